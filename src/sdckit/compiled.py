@@ -1,0 +1,24 @@
+"""The one way kernels are compiled: on first use, cached on disk, without the interpreter lock."""
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` with numba; no fast-math, so that results do not depend on the CPU."""
+    return cast("Function", numba.njit(cache=True, nogil=True)(function))
+
+
+def inlined(function: Function) -> Function:
+    """Compile a small formula that several kernels share."""
+    return cast("Function", numba.njit(cache=True, nogil=True, inline="always")(function))

@@ -1,0 +1,207 @@
+"""Data to try things on: a bundled made-up sample, and three files known from the literature."""
+
+import hashlib
+import http.client
+import io
+import os
+import sys
+import urllib.error
+import urllib.request
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sdckit import files
+
+ADDRESS = "https://raw.githubusercontent.com/sdcTools/sdcMicro/cf3251017482bb215f0a9abf4a930f502399fb72/data/"
+PATIENCE = 30.0  # seconds without an answer
+LARGEST = 2_000_000  # bytes; the files have less than a tenth of that
+EXACT = 2.0**53  # whole numbers up to here are exact in a float
+
+
+@dataclass(frozen=True)
+class _File:
+    stem: str
+    digest: str
+
+
+DATASETS = {
+    "tarragona": _File("Tarragona", "e83def0648be5e47eaf202b4dd60dd6981591d0858fd249817b9a2cc97cf2aef"),
+    "census": _File("CASCrefmicrodata", "147d0d7fa823a384e36c2297174560e32cdbe6e39803f22f797610fb1a2993d6"),
+    "eia": _File("EIA", "8b61ceb0d1fa01d024bd62171655601abed62ff70a5e9e6fd550c43a1f76695e"),
+}
+
+
+def load_sample() -> pl.DataFrame:
+    """Load the bundled sample, a made-up survey of 1,000 firms.
+
+    Amounts are in thousands. `domestic_sales` and `export_sales` add up to `turnover`, `sector` is
+    the stratum, `weight` the survey weight; some variables have ties, many zeros or missing cells.
+
+    Returns
+    -------
+    polars.DataFrame
+        `firm`, `sector`, `weight` and ten numeric variables.
+
+    Examples
+    --------
+    >>> load_sample().select("firm", "sector", "employees", "turnover").row(0)
+    ('F0001', 'trade', 1, 113)
+    """
+    return files.read(Path(__file__).parent / "data" / "sample.csv").frame
+
+
+def load_dataset(name: str) -> pl.DataFrame:
+    """Load Tarragona, Census or EIA, three files that the literature on masking uses.
+
+    They come from the folder that the environment variable SDCKIT_DATA names (as .csv or .rda),
+    else from the cache, else from the public repository of the R package sdcMicro; what was
+    downloaded is checked and cached.
+
+    Parameters
+    ----------
+    name
+        `tarragona`, `census` or `eia`.
+
+    Returns
+    -------
+    polars.DataFrame
+        The table, whole numbers as integers.
+
+    Raises
+    ------
+    ValueError
+        No such data set, its file is damaged, or reading it needs the extra `datasets`.
+    OSError
+        It is neither at hand nor within reach.
+
+    Examples
+    --------
+    >>> load_dataset("iris")
+    Traceback (most recent call last):
+    ValueError: unknown data set 'iris'; choose from: tarragona, census, eia
+    """
+    if name not in DATASETS:
+        raise ValueError(f"unknown data set {name!r}; choose from: {', '.join(DATASETS)}")
+    file = DATASETS[name]
+    folder = os.environ.get("SDCKIT_DATA")
+    if folder:
+        table, packed = (Path(folder, file.stem + suffix) for suffix in (".csv", ".rda"))
+        if table.is_file():
+            return files.read(table).frame
+        if packed.is_file():
+            return _unpacked(packed.read_bytes(), str(packed))
+    return _unpacked(_cached(file) or _fetched(name, file), f"{file.stem}.rda")
+
+
+def cache_folder() -> Path:
+    """Return the folder in which downloads are kept, where the system likes caches to be.
+
+    Returns
+    -------
+    pathlib.Path
+        A folder named `sdckit`, not necessarily there yet.
+    """
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = str(Path.home() / "Library" / "Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or ""
+        base = base if Path(base).is_absolute() else str(Path.home() / ".cache")
+    return Path(base, "sdckit")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _cached(file: _File) -> bytes | None:
+    """Return the copy in the cache; a damaged one counts as none and is downloaded again."""
+    try:
+        data = (cache_folder() / f"{file.stem}.rda").read_bytes()
+    except OSError:
+        return None
+    return data if _digest(data) == file.digest else None
+
+
+def _fetched(name: str, file: _File) -> bytes:
+    _rdata()  # what could not be read need not be downloaded
+    data = _download(name, file)
+    target = cache_folder() / f"{file.stem}.rda"
+    with suppress(OSError):  # no place for a cache is no reason to withhold the data
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with files.atomic(target, overwrite=True) as temporary:
+            temporary.write_bytes(data)
+    return data
+
+
+def _download(name: str, file: _File) -> bytes:
+    address = f"{ADDRESS}{file.stem}.rda"
+    remedy = f"put {file.stem}.csv or {file.stem}.rda into a folder and name the folder in SDCKIT_DATA"
+    if folder := os.environ.get("SDCKIT_DATA"):
+        remedy += f" (now '{folder}', which has neither)"
+
+    def failed(reason: object) -> OSError:
+        line = " ".join(str(getattr(reason, "strerror", None) or reason).split()).lower()
+        return OSError(f"could not download data set {name!r} from {address}: {line}; {remedy}")
+
+    try:
+        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:  # noqa: S310 - our own address
+            promised = answer.headers.get("Content-Length")
+            data: bytes = answer.read(LARGEST + 1)
+    except urllib.error.HTTPError as error:
+        with error:
+            raise failed(f"the server answered {error.code} {error.reason}") from error
+    except urllib.error.URLError as error:
+        raise failed(error.reason) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise failed(error or type(error).__name__) from error
+    if len(data) > LARGEST:
+        raise failed(f"it is larger than {LARGEST} bytes")
+    if promised is not None and promised.isdigit() and len(data) < int(promised):
+        raise failed(f"the connection was cut after {len(data)} of {promised} bytes")
+    if _digest(data) != file.digest:
+        raise failed("its sha-256 is not the expected one, so the file is damaged or was changed")
+    return data
+
+
+def _rdata() -> Any:
+    try:
+        import rdata  # noqa: PLC0415 - an extra, and slow to import
+    except ImportError as error:
+        raise ValueError(
+            'reading a .rda file needs the package rdata; pip install "sdckit[datasets]"'
+        ) from error
+    return rdata
+
+
+def _unpacked(data: bytes, where: str) -> pl.DataFrame:
+    """Return the one table in an R data file, typed as if it had come from a CSV."""
+    rdata = _rdata()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about R attributes that a table does not need
+            objects = rdata.read_rda(io.BytesIO(data))
+        (table,) = [item for item in objects.values() if hasattr(item, "columns")]
+    except Exception as error:
+        raise ValueError(f"'{where}' is no R data file with one table; replace it") from error
+    return pl.DataFrame([_column(str(name), table[name]) for name in table.columns])
+
+
+def _column(name: str, values: Any) -> pl.Series:
+    if values.dtype.kind not in "iuf":
+        cells = [
+            None if missing else str(value) for value, missing in zip(values, values.isna(), strict=True)
+        ]
+        return files.as_numbers(pl.Series(name, cells, dtype=pl.String))
+    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    column = pl.Series(name, numbers).fill_nan(None)
+    present = numbers[~np.isnan(numbers)]
+    whole = present.size and np.all((np.abs(present) < EXACT) & (present == np.floor(present)))
+    return column.cast(pl.Int64) if whole else column

@@ -1,0 +1,514 @@
+"""Tables in and out of files: CSV and Parquet, read with care, written in one step or not at all."""
+
+import csv
+import errno
+import io
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+CSV_SUFFIXES = (".csv", ".txt", ".tsv")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES
+
+AnyPath = str | os.PathLike[str]
+
+_INTEGER = r"^(0|-?[1-9][0-9]*)$"
+_NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_NOT_FINITE = r"^-?(?i:nan|inf|infinity)$"
+_BY_SYSTEM = re.compile(r"([^:\n]+?)\.? \(os error (\d+)\)")  # how polars words a refusal of the system
+_POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_REMEDIES = {
+    errno.ENOSPC: "free some space or choose another folder",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f) or choose another folder",
+    getattr(errno, "EDQUOT", errno.ENOSPC): "free some space or choose another folder",
+}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    r"""How a text file is written: what separates cells, what marks decimals, how letters are stored.
+
+    Parameters
+    ----------
+    delimiter
+        One character; `\t`, as typed in a shell, means a tab. Without one it is a comma, a
+        semicolon where decimals have a comma, or a tab in a `.tsv` file.
+    decimal_comma
+        Numbers look like `1,5`.
+    encoding
+        Any text encoding that Python knows; a byte-order mark at the start is skipped.
+
+    Examples
+    --------
+    >>> Dialect(delimiter="::")
+    Traceback (most recent call last):
+    ValueError: delimiter '::' cannot be used; give one character, such as ',' or '\t'
+    """
+
+    delimiter: str | None = None
+    decimal_comma: bool = False
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        try:
+            "".encode(self.encoding)
+            b"".decode(self.encoding)
+        except (LookupError, ValueError) as error:
+            remedy = "use one that Python knows, such as utf-8, latin-1 or cp1252"
+            raise ValueError(f"unknown encoding {self.encoding!r}; {remedy}") from error
+        mark = self.delimiter
+        if mark is None:
+            return
+        mark = "\t" if mark == "\\t" else mark
+        if len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.+-\0':
+            raise ValueError(f"delimiter {mark!r} cannot be used; give one character, such as ',' or '\\t'")
+        if mark == "," and self.decimal_comma:
+            raise ValueError("delimiter ',' cannot go with a decimal comma; give another, such as ';'")
+        object.__setattr__(self, "delimiter", mark)
+
+    def separator(self, path: Path) -> str:
+        """Return the delimiter for this file."""
+        if self.delimiter is not None:
+            return self.delimiter
+        if path.suffix.lower() == ".tsv":
+            return "\t"
+        return ";" if self.decimal_comma else ","
+
+
+DEFAULT = Dialect()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table as read: `frame` with numbers as numbers, `text` with every cell of a CSV as it stood."""
+
+    frame: pl.DataFrame
+    text: pl.DataFrame | None
+    path: Path
+    dialect: Dialect
+
+
+def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
+    r"""Read a CSV or Parquet file, by its suffix.
+
+    A CSV column becomes numeric only when every cell that is not empty is a plain number, so that
+    codes such as 007 stay codes. Empty cells are null.
+
+    Parameters
+    ----------
+    path
+        A file ending in .csv, .txt, .tsv, .parquet or .pq.
+    dialect
+        How a text file is written; Parquet needs none.
+
+    Returns
+    -------
+    Source
+        The table, and for a CSV the text of its cells.
+
+    Raises
+    ------
+    OSError
+        The file is missing, a folder or out of reach.
+    ValueError
+        The file is not a table: empty, ragged, damaged, or with unclear column names.
+
+    Examples
+    --------
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = Path(folder.name, "firms.csv")
+    >>> _ = file.write_text("code,sales\n007,1.50\n008,\n")
+    >>> read(file).frame.rows()
+    [('007', 1.5), ('008', None)]
+    >>> folder.cleanup()
+    """
+    path = Path(path)
+    data = _load(path)
+    if path.suffix.lower() in PARQUET_SUFFIXES:
+        frame = _parse_parquet(path, data)
+        _check_names(path, frame.columns)
+        text = None
+    else:
+        text = _parse_csv(path, _decoded(path, data, dialect.encoding), dialect)
+        frame = pl.DataFrame([as_numbers(column, decimal_comma=dialect.decimal_comma) for column in text])
+    if frame.height == 0:
+        raise ValueError(f"'{path}' has column names but no records; give a file with at least one record")
+    return Source(frame, text, path, dialect)
+
+
+def _load(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
+        if path.suffix.lower() not in SUFFIXES:
+            raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(SUFFIXES)}")
+        if data := path.read_bytes():
+            return data
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"no file '{path}'; check its name and folder") from error
+    except OSError as error:
+        if error.errno is None:
+            raise
+        reason = (error.strerror or "unknown reason").lower()
+        raise type(error)(f"cannot read '{path}': {reason}; check its name and your permissions") from error
+    raise _empty(path)
+
+
+def _empty(path: Path) -> ValueError:
+    return ValueError(f"'{path}' is empty; give a file with column names and records")
+
+
+def _decoded(path: Path, data: bytes, encoding: str) -> bytes:
+    """Return the text as UTF-8 without byte-order mark, lines ending in a line feed."""
+    try:
+        text = data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeError as error:
+        where = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
+        raise ValueError(
+            f"'{path}' is not {encoding} text{where}; set its encoding, such as --encoding latin-1 or utf-16"
+        ) from error
+    if "\0" in text:
+        raise ValueError(f"'{path}' holds zero bytes: no {encoding} text; set --encoding, such as utf-16")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # line ends of old Macs
+    if not text.strip():
+        raise _empty(path)
+    return text.rstrip("\r\n").encode() + b"\n"
+
+
+def _parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
+    separator = dialect.separator(path)
+    names = next(_rows(path, data, separator))[1]
+    _check_names(path, names)
+    if len(names) == 1 and dialect.delimiter is None and (other := re.search("[;,\t|]", names[0])):
+        raise ValueError(
+            f"'{path}' has one column {names[0]!r} when split at {separator!r}; "
+            f"set the delimiter, such as --delimiter {other[0]!r}"
+        )
+    try:
+        text = pl.read_csv(data, separator=separator, infer_schema=False)
+    except _POLARS as error:
+        _check_rows(path, data, separator, len(names))
+        reason = str(error).split("\n", 1)[0]
+        raise ValueError(
+            f"'{path}' is no CSV table ({reason}); check quotation marks and delimiter"
+        ) from error
+    if text.width != len(names):
+        raise ValueError(f"the header of '{path}' is unclear; put its names in quotation marks")
+    short = len(names) > 1 and text.height > 0 and text[:, -1].null_count() > 0
+    if short and (b'"' in data or data.count(separator.encode()) != (len(names) - 1) * (text.height + 1)):
+        _check_rows(path, data, separator, len(names))
+    text.columns = names
+    return text
+
+
+def _rows(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which a record ends, and its cells, from the header on."""
+    lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    started = False
+    try:
+        for row in reader:
+            started = started or bool(row)
+            if started:
+                yield reader.line_num, row
+    except csv.Error as error:
+        where = f"line {reader.line_num} of '{path}'"
+        raise ValueError(f"{where} cannot be read ({error}); check its quotation marks") from error
+
+
+def _check_rows(path: Path, data: bytes, separator: str, width: int) -> None:
+    for line, row in _rows(path, data, separator):
+        if len(row) != width and (row or width > 1):
+            raise ValueError(
+                f"line {line} of '{path}' has not as many cells as the header ({len(row)}, not {width}); "
+                "correct that line or set the delimiter"
+            )
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            raise ValueError(
+                f"column {place} of '{path}' has no name; name it in the first line (in R: row.names = FALSE)"
+            )
+        if name in names[: place - 1]:
+            raise ValueError(f"'{path}' has two columns named {name!r}; rename one of them")
+
+
+def _parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(io.BytesIO(data))
+    except (*_POLARS, OSError, ValueError) as error:
+        raise ValueError(
+            f"'{path}' is no whole Parquet file (cut off, damaged or another format); copy or export it again"
+        ) from error
+
+
+def as_numbers(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
+    """Turn text into Int64 or Float64 where every cell that is not empty is a plain number."""
+    cells = column.str.strip_chars()
+    cells = cells.set(cells == "", None)
+    if cells.str.contains(_INTEGER).all():
+        numbers = cells.cast(pl.Int64, strict=False)
+        beyond = numbers.null_count() > cells.null_count()
+        return column if beyond or numbers.null_count() == cells.len() else numbers
+    if decimal_comma:
+        if cells.str.contains(".", literal=True).any():  # it may group thousands
+            return column
+        cells = cells.str.replace(",", ".", literal=True)
+    finite = cells.str.contains(_NUMBER)
+    if not finite.any() or not (finite | cells.str.contains(_NOT_FINITE)).all():
+        return column
+    return cells.cast(pl.Float64)
+
+
+def check_target(path: AnyPath, overwrite: bool, *, suffixes: Collection[str] = SUFFIXES) -> None:  # noqa: FBT001 - the flag of the same name
+    """Refuse, before any work, a file that could not be written afterwards.
+
+    Parameters
+    ----------
+    path, overwrite
+        The file to be written, and whether it may replace one that exists.
+    suffixes
+        How its name may end.
+
+    Raises
+    ------
+    OSError
+        It exists, is a folder, or its folder is missing or not writable.
+    ValueError
+        Its suffix names no format we write.
+    """
+    path = Path(path)
+    folder = path.parent
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
+        if path.suffix.lower() not in suffixes:
+            raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
+        if path.exists() and not path.is_file():
+            raise FileExistsError(f"'{path}' is a device, not a file; choose another name")
+        if path.exists() and not overwrite:
+            raise _exists(path)
+        if not folder.is_dir():
+            raise FileNotFoundError(f"no folder '{folder}' to write '{path.name}' into; create it first")
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _refusal(path, error) or error from error
+
+
+def _exists(path: Path) -> FileExistsError:
+    return FileExistsError(f"'{path}' exists already; choose another name or overwrite it (--overwrite)")
+
+
+def _refusal(path: Path, error: BaseException) -> OSError | None:
+    """Return the one line for what the operating system refused; None for any other error."""
+    if isinstance(error, OSError) and error.errno is not None:
+        code, reason = error.errno, error.strerror or "unknown reason"
+    elif found := _BY_SYSTEM.search(str(error)):
+        code, reason = int(found[2]), found[1].strip()
+    else:
+        return None
+    remedy = _REMEDIES.get(code, "choose another folder or name")
+    return OSError(f"could not write '{path}': {reason.lower()}; {remedy}")
+
+
+@contextmanager
+def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: FBT001, FBT002 - the flag of the same name
+    """Yield a temporary file beside `path`; it takes that name only when all went well.
+
+    Whatever goes wrong, Ctrl-C included, the temporary file goes and `path` is as it was.
+
+    Parameters
+    ----------
+    path, overwrite
+        The file to be written, and whether it may replace one that exists.
+
+    Yields
+    ------
+    pathlib.Path
+        The file to write into.
+
+    Raises
+    ------
+    OSError
+        The file exists, or the system refused to write it.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".sdckit-{secrets.token_hex(8)}.part")
+    try:
+        temporary.touch(exist_ok=False)
+        yield temporary
+        if overwrite:
+            with suppress(OSError):
+                shutil.copymode(target, temporary)
+        with temporary.open("rb+") as handle:
+            os.fsync(handle.fileno())
+        _move(temporary, target, Path(path), overwrite=overwrite)
+    except (OSError, *_POLARS) as error:
+        ours = getattr(error, "filename", None) in (None, str(temporary), str(target))
+        refusal = _refusal(Path(path), error) if ours else None
+        if refusal is None:
+            raise
+        raise refusal from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _move(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None:
+    """Give the finished file its name; never over a file that is not to be overwritten."""
+    if overwrite:
+        temporary.replace(target)
+        return
+    try:
+        try:
+            target.hardlink_to(temporary)
+        except FileExistsError:
+            raise
+        except OSError:  # no hard links here: claim the name, then fill it
+            target.touch(exist_ok=False)
+            try:
+                temporary.replace(target)
+            except BaseException:
+                target.unlink()
+                raise
+    except FileExistsError as error:
+        raise _exists(path) from error
+
+
+def write(
+    path: AnyPath,
+    frame: pl.DataFrame,
+    *,
+    source: Source | None = None,
+    changed: Collection[str] = (),
+    dialect: Dialect = DEFAULT,
+    overwrite: bool = False,
+) -> None:
+    """Write a CSV or Parquet file, by its suffix, in one step.
+
+    Floats take the shortest form that reads back bit for bit; null and NaN are empty cells in a
+    CSV. A column whose values are those of `source` keeps the text it had there.
+
+    Parameters
+    ----------
+    path
+        A file ending in .csv, .txt, .tsv, .parquet or .pq.
+    frame
+        The table.
+    source
+        What `frame` was made from.
+    changed
+        Columns to write anew even where their values are as before.
+    dialect
+        How a text file is to be written.
+    overwrite
+        Replace a file that exists.
+
+    Raises
+    ------
+    OSError
+        The file exists, or the system refused to write it; nothing is left behind.
+    ValueError
+        The suffix is unknown, or a value has no place in the format or encoding.
+    """
+    path = Path(path)
+    check_target(path, overwrite)
+    parquet = path.suffix.lower() in PARQUET_SUFFIXES
+    table = frame if parquet else _as_text(frame, source, changed, dialect)
+    try:
+        with atomic(path, overwrite) as temporary, temporary.open("wb") as handle:
+            if parquet:
+                table.write_parquet(handle)
+            else:
+                handle.write(_csv_bytes(path, table, dialect))
+    except _POLARS as error:
+        reason = str(error).split("\n", 1)[0]
+        raise ValueError(f"could not write '{path}' ({reason}); change that column or the format") from error
+
+
+def _as_text(
+    frame: pl.DataFrame, source: Source | None, changed: Collection[str], dialect: Dialect
+) -> pl.DataFrame:
+    """Return the table whose cells are what a CSV is to show."""
+    kept = _kept(frame, source, changed, dialect)
+    table = pl.DataFrame([kept[c.name] if c.name in kept else _shown(c, dialect) for c in frame])
+    if table.width == 1 and table.dtypes[0] == pl.String:
+        table = table.select(pl.all().fill_null(""))  # written as "": a blank line would be no record
+    return table
+
+
+def _kept(
+    frame: pl.DataFrame, source: Source | None, changed: Collection[str], dialect: Dialect
+) -> dict[str, pl.Series]:
+    """Return the original text of the columns whose values are untouched, whatever `changed` says."""
+    if source is None or source.text is None:
+        return {}
+    kept = {}
+    for column in frame:
+        name = column.name
+        if name in changed or name not in source.frame.columns:
+            continue
+        before = source.frame[name]
+        same_marks = column.dtype == pl.String or source.dialect.decimal_comma == dialect.decimal_comma
+        if same_marks and column.dtype == before.dtype and column.equals(before):
+            kept[name] = source.text[name]
+    return kept
+
+
+def _shown(column: pl.Series, dialect: Dialect) -> pl.Series:
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        raise ValueError(
+            f"column {column.name!r} of type {column.dtype} has no place in a CSV; drop it or write Parquet"
+        )
+    if column.dtype.is_float():
+        column = column.fill_nan(None).cast(pl.String)
+    elif column.dtype.is_decimal():
+        column = column.cast(pl.String)
+    else:
+        return column
+    return column.str.replace(".", ",", literal=True) if dialect.decimal_comma else column
+
+
+def _csv_bytes(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
+    text = table.write_csv(separator=dialect.separator(path), quote_style="necessary")
+    try:
+        return text.encode(dialect.encoding)
+    except UnicodeEncodeError as error:
+        letter = text[error.start]
+        raise ValueError(
+            f"could not write '{path}': {dialect.encoding} has no {letter!r}; set --encoding utf-8"
+        ) from error
+
+
+def write_text(path: AnyPath, text: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - the flag of the same name
+    """Write text, such as a report, as UTF-8 in one step.
+
+    Parameters
+    ----------
+    path
+        The file to be written.
+    text
+        What it is to hold.
+    overwrite
+        Replace a file that exists.
+
+    Raises
+    ------
+    OSError
+        The file exists, or the system refused to write it; nothing is left behind.
+    """
+    with atomic(path, overwrite) as temporary:
+        temporary.write_bytes(text.encode("utf-8"))

@@ -1,0 +1,254 @@
+"""Exact MDAV on a flat file: which records are grouped together, found with few and fast scans.
+
+The groups are those of the textbook loop, bit for bit: the centroid is a running sum divided by a
+count, squared Euclidean distances are added up column by column in float64, and every tie goes to
+the smallest row number. Three ideas make it fast.
+
+- The records left are kept in blocks of 64, column by column, so that a scan works on many records
+  at once while each record's sum keeps its order. Deleting moves the last record into the hole.
+- One scan from a record finds both its nearest and its farthest companions.
+- The record farthest from the centroid comes from a list sorted by the distance to an *earlier*
+  centroid: nobody can be farther from the new one than that distance plus the drift between the two.
+
+Kernels do a limited number of rounds per call, so the caller can report progress and be interrupted.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from sdckit.compiled import Bools, Floats, Ints, inlined, kernel
+
+WIDTH = 64  # records per block
+RESORT = 4  # sort the list again once this many times the records left were looked at
+SLACK = 1 + 1e-9  # far above the rounding of a distance, so that the bound never cuts off an answer
+TINY = 1e-150  # the same for distances whose squares underflow
+
+LEFT, FORMED, HEAD, LISTED, LOOKED = range(5)  # what the counters count
+
+
+class Flat(NamedTuple):
+    """The state of MDAV on a complete file, between calls of `advance`.
+
+    A block's empty slots hold NaN in their first column: NaN loses every comparison, so they are
+    neither near nor far.
+    """
+
+    points: Floats  # rows x columns, standardised by the caller
+    blocks: Floats  # block x column x 64: the records left
+    rows: Ints  # the row in each slot of the blocks
+    slots: Ints  # the slot of each row, -1 once it is grouped
+    total: Floats  # column sums of the records left
+    centre: Floats
+    listed_centre: Floats  # the centroid by which the list is sorted
+    reach: Floats  # distances to it, largest first
+    order: Ints  # the rows in that order
+    near: Floats  # heap of the smallest distances seen in a scan, largest on top
+    group: Ints  # the rows in that heap; a group being formed
+    distances: Floats  # of one block
+    groups: Ints  # the answer: a group number for each row
+    counters: Ints
+
+
+def start(points: Floats, k: int) -> Flat:
+    """Lay out `points` (n >= k >= 2, no NaN) for `advance`."""
+    n, p = points.shape
+    padded = np.full((-(-n // WIDTH) * WIDTH, p), np.nan)
+    padded[:n] = points
+    flat = Flat(
+        points=np.ascontiguousarray(points),
+        blocks=np.ascontiguousarray(padded.reshape(-1, WIDTH, p).transpose(0, 2, 1)),
+        rows=np.arange(len(padded)),
+        slots=np.arange(n),
+        total=np.cumsum(points, axis=0)[-1],  # row after row, as the running sum goes on
+        centre=np.empty(p),
+        listed_centre=np.empty(p),
+        reach=np.empty(len(padded)),
+        order=np.empty(n, np.int64),
+        near=np.empty(k),
+        group=np.empty(k, np.int64),
+        distances=np.empty(WIDTH),
+        groups=np.empty(n, np.int64),
+        counters=np.array([n, 0, 0, 0, 0]),
+    )
+    resort(flat)
+    return flat
+
+
+def resort(flat: Flat) -> None:
+    """Sort the records left by their distance to the present centroid, if the list is worn out."""
+    left = int(flat.counters[LEFT])
+    if flat.counters[LISTED] and flat.counters[LOOKED] <= RESORT * left:
+        return
+    flat.listed_centre[:] = flat.total / left
+    for b in range(-(-left // WIDTH)):
+        measure(flat.blocks[b], flat.listed_centre, flat.reach[b * WIDTH : (b + 1) * WIDTH])
+    distances = np.sqrt(flat.reach[:left])
+    order = np.argsort(-distances)
+    flat.reach[:left] = distances[order]
+    flat.order[:left] = flat.rows[:left][order]
+    flat.counters[HEAD:] = 0, left, 0
+
+
+@inlined
+def squared_distance(a: Floats, b: Floats) -> float:
+    """Sum of squared differences, column after column."""
+    total = 0.0
+    for j in range(len(a)):
+        difference = a[j] - b[j]
+        total += difference * difference
+    return total
+
+
+@kernel
+def replace_largest(near: Floats, group: Ints, size: int, distance: float, row: int) -> None:
+    """Put `row` into the heap of nearest records instead of its top; equal distances compare by row."""
+    top, child = 0, 1
+    while child < size:
+        other = child + 1
+        if other < size and (
+            near[other] > near[child] or (near[other] == near[child] and group[other] > group[child])
+        ):
+            child = other
+        if near[child] < distance or (near[child] == distance and group[child] < row):
+            break
+        near[top], group[top] = near[child], group[child]
+        top, child = child, 2 * child + 1
+    near[top], group[top] = distance, row
+
+
+@inlined
+def sort_rows(group: Ints, size: int) -> None:
+    """Sort in place (a shell sort: short to compile, fast for groups of any size)."""
+    gap = size // 2
+    while gap > 0:
+        for i in range(gap, size):
+            row, j = group[i], i
+            while j >= gap and group[j - gap] > row:
+                group[j] = group[j - gap]
+                j -= gap
+            group[j] = row
+        gap //= 2
+
+
+@inlined
+def outermost(flat: Flat) -> int:
+    """The record farthest from the centroid of the records left."""
+    counters = flat.counters
+    for j in range(len(flat.total)):
+        flat.centre[j] = flat.total[j] / counters[LEFT]
+    drift = sqrt(squared_distance(flat.centre, flat.listed_centre))
+    while flat.slots[flat.order[counters[HEAD]]] < 0:
+        counters[HEAD] += 1
+    best, found, bound = -1.0, len(flat.slots), -1.0
+    for i in range(counters[HEAD], counters[LISTED]):
+        if (flat.reach[i] + drift) * SLACK + TINY < bound:
+            break
+        counters[LOOKED] += 1
+        row = flat.order[i]
+        if flat.slots[row] >= 0:
+            distance = squared_distance(flat.points[row], flat.centre)
+            if distance > best or (distance == best and row < found):
+                best, found, bound = distance, row, sqrt(distance)
+    return found
+
+
+@kernel
+def measure(block: Floats, point: Floats, distances: Floats) -> None:
+    """Squared distances of a block's records to `point`."""
+    for i in range(WIDTH):
+        difference = block[0, i] - point[0]
+        distances[i] = difference * difference
+    for j in range(1, len(point)):
+        centre = point[j]
+        for i in range(WIDTH):
+            difference = block[j, i] - centre
+            distances[i] += difference * difference
+
+
+@inlined
+def scan(flat: Flat, row: int, size: int, far: float) -> int:
+    """Fill the heap with the `size` records nearest to `row`; return the farthest if beyond `far`."""
+    near, group, distances = flat.near, flat.group, flat.distances
+    for i in range(size):
+        near[i], group[i] = inf, len(flat.slots)
+    farthest = len(flat.slots)
+    point = flat.points[row]
+    for b in range((flat.counters[LEFT] + WIDTH - 1) // WIDTH):
+        measure(flat.blocks[b], point, distances)
+        nearest = near[0]
+        hits = 0
+        for i in range(WIDTH):
+            hits += (distances[i] <= nearest) | (distances[i] >= far)
+        if hits == 0:
+            continue
+        for i in range(WIDTH):
+            distance = distances[i]
+            if distance <= nearest or distance >= far:
+                other = flat.rows[b * WIDTH + i]
+                if distance < nearest or (distance == nearest and other < group[0]):
+                    replace_largest(near, group, size, distance, other)
+                    nearest = near[0]
+                if distance > far or (distance == far and other < farthest):
+                    far, farthest = distance, other
+    return farthest
+
+
+@inlined
+def delete(flat: Flat, row: int) -> None:
+    """Take `row` out of the blocks: the last record moves into its slot."""
+    flat.counters[LEFT] -= 1
+    last = flat.counters[LEFT]
+    slot = flat.slots[row]
+    for j in range(flat.blocks.shape[1]):
+        flat.blocks[slot // WIDTH, j, slot % WIDTH] = flat.blocks[last // WIDTH, j, last % WIDTH]
+    flat.blocks[last // WIDTH, 0, last % WIDTH] = np.nan
+    flat.rows[slot] = flat.rows[last]
+    flat.slots[flat.rows[last]] = slot
+    flat.slots[row] = -1
+
+
+@inlined
+def gather(flat: Flat, row: int, k: int, far: float) -> int:
+    """Group `row` with its k - 1 nearest; return the record left that is farthest from `row`.
+
+    `far` is -1 to ask for that record, infinity where nobody needs it.
+    """
+    slot = flat.slots[row]
+    flat.blocks[slot // WIDTH, 0, slot % WIDTH] = np.nan  # the record itself is neither near nor far
+    farthest = scan(flat, row, k - 1, far)
+    flat.group[k - 1] = row
+    sort_rows(flat.group, k)
+    for i in range(k):
+        member = flat.group[i]
+        flat.groups[member] = flat.counters[FORMED]
+        for j in range(len(flat.total)):
+            flat.total[j] -= flat.points[member, j]
+        delete(flat, member)
+    flat.counters[FORMED] += 1
+    if far < inf and flat.slots[farthest] < 0:
+        # The farthest is in the group only if all the others are as far: the smallest row is next.
+        farthest = len(flat.slots)
+        for i in range(flat.counters[LEFT]):
+            if flat.rows[i] < farthest:
+                farthest = flat.rows[i]
+    return farthest
+
+
+@kernel
+def advance(flat: Flat, k: int, rounds: int) -> bool:
+    """Form groups until all are formed (True), or `rounds` are over or the list is worn out (False)."""
+    counters = flat.counters
+    while counters[LEFT] >= 2 * k:
+        if rounds == 0 or counters[LOOKED] > RESORT * counters[LEFT]:
+            return False
+        rounds -= 1
+        row = outermost(flat)
+        for side in range(2 if counters[LEFT] >= 3 * k else 1):
+            row = gather(flat, row, k, inf if side else -1.0)
+    for i in range(counters[LEFT]):
+        flat.groups[flat.rows[i]] = counters[FORMED]
+    return True

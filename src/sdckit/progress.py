@@ -1,0 +1,64 @@
+"""Progress of long work: silent in the library, on stderr when the command line asks for it."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+PATIENCE = 2.0  # seconds before anything is shown
+PLAIN_STEP = 5.0  # seconds between lines where stderr is not a terminal
+
+_enabled = False
+
+
+def enable(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a switch
+    """Show progress of long work from now on (`sdc.show_progress()` in a notebook or script)."""
+    global _enabled  # noqa: PLW0603 - one switch for the process, set by the command line
+    _enabled = on
+
+
+@contextmanager
+def track(what: str, total: float) -> Iterator[Callable[[float], None]]:
+    """Yield `report(done)`; it shows a bar with the time left once the work has lasted two seconds."""
+    meter = _Meter(what, total)
+    try:
+        yield meter.report
+    finally:
+        meter.close()
+
+
+class _Meter:
+    def __init__(self, what: str, total: float) -> None:
+        self.what, self.total = what, max(total, 1e-12)
+        self.started = self.printed = time.monotonic()
+        self.bar: Progress | None = None
+
+    def report(self, done: float) -> None:
+        now = time.monotonic()
+        if not _enabled or now - self.started < PATIENCE:
+            return
+        if sys.stderr.isatty():
+            self._draw(done)
+        elif now - self.printed >= PLAIN_STEP or self.printed == self.started:
+            self.printed = now
+            share = min(done / self.total, 1.0)
+            left = (now - self.started) * (1 - share) / max(share, 1e-9)
+            print(f"{self.what}: {share:.0%}, about {left:.0f} s left", file=sys.stderr)  # noqa: T201
+
+    def _draw(self, done: float) -> None:
+        if self.bar is None:
+            from rich.console import Console  # noqa: PLC0415 - only for long work
+            from rich.progress import Progress  # noqa: PLC0415
+
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.bar.start()
+            self.task = self.bar.add_task(self.what, total=self.total)
+        self.bar.update(self.task, completed=done)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()

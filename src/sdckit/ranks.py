@@ -1,0 +1,363 @@
+"""Ranks, tie rules and rank distances: the sums behind brMAE and brMSE.
+
+All ranks are 0-based here. A tie block is the interval [first, last] of positions that equal
+values share. Its mid-rank is (first + last) / 2; it is kept doubled, so that sums stay exact
+integers for every tie rule that assigns ranks or half ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sdckit.compiled import Bools, Floats, Ints, inlined, kernel
+from sdckit.keys import (
+    SMALL,
+    collided_runs,
+    ends,
+    fill_keys,
+    find_blocks,
+    flag_collisions,
+    no_flags,
+    settle_run,
+    settle_runs,
+    sort_keys,
+    starts_of_keys,
+)
+
+COUNTABLE = 1 << 16  # integers of a narrower range are counted instead of sorted
+
+
+def largest_absolute(n: int) -> int:
+    """M1, the largest sum of |r - s| over two rankings of n records."""
+    return n * n // 2
+
+
+def largest_squared(n: int) -> int:
+    """M2, the largest sum of (r - s)**2 over two rankings of n records."""
+    return n * (n * n - 1) // 3
+
+
+@dataclass(frozen=True)
+class RankSums:
+    """Sums of |r - s| (doubled) and of (r - s)**2 (times four) over the records of one column."""
+
+    n: int
+    absolute2: float
+    squared4: float
+
+    @property
+    def absolute(self) -> float:
+        """brMAE of the column: 0 keeps every rank, 1 is the largest possible distance."""
+        return self.absolute2 / (2 * largest_absolute(self.n)) if self.n > 1 else float("nan")
+
+    @property
+    def squared(self) -> float:
+        """brMSE of the column: 0 keeps every rank, 1 is the full reversal."""
+        return self.squared4 / (4 * largest_squared(self.n)) if self.n > 1 else float("nan")
+
+
+class OrderedColumn:
+    """A column without missing cells, its order, ranks and tie blocks; computed once, used often."""
+
+    def __init__(self, values: Floats, order: Ints | None = None) -> None:
+        self.values = np.ascontiguousarray(values, dtype=np.float64)
+        self.n = self.values.size
+        if order is None:
+            rows = np.arange(self.n)
+            found = sort_keys(self.values, rows)
+            self.first = find_blocks(found, rows, self.values)
+            self.order = found.labels
+        else:
+            ordered = self.values[order]
+            self.order = order
+            opens = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+            self.first = np.maximum.accumulate(np.where(opens, np.arange(self.n), 0))
+        self.tied = has_ties(self.first)
+        self.rank = np.empty(self.n, np.int64)
+        self.rank[self.order] = np.arange(self.n)
+
+    @cached_property
+    def last(self) -> Ints:
+        """Last position of the tie block, by position (like `first`)."""
+        last = np.empty(self.n, np.int64)
+        ends(self.first, last)
+        return last
+
+    @cached_property
+    def middle2(self) -> Ints:
+        """Doubled mid-rank, by position."""
+        return self.first + self.last
+
+    @cached_property
+    def row_middle2(self) -> Ints:
+        """Doubled mid-rank, by row."""
+        return self.middle2[self.rank]
+
+    @property
+    def sorted(self) -> Floats:
+        """The values in ascending order."""
+        return self.values[self.order]
+
+    @property
+    def tie_sum(self) -> int:
+        """T, the sum of L**3 - L over the tie blocks of length L."""
+        lengths = [int(length) for length in np.diff(np.append(np.flatnonzero(self._opens()), self.n))]
+        return sum(length**3 - length for length in lengths if length > 1)
+
+    def _opens(self) -> Bools:
+        return self.first == np.arange(self.n)
+
+    def restrict(self, keep: Bools) -> OrderedColumn:
+        """The same column with only the rows in `keep`, without sorting again."""
+        position = np.cumsum(keep) - 1
+        return OrderedColumn(self.values[keep], position[self.order[keep[self.order]]])
+
+    def ranks2(self, ties: str, rng: np.random.Generator | None = None) -> Ints:
+        """Doubled rank of each row under a rule that looks at this column alone."""
+        if ties == "average":
+            return self.row_middle2
+        if ties == "first":
+            return 2 * self.rank
+        if ties == "last":
+            return 2 * (self.row_middle2 - self.rank)
+        if ties != "random" or rng is None:
+            raise ValueError(f"no ranks of one column alone under ties={ties!r}")
+        shuffled = np.lexsort((rng.random(self.n), self.first))
+        ranks = np.empty(self.n, np.int64)
+        ranks[self.order[shuffled]] = np.arange(self.n)
+        return 2 * ranks
+
+
+# The two costs, and exact sums of them: a square can need more than 63 bits over ten million rows.
+
+
+@inlined
+def _low(square: int) -> int:
+    return square & 0xFFFFFFFF
+
+
+@inlined
+def _high(square: int) -> int:
+    return square >> 32
+
+
+@kernel
+def has_ties(start: Ints) -> bool:
+    """Whether any tie block is longer than one position."""
+    shared = np.int64(0)
+    for j in range(start.size):
+        shared += start[j] != j
+    return shared > 0
+
+
+@kernel
+def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> tuple[int, int, int]:
+    """Sums over masked positions begin..end-1, as if every masked value there were different."""
+    low = (np.int64(1) << width) - 1
+    absolute = squared_low = squared_high = np.int64(0)
+    for j in range(begin, end):
+        label = keys[j] & low
+        difference = (middle2[label] if tied else 2 * label) - 2 * j
+        absolute += abs(difference)
+        squared_low += _low(difference * difference)
+        squared_high += _high(difference * difference)
+    return absolute, squared_low, squared_high
+
+
+@kernel
+def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> tuple[int, int, int]:
+    """Sums over one masked tie block."""
+    low = (np.int64(1) << width) - 1
+    absolute = squared_low = squared_high = np.int64(0)
+    for j in range(begin, end):
+        label = keys[j] & low
+        difference = (middle2[label] if tied else 2 * label) - (begin + end - 1)
+        absolute += abs(difference)
+        squared_low += _low(difference * difference)
+        squared_high += _high(difference * difference)
+    return absolute, squared_low, squared_high
+
+
+@kernel
+def _to_middles2(start: Ints) -> None:
+    """Replace the start of each position's tie block by the block's doubled mid-rank."""
+    end = start.size - 1
+    for j in range(start.size - 1, -1, -1):
+        begin = start[j]
+        start[j] = begin + end
+        opens = -np.int64(begin == j)  # all bits set where a block begins: selects without a branch
+        end = ((j - 1) & opens) | (end & ~opens)
+
+
+@kernel
+def _middle_sums(keys: Ints, width: int, masked2: Ints, tied: bool, middle2: Ints) -> tuple[int, int, int]:
+    """Sums over all positions, given the doubled masked mid-rank of each."""
+    low = (np.int64(1) << width) - 1
+    absolute = squared_low = squared_high = np.int64(0)
+    for j in range(keys.size):
+        label = keys[j] & low
+        difference = (middle2[label] if tied else 2 * label) - masked2[j]
+        absolute += abs(difference)
+        squared_low += _low(difference * difference)
+        squared_high += _high(difference * difference)
+    return absolute, squared_low, squared_high
+
+
+@kernel
+def _row_sums(ranks2: Ints, others2: Ints) -> tuple[int, int, int]:
+    """Sums of the differences of two doubled ranks per row."""
+    absolute = squared_low = squared_high = np.int64(0)
+    for i in range(ranks2.size):
+        difference = ranks2[i] - others2[i]
+        absolute += abs(difference)
+        squared_low += _low(difference * difference)
+        squared_high += _high(difference * difference)
+    return absolute, squared_low, squared_high
+
+
+@kernel
+def _run_corrections(
+    keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints, tied: bool, middle2: Ints
+) -> tuple[int, int, int]:
+    """What to add to the single sums because the runs hold ties, or an order that was not exact."""
+    absolute = squared_low = squared_high = np.int64(0)
+    for r in range(len(runs)):
+        begin, end = runs[r]
+        gone = _single_sums(keys, width, begin, end, tied, middle2)
+        absolute -= gone[0]
+        squared_low -= gone[1]
+        squared_high -= gone[2]
+        settle_run(keys, width, begin, end, row_of, values, start)
+        block = begin
+        for t in range(begin + 1, end + 1):
+            if t == end or start[t] == t:
+                new = _block_sums(keys, width, block, t, tied, middle2)
+                absolute += new[0]
+                squared_low += new[1]
+                squared_high += new[2]
+                block = t
+    return absolute, squared_low, squared_high
+
+
+def _sums(n: int, parts: list[tuple[int, int, int]]) -> RankSums:
+    absolute, squared_low, squared_high = (sum(int(part[i]) for part in parts) for i in range(3))
+    return RankSums(n, absolute, (squared_high << 32) + squared_low)
+
+
+def row_distance(ranks2: Ints, others2: Ints) -> RankSums:
+    """Rank distance from the doubled ranks of each row."""
+    return _sums(ranks2.size, [_row_sums(ranks2, others2)])
+
+
+def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
+    """Rank distance under mid-ranks, the default rule; one sort of the masked column."""
+    counted = _count_small_integers(column, masked)
+    if counted is not None:
+        return counted
+    found = sort_keys(masked, column.rank, inside_ties=False)
+    keys, width, heavy = found.keys, found.width, found.heavy
+    tied, middle2 = column.tied, column.middle2
+    flags = no_flags(keys)
+    collisions = flag_collisions(keys, width, flags) - max(heavy.stop - heavy.start - 1, 0)
+    if collisions > column.n // 10:
+        start = find_blocks(found, column.order, masked)
+        _to_middles2(start)
+        return _sums(column.n, [_middle_sums(keys, width, start, tied, middle2)])
+    parts = [
+        _single_sums(keys, width, 0, heavy.start, tied, middle2),
+        _block_sums(keys, width, heavy.start, heavy.stop, tied, middle2),
+        _single_sums(keys, width, heavy.stop, column.n, tied, middle2),
+    ]
+    if collisions:
+        runs = collided_runs(keys, width, flags, collisions + 1)
+        runs = runs[runs[:, 0] != heavy.start] if heavy.stop else runs
+        start = np.empty(column.n, np.int64)
+        parts.append(_run_corrections(keys, width, runs, column.order, masked, start, tied, middle2))
+    return _sums(column.n, parts)
+
+
+@kernel
+def _count_whole(values: Floats, lowest: float, counts: Ints) -> bool:
+    """Count each value; False as soon as one is not a whole number."""
+    for i in range(values.size):
+        offset = np.int64(values[i] - lowest)
+        counts[offset] += 1
+        if offset + lowest != values[i]:
+            return False
+    return True
+
+
+@kernel
+def _counted_sums(values: Floats, lowest: float, counts: Ints, middle2: Ints) -> tuple[int, int, int]:
+    """Sums of mid-rank differences from the counts of each value and the mid-rank of each row."""
+    begin = np.int64(0)
+    for c in range(counts.size):  # a count becomes a doubled mid-rank
+        begin, counts[c] = begin + counts[c], 2 * begin + counts[c] - 1
+    absolute = squared_low = squared_high = np.int64(0)
+    for i in range(values.size):
+        difference = middle2[i] - counts[np.int64(values[i] - lowest)]
+        absolute += abs(difference)
+        squared_low += _low(difference * difference)
+        squared_high += _high(difference * difference)
+    return absolute, squared_low, squared_high
+
+
+def _count_small_integers(column: OrderedColumn, masked: Floats) -> RankSums | None:
+    """Rank distance of whole numbers of a narrow range, counted instead of sorted."""
+    sample = masked[:: max(masked.size // 64, 1)]
+    if masked.size < SMALL or (sample != np.floor(sample)).any() or np.ptp(sample) >= COUNTABLE:
+        return None
+    lowest, highest = masked.min(), masked.max()
+    if highest - lowest >= min(COUNTABLE, column.n) or lowest != np.floor(lowest):
+        return None
+    counts = np.zeros(int(highest - lowest) + 1, np.int64)
+    if not _count_whole(masked, lowest, counts):
+        return None
+    return _sums(column.n, [_counted_sums(masked, lowest, counts, column.row_middle2)])
+
+
+class ColumnStack:
+    """Several short columns of one length, prepared so that one call measures them all."""
+
+    def __init__(self, columns: list[OrderedColumn]) -> None:
+        self.n = columns[0].n
+        self.rank = np.stack([column.rank for column in columns])
+        self.order = np.stack([column.order for column in columns])
+        self.middle2 = np.stack([column.middle2 for column in columns])
+
+    def average_distances(self, masked: Floats) -> list[RankSums]:
+        """Rank distance under mid-ranks of each row of `masked` (one row per column of the table)."""
+        width = max(self.n - 1, 1).bit_length()
+        keys = np.empty(self.rank.shape, np.int64)
+        cut = _fill_stack(masked.view(np.int64), self.rank, width, keys)
+        keys.sort(axis=1)
+        sums = _stack_sums(keys, width, cut, self.order, masked, self.middle2, no_flags(keys[0]))
+        return [_sums(self.n, [tuple(row)]) for row in sums.tolist()]
+
+
+@kernel
+def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
+    cut = np.empty(len(bits), np.int64)
+    for c in range(len(bits)):
+        cut[c] = fill_keys(bits[c], labels[c], width, keys[c])
+    return cut
+
+
+@kernel
+def _stack_sums(
+    keys: Ints, width: int, cut: Ints, order: Ints, masked: Floats, middle2: Ints, flags: Bools
+) -> Ints:
+    sums = np.empty((len(keys), 3), np.int64)
+    start = np.empty(keys.shape[1], np.int64)
+    for c in range(len(keys)):
+        starts_of_keys(keys[c], width, start)
+        collisions = flag_collisions(keys[c], width, flags) if cut[c] else 0
+        if collisions:
+            runs = collided_runs(keys[c], width, flags, collisions)
+            settle_runs(keys[c], width, runs, order[c], masked[c], start)
+        _to_middles2(start)
+        sums[c] = _middle_sums(keys[c], width, start, True, middle2[c])
+    return sums

@@ -1,0 +1,128 @@
+"""Metrics and methods as data: what a function measures or does, beside the function itself.
+
+`@metric` and `@method` file a record under the function's name and return the function
+unchanged. The command line, the documentation, the sweeps and the contract tests iterate over
+`METRICS` and `METHODS`; nobody keeps a second list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sdckit.pairs import Pair, Score
+
+METRICS: dict[str, Metric] = {}
+METHODS: dict[str, Method] = {}
+
+Function = TypeVar("Function", bound="Callable[..., object]")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One option of a method or metric: its type, default, range and the grid a sweep tries."""
+
+    name: str
+    kind: type
+    default: Any
+    text: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    grid: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A measure of a pair (original, masked).
+
+    `score` computes it from a prepared pair, `function` is the public call that returns a float,
+    `explain` turns a score into a sentence for people who are not specialists.
+    """
+
+    name: str
+    title: str
+    family: Literal["loss", "risk"]
+    bounds: tuple[float, float]
+    best: float
+    needs: str
+    score: Callable[..., Score]
+    explain: Callable[[Score], str]
+    function: Callable[..., float]
+    reference: str
+    parameters: tuple[Parameter, ...] = ()
+    paired: bool = True
+    default: bool = True
+    experimental: bool = False
+    extra: str | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """True where the largest possible value is known."""
+        return self.bounds[1] != float("inf")
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's documentation."""
+        return first_line(self.function)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A masking: `function(values, **parameters)` maps an n x p matrix to one of the same shape.
+
+    NaN cells are missing. Random methods also take `rng`. `group_size` names the parameter that
+    says how many records the method needs at least.
+    """
+
+    name: str
+    title: str
+    function: Callable[..., Any]
+    reference: str
+    keeps: tuple[str, ...]
+    parameters: tuple[Parameter, ...] = ()
+    random: bool = False
+    group_size: str | None = None
+    paired: bool = True
+    experimental: bool = False
+    extra: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's documentation."""
+        return first_line(self.function)
+
+    def defaults(self) -> dict[str, Any]:
+        """The value of every parameter that the user did not set."""
+        return {parameter.name: parameter.default for parameter in self.parameters}
+
+
+def metric(
+    *, score: Callable[..., Score], explain: Callable[[Score], str], **record: Any
+) -> Callable[[Function], Function]:
+    """File the decorated public function as a metric under its own name."""
+
+    def file(function: Function) -> Function:
+        name = function.__name__
+        METRICS[name] = Metric(name=name, score=score, explain=explain, function=function, **record)  # type: ignore[arg-type]
+        return function
+
+    return file
+
+
+def method(**record: Any) -> Callable[[Function], Function]:
+    """File the decorated function as a masking method under its own name."""
+
+    def file(function: Function) -> Function:
+        METHODS[function.__name__] = Method(name=function.__name__, function=function, **record)
+        return function
+
+    return file
+
+
+def first_line(function: Callable[..., object]) -> str:
+    """The first sentence of a docstring."""
+    return (function.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")

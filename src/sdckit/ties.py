@@ -1,0 +1,251 @@
+"""What ties leave open: every tie rule, the range over all tie-breakings, variance and null levels.
+
+The theorems behind this module: expectation under independent random tie-breaking is additive
+over records; the least and the largest distance over all tie-breakings are attained by
+lexicographic and anti-lexicographic order; and min <= average <= expected <= max <= 1.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from sdckit.compiled import Floats, Ints, inlined, kernel
+from sdckit.keys import ends, find_blocks, sort_keys
+from sdckit.ranks import (
+    OrderedColumn,
+    RankSums,
+    average_distance,
+    has_ties,
+    largest_absolute,
+    largest_squared,
+    row_distance,
+)
+
+TIES = ("average", "expected", "random", "first", "last", "min", "max")
+
+
+def distance(
+    column: OrderedColumn, masked: Floats, ties: str = "average", rng: np.random.Generator | None = None
+) -> RankSums:
+    """Rank distance between a prepared column and its masked values under any tie rule."""
+    if ties == "average":
+        return average_distance(column, masked)
+    if ties in {"min", "max", "expected"}:
+        alignment = Alignment(column, masked)
+        return {"min": alignment.least, "max": alignment.largest, "expected": alignment.expected}[ties]()
+    other = OrderedColumn(masked)
+    return row_distance(column.ranks2(ties, rng), other.ranks2(ties, rng))
+
+
+class Alignment:
+    """A masked column in order, each position with its original rank; equal values in original order."""
+
+    def __init__(self, column: OrderedColumn, masked: Floats) -> None:
+        found = sort_keys(masked, column.rank)
+        self.column = column
+        self.n = column.n
+        self.first = find_blocks(found, column.order, masked)
+        self.tied = has_ties(self.first)
+        self.label = found.labels
+
+    @cached_property
+    def last(self) -> Ints:
+        """Last position of the masked tie block, by masked position."""
+        last = np.empty(self.n, np.int64)
+        ends(self.first, last)
+        return last
+
+    @property
+    def has_ties(self) -> bool:
+        """True where some rule can differ from another."""
+        return self.tied or self.column.tied
+
+    def to_rows(self, by_position: Ints | Floats) -> Floats:
+        """Values by masked position, put back into row order."""
+        rows = np.empty(self.n, np.float64)
+        rows[self.column.order[self.label]] = by_position
+        return rows
+
+    def least_ranks(self) -> tuple[Ints, Ints]:
+        """Original and masked ranks, by masked position, of the tie-breaking with the least distance."""
+        original = np.empty(self.n, np.int64)
+        _least_ranks(self.label, self.column.first, np.zeros(self.n, np.int64), original)
+        return original, np.arange(self.n)
+
+    def largest_ranks(self) -> tuple[Ints, Ints]:
+        """The same for the largest distance."""
+        original = np.empty(self.n, np.int64)
+        masked = np.empty(self.n, np.int64)
+        _largest_ranks(self.label, self.first, self.last, self.column.first, np.zeros(self.n, np.int64), original, masked)
+        return original, masked
+
+    def least(self) -> RankSums:
+        """The least distance over all tie-breakings."""
+        original, masked = self.least_ranks()
+        return row_distance(2 * original, 2 * masked)
+
+    def largest(self) -> RankSums:
+        """The largest distance over all tie-breakings."""
+        original, masked = self.largest_ranks()
+        return row_distance(2 * original, 2 * masked)
+
+    def average(self) -> RankSums:
+        """The distance between mid-ranks."""
+        return row_distance(self.column.middle2[self.label], self.first + self.last)
+
+    def expected(self) -> RankSums:
+        """The mean distance over independent random tie-breakings of both columns."""
+        middle = self.average()
+        absolute = float(np.sum(self.expected_absolute()))
+        spread = self.column.tie_sum + self.masked_tie_sum
+        return RankSums(self.n, 2 * absolute, middle.squared4 + spread / 3)
+
+    def expected_absolute(self) -> Floats:
+        """E|R - S| by masked position."""
+        out = np.empty(self.n, np.float64)
+        _expected_absolute(
+            self.column.first[self.label], self.column.last[self.label], self.first, self.last, out
+        )
+        return out
+
+    def expected_squared(self) -> Floats:
+        """E(R - S)**2 by masked position."""
+        middle = (self.column.middle2[self.label] - self.first - self.last) / 2.0
+        lengths = self.column.last[self.label] - self.column.first[self.label] + 1.0
+        others = self.last - self.first + 1.0
+        return middle**2 + (lengths**2 - 1) / 12 + (others**2 - 1) / 12
+
+    @property
+    def masked_tie_sum(self) -> int:
+        """T of the masked column, the sum of L**3 - L over its tie blocks."""
+        lengths = (self.last - self.first + 1)[self.first == np.arange(self.n)]
+        return sum(int(length) ** 3 - int(length) for length in lengths if length > 1)
+
+    def squared_variance(self) -> float:
+        """Exact variance of brMSE under independent random tie-breaking; 0 without ties."""
+        if self.n < 2 or not self.has_ties:
+            return 0.0
+        return 4.0 * self._product_variance() / largest_squared(self.n) ** 2
+
+    def _product_variance(self) -> float:
+        """Variance of the sum of R * S over tie-breakings."""
+        block, other = self.column.first[self.label], self.first
+        length = self.column.last[self.label] - block + 1.0
+        other_length = self.last - other + 1.0
+        middle = self.column.middle2[self.label] / 2.0
+        other_middle = (self.first + self.last) / 2.0
+        total = np.sum((length + 1) * length / 12 * _within(block, other_middle) / length)
+        total += np.sum((other_length + 1) * other_length / 12 * _within(other, middle) / other_length)
+        cell = np.unique(np.stack([block, other]), axis=1, return_index=True, return_counts=True)
+        _, index, count = cell
+        variance = (length[index] ** 2 - 1) / 12 * (other_length[index] ** 2 - 1) / 12
+        free = (length[index] - 1) * (other_length[index] - 1)
+        joint = np.divide(count * (count - 1.0) * variance, free, out=np.zeros_like(variance), where=free > 0)
+        return float(total + np.sum(count * variance + joint))
+
+
+def _within(block: Ints, values: Floats) -> Floats:
+    """Sum of squares of `values` round their mean in each block, repeated on every row of the block."""
+    _, number = np.unique(block, return_inverse=True)
+    count = np.bincount(number)
+    mean = np.bincount(number, weights=values) / count
+    squares = np.bincount(number, weights=(values - mean[number]) ** 2)
+    return squares[number]
+
+
+@kernel
+def _least_ranks(label: Ints, block: Ints, used: Ints, original: Ints) -> None:
+    """Ascending masked order fills each original block from below."""
+    for j in range(label.size):
+        begin = block[label[j]]
+        original[j] = begin + used[begin]
+        used[begin] += 1
+
+
+@kernel
+def _largest_ranks(
+    label: Ints, first: Ints, last: Ints, block: Ints, used: Ints, original: Ints, masked: Ints
+) -> None:
+    """Descending masked order fills each original block from below; opposite orders inside a cell."""
+    end = label.size
+    while end > 0:
+        begin = end - 1
+        home = block[label[begin]]
+        while begin > first[end - 1] and block[label[begin - 1]] == home:
+            begin -= 1
+        for t in range(begin, end):
+            original[t] = home + used[home] + t - begin
+            masked[t] = first[t] + last[t] - t
+        used[home] += end - begin
+        end = begin
+
+
+@inlined
+def _mean_gap(a: int, b: int, c: int, d: int) -> float:
+    """E|R - S| for independent uniform R on [a, b] and S on [c, d].
+
+    Disjoint parts of the two intervals contribute the distance of their middles, the common part
+    of m positions contributes m(m*m - 1)/3; all terms are positive, so nothing cancels.
+    """
+    if b < c or d < a:
+        return abs((a + b) - (c + d)) / 2.0
+    low, high = max(a, c), min(b, d)
+    length, other, common = b - a + 1.0, d - c + 1.0, high - low + 1.0
+    total = common * (common * common - 1.0) / 3.0
+    total += max(c - a, 0) * other * ((c + d) - (a + c - 1)) / 2.0
+    total += max(b - d, 0) * other * ((d + 1 + b) - (c + d)) / 2.0
+    total += common * max(a - c, 0) * ((low + high) - (c + a - 1)) / 2.0
+    total += common * max(d - b, 0) * ((b + 1 + d) - (low + high)) / 2.0
+    return total / (length * other)
+
+
+@kernel
+def _expected_absolute(a: Ints, b: Ints, c: Ints, d: Ints, out: Floats) -> None:
+    for j in range(a.size):
+        out[j] = _mean_gap(a[j], b[j], c[j], d[j])
+
+
+# Levels of an unrelated masked column: the mean over all ways to pair the two columns.
+
+
+@kernel
+def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
+    """Sum over i of weights[i] times the mean over j of |points[i] - others[j]|; both ascending."""
+    total = 0.0
+    below = 0.0
+    above = np.sum(weights)
+    i = j = 0
+    previous = min(points[0], others[0])
+    while i < points.size or j < others.size:
+        if j == others.size or (i < points.size and points[i] <= others[j]):
+            here = points[i]
+            total += (here - previous) * (below * (others.size - j) + above * j)
+            below += weights[i]
+            above -= weights[i]
+            i += 1
+        else:
+            here = others[j]
+            total += (here - previous) * (below * (others.size - j) + above * j)
+            j += 1
+        previous = here
+    return total / others.size
+
+
+def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
+    """brMAE and brMSE of a masked column whose order is unrelated to the original's.
+
+    Rules that break ties score as without ties, and min and max have no closed form, so that they
+    are given the same level; mid-ranks score less where there are ties.
+    """
+    n = alignment.n
+    if n < 2:
+        return float("nan"), float("nan")
+    if ties != "average" or not alignment.has_ties:
+        return (n * n - 1) / 3 / largest_absolute(n), 0.5
+    original = alignment.column.middle2 / 2.0
+    masked = (alignment.first + alignment.last) / 2.0
+    absolute = mean_cross_gap(original, np.ones(n), masked) / largest_absolute(n)
+    lost = alignment.column.tie_sum + alignment.masked_tie_sum
+    return absolute, 0.5 - lost / (4 * n * (n * n - 1))
