@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdckit import files
-from sdckit.files import Dialect, atomic, check_target, read, write, write_text
+from sdckit.files import Dialect, read, write
+from sdckit.outputs import atomic, check_target, write_text
 
 LIMITED = """
 import resource, sys

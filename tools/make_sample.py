@@ -1,7 +1,7 @@
 """Write the bundled sample: a made-up survey of 1,000 firms, the same bytes on every machine.
 
 Run `python tools/make_sample.py` from the repository's root. Amounts are in thousands.
-"""  # noqa: INP001 - a script, not a package
+"""
 
 from pathlib import Path
 

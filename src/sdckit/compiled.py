@@ -10,6 +10,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Int = int | np.int64  # kernels count in int64
 
 Function = TypeVar("Function", bound=Callable[..., object])
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sdckit import files
+from sdckit import files, outputs
 
 ADDRESS = "https://raw.githubusercontent.com/sdcTools/sdcMicro/cf3251017482bb215f0a9abf4a930f502399fb72/data/"
 PATIENCE = 30.0  # seconds without an answer
@@ -136,7 +136,7 @@ def _fetched(name: str, file: _File) -> bytes:
     target = cache_folder() / f"{file.stem}.rda"
     with suppress(OSError):  # no place for a cache is no reason to withhold the data
         target.parent.mkdir(parents=True, exist_ok=True)
-        with files.atomic(target, overwrite=True) as temporary:
+        with outputs.atomic(target, overwrite=True) as temporary:
             temporary.write_bytes(data)
     return data
 

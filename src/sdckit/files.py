@@ -1,36 +1,26 @@
 """Tables in and out of files: CSV and Parquet, read with care, written in one step or not at all."""
 
 import csv
-import errno
 import io
-import os
 import re
-import secrets
-import shutil
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-CSV_SUFFIXES = (".csv", ".txt", ".tsv")
-PARQUET_SUFFIXES = (".parquet", ".pq")
-SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES
-
-AnyPath = str | os.PathLike[str]
+from sdckit.outputs import (
+    PARQUET_SUFFIXES,
+    POLARS_ERRORS,
+    SUFFIXES,
+    AnyPath,
+    atomic,
+    check_target,
+)
 
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = r"^-?(?i:nan|inf|infinity)$"
-_BY_SYSTEM = re.compile(r"([^:\n]+?)\.? \(os error (\d+)\)")  # how polars words a refusal of the system
-_POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-_REMEDIES = {
-    errno.ENOSPC: "free some space or choose another folder",
-    errno.EFBIG: "raise the limit on file sizes (ulimit -f) or choose another folder",
-    getattr(errno, "EDQUOT", errno.ENOSPC): "free some space or choose another folder",
-}
 
 
 @dataclass(frozen=True)
@@ -46,6 +36,8 @@ class Dialect:
         Numbers look like `1,5`.
     encoding
         Any text encoding that Python knows; a byte-order mark at the start is skipped.
+    missing
+        Texts that stand for a missing number, such as NA; an empty cell always does.
 
     Examples
     --------
@@ -57,6 +49,7 @@ class Dialect:
     delimiter: str | None = None
     decimal_comma: bool = False
     encoding: str = "utf-8"
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         try:
@@ -139,7 +132,7 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
         text = None
     else:
         text = _parse_csv(path, _decoded(path, data, dialect.encoding), dialect)
-        frame = pl.DataFrame([as_numbers(column, decimal_comma=dialect.decimal_comma) for column in text])
+        frame = pl.DataFrame([as_numbers(column, dialect) for column in text])
     if frame.height == 0:
         raise ValueError(f"'{path}' has column names but no records; give a file with at least one record")
     return Source(frame, text, path, dialect)
@@ -196,7 +189,7 @@ def _parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
         )
     try:
         text = pl.read_csv(data, separator=separator, infer_schema=False)
-    except _POLARS as error:
+    except POLARS_ERRORS as error:
         _check_rows(path, data, separator, len(names))
         reason = str(error).split("\n", 1)[0]
         raise ValueError(
@@ -248,21 +241,21 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 def _parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
     try:
         return pl.read_parquet(io.BytesIO(data))
-    except (*_POLARS, OSError, ValueError) as error:
+    except (*POLARS_ERRORS, OSError, ValueError) as error:
         raise ValueError(
             f"'{path}' is no whole Parquet file (cut off, damaged or another format); copy or export it again"
         ) from error
 
 
-def as_numbers(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
-    """Turn text into Int64 or Float64 where every cell that is not empty is a plain number."""
+def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:
+    """Turn text into Int64 or Float64 where every cell that is not missing is a plain number."""
     cells = column.str.strip_chars()
-    cells = cells.set(cells == "", None)
+    cells = cells.set(cells.is_in(["", *_words(dialect.missing)]), None)
     if cells.str.contains(_INTEGER).all():
         numbers = cells.cast(pl.Int64, strict=False)
         beyond = numbers.null_count() > cells.null_count()
         return column if beyond or numbers.null_count() == cells.len() else numbers
-    if decimal_comma:
+    if dialect.decimal_comma:
         if cells.str.contains(".", literal=True).any():  # it may group thousands
             return column
         cells = cells.str.replace(",", ".", literal=True)
@@ -272,120 +265,9 @@ def as_numbers(column: pl.Series, *, decimal_comma: bool = False) -> pl.Series:
     return cells.cast(pl.Float64)
 
 
-def check_target(path: AnyPath, overwrite: bool, *, suffixes: Collection[str] = SUFFIXES) -> None:  # noqa: FBT001 - the flag of the same name
-    """Refuse, before any work, a file that could not be written afterwards.
-
-    Parameters
-    ----------
-    path, overwrite
-        The file to be written, and whether it may replace one that exists.
-    suffixes
-        How its name may end.
-
-    Raises
-    ------
-    OSError
-        It exists, is a folder, or its folder is missing or not writable.
-    ValueError
-        Its suffix names no format we write.
-    """
-    path = Path(path)
-    folder = path.parent
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
-        if path.suffix.lower() not in suffixes:
-            raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
-        if path.exists() and not path.is_file():
-            raise FileExistsError(f"'{path}' is a device, not a file; choose another name")
-        if path.exists() and not overwrite:
-            raise _exists(path)
-        if not folder.is_dir():
-            raise FileNotFoundError(f"no folder '{folder}' to write '{path.name}' into; create it first")
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise _refusal(path, error) or error from error
-
-
-def _exists(path: Path) -> FileExistsError:
-    return FileExistsError(f"'{path}' exists already; choose another name or overwrite it (--overwrite)")
-
-
-def _refusal(path: Path, error: BaseException) -> OSError | None:
-    """Return the one line for what the operating system refused; None for any other error."""
-    if isinstance(error, OSError) and error.errno is not None:
-        code, reason = error.errno, error.strerror or "unknown reason"
-    elif found := _BY_SYSTEM.search(str(error)):
-        code, reason = int(found[2]), found[1].strip()
-    else:
-        return None
-    remedy = _REMEDIES.get(code, "choose another folder or name")
-    return OSError(f"could not write '{path}': {reason.lower()}; {remedy}")
-
-
-@contextmanager
-def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: FBT001, FBT002 - the flag of the same name
-    """Yield a temporary file beside `path`; it takes that name only when all went well.
-
-    Whatever goes wrong, Ctrl-C included, the temporary file goes and `path` is as it was.
-
-    Parameters
-    ----------
-    path, overwrite
-        The file to be written, and whether it may replace one that exists.
-
-    Yields
-    ------
-    pathlib.Path
-        The file to write into.
-
-    Raises
-    ------
-    OSError
-        The file exists, or the system refused to write it.
-    """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".sdckit-{secrets.token_hex(8)}.part")
-    try:
-        temporary.touch(exist_ok=False)
-        yield temporary
-        if overwrite:
-            with suppress(OSError):
-                shutil.copymode(target, temporary)
-        with temporary.open("rb+") as handle:
-            os.fsync(handle.fileno())
-        _move(temporary, target, Path(path), overwrite=overwrite)
-    except (OSError, *_POLARS) as error:
-        ours = getattr(error, "filename", None) in (None, str(temporary), str(target))
-        refusal = _refusal(Path(path), error) if ours else None
-        if refusal is None:
-            raise
-        raise refusal from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
-def _move(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None:
-    """Give the finished file its name; never over a file that is not to be overwritten."""
-    if overwrite:
-        temporary.replace(target)
-        return
-    try:
-        try:
-            target.hardlink_to(temporary)
-        except FileExistsError:
-            raise
-        except OSError:  # no hard links here: claim the name, then fill it
-            target.touch(exist_ok=False)
-            try:
-                temporary.replace(target)
-            except BaseException:
-                target.unlink()
-                raise
-    except FileExistsError as error:
-        raise _exists(path) from error
+def _words(codes: Collection[str]) -> list[str]:
+    """The codes that are no numbers: those are data until a metric or method is told otherwise."""
+    return [code for code in codes if not re.match(_NUMBER, code)]
 
 
 def write(
@@ -434,7 +316,7 @@ def write(
                 table.write_parquet(handle)
             else:
                 handle.write(_csv_bytes(path, table, dialect))
-    except _POLARS as error:
+    except POLARS_ERRORS as error:
         reason = str(error).split("\n", 1)[0]
         raise ValueError(f"could not write '{path}' ({reason}); change that column or the format") from error
 
@@ -491,24 +373,3 @@ def _csv_bytes(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
         raise ValueError(
             f"could not write '{path}': {dialect.encoding} has no {letter!r}; set --encoding utf-8"
         ) from error
-
-
-def write_text(path: AnyPath, text: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - the flag of the same name
-    """Write text, such as a report, as UTF-8 in one step.
-
-    Parameters
-    ----------
-    path
-        The file to be written.
-    text
-        What it is to hold.
-    overwrite
-        Replace a file that exists.
-
-    Raises
-    ------
-    OSError
-        The file exists, or the system refused to write it; nothing is left behind.
-    """
-    with atomic(path, overwrite) as temporary:
-        temporary.write_bytes(text.encode("utf-8"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Ints, inlined, kernel
+from sdckit.compiled import Bools, Floats, Int, Ints, inlined, kernel
 
 SMALL = 4096  # below this, sampling a column for a heavy value costs more than it saves
 CHUNK = 1024
@@ -20,14 +20,14 @@ QUANTISED = 1 << 22  # from here on, too few bits of a float64 fit beside the la
 
 
 @inlined
-def _ordered(bits: int) -> int:
+def _ordered(bits: Int) -> Int:
     """Map the bits of a float64 to an integer of the same order; -0.0 becomes 0.0."""
     flipped = bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
     return flipped + (flipped == -1)
 
 
 @kernel
-def fill_keys(bits: Ints, labels: Ints, width: int, keys: Ints) -> int:
+def fill_keys(bits: Ints, labels: Ints, width: int, keys: Ints) -> Int:
     """Write value-and-label keys; return the value bits that were cut off anywhere."""
     low = (np.int64(1) << width) - 1
     cut = np.int64(0)
@@ -39,12 +39,12 @@ def fill_keys(bits: Ints, labels: Ints, width: int, keys: Ints) -> int:
 
 
 @kernel
-def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: int, keys: Ints) -> tuple[int, int]:
+def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Ints) -> tuple[Int, Int]:
     """The same, but rows that hold the value `heavy` go to the end; return (cut bits, rows in front)."""
     low = (np.int64(1) << width) - 1
     cut = np.int64(0)
     front = np.int64(0)
-    back = bits.size - 1
+    back = np.int64(bits.size - 1)
     for i in range(bits.size):
         value = _ordered(bits[i])
         cut |= value & low
@@ -65,7 +65,9 @@ def _count_cells(bits: Ints, counts: Ints) -> None:
 
 
 @kernel
-def _fill_quantised_keys(bits: Ints, labels: Ints, width: int, below: Floats, step: Floats, keys: Ints) -> None:
+def _fill_quantised_keys(
+    bits: Ints, labels: Ints, width: int, below: Floats, step: Floats, keys: Ints
+) -> None:
     """Write keys whose high bits interpolate the column's own distribution function.
 
     Every operation is monotone in the value, rounding included, so the order is kept; unequal
@@ -131,7 +133,7 @@ def _heavy_value(values: Floats) -> float | None:
     return float(found[heaviest]) if counts[heaviest] >= 8 else None
 
 
-def _sort_apart(keys: Ints, front: int, target: int, *, inside_ties: bool) -> slice:
+def _sort_apart(keys: Ints, front: Int, target: Int, *, inside_ties: bool) -> slice:
     """Sort the front part and put the equal keys of the end into their place."""
     equal = np.sort(keys[front:]) if inside_ties else keys[front:].copy()
     keys[:front].sort()
@@ -147,7 +149,7 @@ def _quantiser(bits: Ints, width: int) -> tuple[Floats, Floats]:
     _count_cells(bits, counts)
     levels = float(1 << (62 - width)) / bits.size
     below = (np.cumsum(counts) - counts) * levels
-    return below, counts * (levels / 2.0**48)
+    return below.astype(np.float64), (counts * (levels / 2.0**48)).astype(np.float64)
 
 
 # Runs of equal high bits. Flags mark the stretches of CHUNK keys that hold a collision, so that
@@ -160,7 +162,7 @@ def no_flags(keys: Ints) -> Bools:
 
 
 @kernel
-def flag_collisions(keys: Ints, width: int, flags: Bools) -> int:
+def flag_collisions(keys: Ints, width: int, flags: Bools) -> Int:
     """Flag and count the keys with the same high bits as the one before."""
     total = np.int64(0)
     for chunk in range(flags.size):
@@ -184,7 +186,7 @@ def starts_of_keys(keys: Ints, width: int, start: Ints) -> None:
 
 
 @kernel
-def _starts_of_values(keys: Ints, width: int, ordered: Floats, start: Ints, flags: Bools) -> int:
+def _starts_of_values(keys: Ints, width: int, ordered: Floats, start: Ints, flags: Bools) -> Int:
     """The same from sorted values; flag and count the boundaries that the keys did not see."""
     begin = np.int64(0)
     total = np.int64(0)
@@ -202,7 +204,7 @@ def _starts_of_values(keys: Ints, width: int, ordered: Floats, start: Ints, flag
 
 
 @kernel
-def collided_runs(keys: Ints, width: int, flags: Bools, limit: int) -> Ints:
+def collided_runs(keys: Ints, width: int, flags: Bools, limit: Int) -> Ints:
     """Begin and end of the (at most `limit`) runs of equal high bits that reach into a flagged stretch."""
     runs = np.empty((limit, 2), np.int64)
     count = 0
@@ -224,7 +226,9 @@ def collided_runs(keys: Ints, width: int, flags: Bools, limit: int) -> Ints:
 
 
 @kernel
-def settle_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints) -> None:
+def settle_run(
+    keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
+) -> None:
     """Order one short run by its exact values (equal ones by label) and mark its true tie blocks."""
     low = (np.int64(1) << width) - 1
     for t in range(begin + 1, end):

@@ -15,12 +15,12 @@ Kernels do a limited number of rounds per call, so the caller can report progres
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Ints, inlined, kernel
+from sdckit.compiled import Floats, Ints, inlined, kernel
 
 WIDTH = 64  # records per block
 RESORT = 4  # sort the list again once this many times the records left were looked at
@@ -42,9 +42,8 @@ class Flat(NamedTuple):
     rows: Ints  # the row in each slot of the blocks
     slots: Ints  # the slot of each row, -1 once it is grouped
     total: Floats  # column sums of the records left
-    centre: Floats
-    listed_centre: Floats  # the centroid by which the list is sorted
-    reach: Floats  # distances to it, largest first
+    centres: Floats  # the present centroid, and the one by which the list is sorted
+    reach: Floats  # distances to the latter, largest first
     order: Ints  # the rows in that order
     near: Floats  # heap of the smallest distances seen in a scan, largest on top
     group: Ints  # the rows in that heap; a group being formed
@@ -58,34 +57,35 @@ def start(points: Floats, k: int) -> Flat:
     n, p = points.shape
     padded = np.full((-(-n // WIDTH) * WIDTH, p), np.nan)
     padded[:n] = points
-    flat = Flat(
+    return Flat(
         points=np.ascontiguousarray(points),
         blocks=np.ascontiguousarray(padded.reshape(-1, WIDTH, p).transpose(0, 2, 1)),
         rows=np.arange(len(padded)),
         slots=np.arange(n),
         total=np.cumsum(points, axis=0)[-1],  # row after row, as the running sum goes on
-        centre=np.empty(p),
-        listed_centre=np.empty(p),
+        centres=np.empty((2, p)),
         reach=np.empty(len(padded)),
         order=np.empty(n, np.int64),
         near=np.empty(k),
         group=np.empty(k, np.int64),
         distances=np.empty(WIDTH),
         groups=np.empty(n, np.int64),
-        counters=np.array([n, 0, 0, 0, 0]),
+        counters=np.array([n, 0, 0, 0, n * RESORT + 1]),
     )
-    resort(flat)
-    return flat
+
+
+def advance(flat: Flat, k: int, rounds: int) -> bool:
+    """Do at most `rounds` rounds of two groups each; True once every record has its group."""
+    if flat.counters[LOOKED] > RESORT * flat.counters[LEFT]:
+        resort(flat)
+    return form_groups(flat, k, rounds)
 
 
 def resort(flat: Flat) -> None:
-    """Sort the records left by their distance to the present centroid, if the list is worn out."""
+    """Sort the records left by their distance to the present centroid, largest first."""
     left = int(flat.counters[LEFT])
-    if flat.counters[LISTED] and flat.counters[LOOKED] <= RESORT * left:
-        return
-    flat.listed_centre[:] = flat.total / left
-    for b in range(-(-left // WIDTH)):
-        measure(flat.blocks[b], flat.listed_centre, flat.reach[b * WIDTH : (b + 1) * WIDTH])
+    flat.centres[1] = flat.total / left
+    measure_all(flat.blocks[: -(-left // WIDTH)], flat.centres[1], flat.reach)
     distances = np.sqrt(flat.reach[:left])
     order = np.argsort(-distances)
     flat.reach[:left] = distances[order]
@@ -94,11 +94,11 @@ def resort(flat: Flat) -> None:
 
 
 @inlined
-def squared_distance(a: Floats, b: Floats) -> float:
-    """Sum of squared differences, column after column."""
+def squared_distance(points: Floats, row: int, point: Floats) -> float:
+    """Squared distance of a row to `point`, added up column after column."""
     total = 0.0
-    for j in range(len(a)):
-        difference = a[j] - b[j]
+    for j in range(len(point)):
+        difference = points[row, j] - point[j]
         total += difference * difference
     return total
 
@@ -138,9 +138,10 @@ def sort_rows(group: Ints, size: int) -> None:
 def outermost(flat: Flat) -> int:
     """The record farthest from the centroid of the records left."""
     counters = flat.counters
-    for j in range(len(flat.total)):
-        flat.centre[j] = flat.total[j] / counters[LEFT]
-    drift = sqrt(squared_distance(flat.centre, flat.listed_centre))
+    centre = flat.centres[0]
+    for j in range(len(centre)):
+        centre[j] = flat.total[j] / counters[LEFT]
+    drift = sqrt(squared_distance(flat.centres, 1, centre))
     while flat.slots[flat.order[counters[HEAD]]] < 0:
         counters[HEAD] += 1
     best, found, bound = -1.0, len(flat.slots), -1.0
@@ -150,13 +151,13 @@ def outermost(flat: Flat) -> int:
         counters[LOOKED] += 1
         row = flat.order[i]
         if flat.slots[row] >= 0:
-            distance = squared_distance(flat.points[row], flat.centre)
+            distance = squared_distance(flat.points, row, centre)
             if distance > best or (distance == best and row < found):
                 best, found, bound = distance, row, sqrt(distance)
     return found
 
 
-@kernel
+@inlined
 def measure(block: Floats, point: Floats, distances: Floats) -> None:
     """Squared distances of a block's records to `point`."""
     for i in range(WIDTH):
@@ -167,6 +168,13 @@ def measure(block: Floats, point: Floats, distances: Floats) -> None:
         for i in range(WIDTH):
             difference = block[j, i] - centre
             distances[i] += difference * difference
+
+
+@kernel
+def measure_all(blocks: Floats, point: Floats, distances: Floats) -> None:
+    """Squared distances of the records in all `blocks` to `point`."""
+    for b in range(len(blocks)):
+        measure(blocks[b], point, distances[b * WIDTH : (b + 1) * WIDTH])
 
 
 @inlined
@@ -233,13 +241,12 @@ def gather(flat: Flat, row: int, k: int, far: float) -> int:
         # The farthest is in the group only if all the others are as far: the smallest row is next.
         farthest = len(flat.slots)
         for i in range(flat.counters[LEFT]):
-            if flat.rows[i] < farthest:
-                farthest = flat.rows[i]
+            farthest = min(farthest, flat.rows[i])
     return farthest
 
 
 @kernel
-def advance(flat: Flat, k: int, rounds: int) -> bool:
+def form_groups(flat: Flat, k: int, rounds: int) -> bool:
     """Form groups until all are formed (True), or `rounds` are over or the list is worn out (False)."""
     counters = flat.counters
     while counters[LEFT] >= 2 * k:
@@ -251,4 +258,110 @@ def advance(flat: Flat, k: int, rounds: int) -> bool:
             row = gather(flat, row, k, inf if side else -1.0)
     for i in range(counters[LEFT]):
         flat.groups[flat.rows[i]] = counters[FORMED]
+    return True
+
+
+class Partial(NamedTuple):
+    """The state of MDAV on a file with missing cells (NaN), between calls of `advance_partial`."""
+
+    points: Floats  # rows x columns, standardised by the caller
+    rows: Ints  # the rows left, in order
+    centre: Floats
+    near: Floats
+    group: Ints
+    groups: Ints  # the answer, -1 for a record not yet grouped
+    counters: Ints
+
+
+def start_partial(points: Floats, k: int) -> Partial:
+    """Lay out `points` (n >= k >= 2, at least one value in each record) for `advance_partial`."""
+    n, p = points.shape
+    return Partial(
+        points=np.ascontiguousarray(points),
+        rows=np.arange(n),
+        centre=np.empty(p),
+        near=np.empty(k),
+        group=np.empty(k, np.int64),
+        groups=np.full(n, -1),
+        counters=np.array([n, 0]),
+    )
+
+
+@kernel
+def shared_distance(points: Floats, row: int, point: Floats) -> float:
+    """Squared distance over the columns both have, scaled to all columns; -1 if they share none."""
+    total, shared = 0.0, 0
+    for j in range(len(point)):
+        difference = points[row, j] - point[j]
+        seen = not isnan(difference)
+        total += difference * difference if seen else 0.0  # no branch: its outcome is hard to predict
+        shared += seen
+    return total * (len(point) / shared) if shared else -1.0
+
+
+@inlined
+def average(part: Partial) -> None:
+    """Set the centroid: each column's mean over the values observed among the records left."""
+    for j in range(len(part.centre)):
+        total, observed = 0.0, 0
+        for i in range(part.counters[LEFT]):
+            value = part.points[part.rows[i], j]
+            seen = not isnan(value)
+            total += value if seen else 0.0
+            observed += seen
+        part.centre[j] = total / observed if observed else nan
+
+
+@inlined
+def farthest_partial(part: Partial, point: Floats) -> int:
+    """The record left that is farthest from `point`; one that shares no column loses to all others."""
+    best, found = -2.0, len(part.points)
+    for i in range(part.counters[LEFT]):
+        distance = shared_distance(part.points, part.rows[i], point)
+        if distance > best:
+            best, found = distance, part.rows[i]
+    return found
+
+
+@inlined
+def gather_partial(part: Partial, row: int, k: int) -> None:
+    """Group `row` with its k - 1 nearest and take them out of the rows left."""
+    near, group, rows, counters = part.near, part.group, part.rows, part.counters
+    point = part.points[row]
+    for i in range(k - 1):
+        near[i], group[i] = inf, len(part.points)
+    for i in range(counters[LEFT]):
+        other = rows[i]
+        distance = shared_distance(part.points, other, point)
+        if distance < 0:
+            distance = inf  # no column in common: a companion only if nobody else is left
+        if other != row and (distance < near[0] or (distance == near[0] and other < group[0])):
+            replace_largest(near, group, k - 1, distance, other)
+    group[k - 1] = row
+    for i in range(k):
+        part.groups[group[i]] = counters[FORMED]
+    counters[FORMED] += 1
+    kept = 0
+    for i in range(counters[LEFT]):
+        rows[kept] = rows[i]
+        if part.groups[rows[i]] < 0:
+            kept += 1
+    counters[LEFT] = kept
+
+
+@kernel
+def advance_partial(part: Partial, k: int, rounds: int) -> bool:
+    """Do at most `rounds` rounds of two groups each; True once every record has its group."""
+    counters = part.counters
+    while counters[LEFT] >= 2 * k:
+        if rounds == 0:
+            return False
+        rounds -= 1
+        average(part)
+        row = farthest_partial(part, part.centre)
+        for _ in range(2 if counters[LEFT] >= 3 * k else 1):
+            gather_partial(part, row, k)
+            row = farthest_partial(part, part.points[row])
+    for i in range(counters[LEFT]):
+        part.groups[part.rows[i]] = counters[FORMED]
     return True

@@ -15,7 +15,7 @@ PLAIN_STEP = 5.0  # seconds between lines where stderr is not a terminal
 _enabled = False
 
 
-def enable(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a switch
+def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a switch
     """Show progress of long work from now on (`sdc.show_progress()` in a notebook or script)."""
     global _enabled  # noqa: PLW0603 - one switch for the process, set by the command line
     _enabled = on

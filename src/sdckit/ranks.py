@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Ints, inlined, kernel
+from sdckit.compiled import Bools, Floats, Int, Ints, inlined, kernel
 from sdckit.keys import (
     SMALL,
     collided_runs,
@@ -27,6 +27,7 @@ from sdckit.keys import (
     starts_of_keys,
 )
 
+Sums = tuple[Int, Int, Int]  # of |r - s|, and of (r - s)**2 in two halves; ranks doubled
 COUNTABLE = 1 << 16  # integers of a narrower range are counted instead of sorted
 
 
@@ -59,6 +60,15 @@ class RankSums:
         return self.squared4 / (4 * largest_squared(self.n)) if self.n > 1 else float("nan")
 
 
+def tie_sum(first: Ints) -> int:
+    """T, the sum of L**3 - L over the tie blocks of length L, from the start of each position's block."""
+    opens = np.flatnonzero(first == np.arange(first.size))
+    lengths, counts = np.unique(np.diff(np.append(opens, first.size)), return_counts=True)
+    return sum(
+        count * (length**3 - length) for length, count in zip(lengths.tolist(), counts.tolist(), strict=True)
+    )
+
+
 class OrderedColumn:
     """A column without missing cells, its order, ranks and tie blocks; computed once, used often."""
 
@@ -75,7 +85,7 @@ class OrderedColumn:
             self.order = order
             opens = np.concatenate(([True], ordered[1:] != ordered[:-1]))
             self.first = np.maximum.accumulate(np.where(opens, np.arange(self.n), 0))
-        self.tied = has_ties(self.first)
+        self.tied = bool(has_ties(self.first))
         self.rank = np.empty(self.n, np.int64)
         self.rank[self.order] = np.arange(self.n)
 
@@ -100,15 +110,6 @@ class OrderedColumn:
     def sorted(self) -> Floats:
         """The values in ascending order."""
         return self.values[self.order]
-
-    @property
-    def tie_sum(self) -> int:
-        """T, the sum of L**3 - L over the tie blocks of length L."""
-        lengths = [int(length) for length in np.diff(np.append(np.flatnonzero(self._opens()), self.n))]
-        return sum(length**3 - length for length in lengths if length > 1)
-
-    def _opens(self) -> Bools:
-        return self.first == np.arange(self.n)
 
     def restrict(self, keep: Bools) -> OrderedColumn:
         """The same column with only the rows in `keep`, without sorting again."""
@@ -135,17 +136,17 @@ class OrderedColumn:
 
 
 @inlined
-def _low(square: int) -> int:
+def _low(square: Int) -> Int:
     return square & 0xFFFFFFFF
 
 
 @inlined
-def _high(square: int) -> int:
+def _high(square: Int) -> Int:
     return square >> 32
 
 
 @kernel
-def has_ties(start: Ints) -> bool:
+def has_ties(start: Ints) -> bool | np.bool_:
     """Whether any tie block is longer than one position."""
     shared = np.int64(0)
     for j in range(start.size):
@@ -154,7 +155,7 @@ def has_ties(start: Ints) -> bool:
 
 
 @kernel
-def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> tuple[int, int, int]:
+def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> Sums:
     """Sums over masked positions begin..end-1, as if every masked value there were different."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
@@ -168,7 +169,7 @@ def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middl
 
 
 @kernel
-def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> tuple[int, int, int]:
+def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> Sums:
     """Sums over one masked tie block."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
@@ -184,7 +185,7 @@ def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle
 @kernel
 def _to_middles2(start: Ints) -> None:
     """Replace the start of each position's tie block by the block's doubled mid-rank."""
-    end = start.size - 1
+    end = np.int64(start.size - 1)
     for j in range(start.size - 1, -1, -1):
         begin = start[j]
         start[j] = begin + end
@@ -193,7 +194,7 @@ def _to_middles2(start: Ints) -> None:
 
 
 @kernel
-def _middle_sums(keys: Ints, width: int, masked2: Ints, tied: bool, middle2: Ints) -> tuple[int, int, int]:
+def _middle_sums(keys: Ints, width: int, masked2: Ints, tied: bool, middle2: Ints) -> Sums:
     """Sums over all positions, given the doubled masked mid-rank of each."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
@@ -207,7 +208,7 @@ def _middle_sums(keys: Ints, width: int, masked2: Ints, tied: bool, middle2: Int
 
 
 @kernel
-def _row_sums(ranks2: Ints, others2: Ints) -> tuple[int, int, int]:
+def _row_sums(ranks2: Ints, others2: Ints) -> Sums:
     """Sums of the differences of two doubled ranks per row."""
     absolute = squared_low = squared_high = np.int64(0)
     for i in range(ranks2.size):
@@ -221,7 +222,7 @@ def _row_sums(ranks2: Ints, others2: Ints) -> tuple[int, int, int]:
 @kernel
 def _run_corrections(
     keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints, tied: bool, middle2: Ints
-) -> tuple[int, int, int]:
+) -> Sums:
     """What to add to the single sums because the runs hold ties, or an order that was not exact."""
     absolute = squared_low = squared_high = np.int64(0)
     for r in range(len(runs)):
@@ -242,7 +243,7 @@ def _run_corrections(
     return absolute, squared_low, squared_high
 
 
-def _sums(n: int, parts: list[tuple[int, int, int]]) -> RankSums:
+def _sums(n: int, parts: list[Sums]) -> RankSums:
     absolute, squared_low, squared_high = (sum(int(part[i]) for part in parts) for i in range(3))
     return RankSums(n, absolute, (squared_high << 32) + squared_low)
 
@@ -291,7 +292,7 @@ def _count_whole(values: Floats, lowest: float, counts: Ints) -> bool:
 
 
 @kernel
-def _counted_sums(values: Floats, lowest: float, counts: Ints, middle2: Ints) -> tuple[int, int, int]:
+def _counted_sums(values: Floats, lowest: float, counts: Ints, middle2: Ints) -> Sums:
     """Sums of mid-rank differences from the counts of each value and the mid-rank of each row."""
     begin = np.int64(0)
     for c in range(counts.size):  # a count becomes a doubled mid-rank

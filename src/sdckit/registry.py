@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.pairs import Pair, Score
+    from sdckit.pairs import Score
 
 METRICS: dict[str, Metric] = {}
 METHODS: dict[str, Method] = {}

@@ -21,6 +21,7 @@ from sdckit.ranks import (
     largest_absolute,
     largest_squared,
     row_distance,
+    tie_sum,
 )
 
 TIES = ("average", "expected", "random", "first", "last", "min", "max")
@@ -47,7 +48,7 @@ class Alignment:
         self.column = column
         self.n = column.n
         self.first = find_blocks(found, column.order, masked)
-        self.tied = has_ties(self.first)
+        self.tied = bool(has_ties(self.first))
         self.label = found.labels
 
     @cached_property
@@ -78,7 +79,9 @@ class Alignment:
         """The same for the largest distance."""
         original = np.empty(self.n, np.int64)
         masked = np.empty(self.n, np.int64)
-        _largest_ranks(self.label, self.first, self.last, self.column.first, np.zeros(self.n, np.int64), original, masked)
+        _largest_ranks(
+            self.label, self.first, self.last, self.column.first, np.zeros(self.n, np.int64), original, masked
+        )
         return original, masked
 
     def least(self) -> RankSums:
@@ -99,7 +102,7 @@ class Alignment:
         """The mean distance over independent random tie-breakings of both columns."""
         middle = self.average()
         absolute = float(np.sum(self.expected_absolute()))
-        spread = self.column.tie_sum + self.masked_tie_sum
+        spread = tie_sum(self.column.first) + tie_sum(self.first)
         return RankSums(self.n, 2 * absolute, middle.squared4 + spread / 3)
 
     def expected_absolute(self) -> Floats:
@@ -117,12 +120,6 @@ class Alignment:
         others = self.last - self.first + 1.0
         return middle**2 + (lengths**2 - 1) / 12 + (others**2 - 1) / 12
 
-    @property
-    def masked_tie_sum(self) -> int:
-        """T of the masked column, the sum of L**3 - L over its tie blocks."""
-        lengths = (self.last - self.first + 1)[self.first == np.arange(self.n)]
-        return sum(int(length) ** 3 - int(length) for length in lengths if length > 1)
-
     def squared_variance(self) -> float:
         """Exact variance of brMSE under independent random tie-breaking; 0 without ties."""
         if self.n < 2 or not self.has_ties:
@@ -138,8 +135,7 @@ class Alignment:
         other_middle = (self.first + self.last) / 2.0
         total = np.sum((length + 1) * length / 12 * _within(block, other_middle) / length)
         total += np.sum((other_length + 1) * other_length / 12 * _within(other, middle) / other_length)
-        cell = np.unique(np.stack([block, other]), axis=1, return_index=True, return_counts=True)
-        _, index, count = cell
+        _, index, count = np.unique(block * self.n + other, return_index=True, return_counts=True)
         variance = (length[index] ** 2 - 1) / 12 * (other_length[index] ** 2 - 1) / 12
         free = (length[index] - 1) * (other_length[index] - 1)
         joint = np.divide(count * (count - 1.0) * variance, free, out=np.zeros_like(variance), where=free > 0)
@@ -151,7 +147,7 @@ def _within(block: Ints, values: Floats) -> Floats:
     _, number = np.unique(block, return_inverse=True)
     count = np.bincount(number)
     mean = np.bincount(number, weights=values) / count
-    squares = np.bincount(number, weights=(values - mean[number]) ** 2)
+    squares: Floats = np.bincount(number, weights=(values - mean[number]) ** 2).astype(np.float64)
     return squares[number]
 
 
@@ -247,5 +243,5 @@ def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
     original = alignment.column.middle2 / 2.0
     masked = (alignment.first + alignment.last) / 2.0
     absolute = mean_cross_gap(original, np.ones(n), masked) / largest_absolute(n)
-    lost = alignment.column.tie_sum + alignment.masked_tie_sum
+    lost = tie_sum(alignment.column.first) + tie_sum(alignment.first)
     return absolute, 0.5 - lost / (4 * n * (n * n - 1))

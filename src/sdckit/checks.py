@@ -1,0 +1,205 @@
+"""Every check of what a user hands in, and its wording: the fact, the value, the remedy, in one line."""
+
+from __future__ import annotations
+
+import math
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit.registry import METHODS, METRICS, Method, Metric, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from sdckit.compiled import Bools, Floats
+
+MISSING = ("pairwise", "penalise")
+
+
+def one_of(what: str, value: object, choices: Collection[str]) -> str:
+    """Return `value` if it is among the choices."""
+    if isinstance(value, str) and value in choices:
+        return value
+    close = get_close_matches(str(value), list(choices), n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ValueError(f"unknown {what} {value!r}{hint}; choose from: {', '.join(choices)}")
+
+
+def method_named(name: object) -> Method:
+    """Look up a masking method."""
+    return METHODS[one_of("method", name, METHODS)]
+
+
+def metrics_named(names: str | Iterable[str] | None) -> list[Metric]:
+    """Look up metrics; None gives the default ones, in the order of the registry."""
+    if names is None:
+        return [metric for metric in METRICS.values() if metric.default and not metric.experimental]
+    names = [names] if isinstance(names, str) else list(names)
+    if not names:
+        raise ValueError("the list of metrics is empty; name at least one or leave it out")
+    return [METRICS[one_of("metric", name, METRICS)] for name in dict.fromkeys(names)]
+
+
+def parameters_of(method: Method, given: dict[str, Any]) -> dict[str, Any]:
+    """Complete and check the parameters of a method."""
+    known = {parameter.name: parameter for parameter in method.parameters}
+    for name in given:
+        if name not in known:
+            choices = ", ".join(known) or "none"
+            raise ValueError(f"method {method.name!r} has no parameter {name!r}; it has: {choices}")
+    return {name: parameter_value(known[name], given.get(name, known[name].default)) for name in known}
+
+
+def parameter_value(parameter: Parameter, value: Any) -> Any:
+    """Check one value against the parameter's type, range and choices; text is converted."""
+    name, kind = parameter.name, parameter.kind
+    if parameter.choices:
+        return one_of(name, value, parameter.choices)
+    number = _as_number(value)
+    if number is None or (kind is int and not float(number).is_integer()):
+        wanted = "a whole number" if kind is int else "a number"
+        raise ValueError(f"{name} is {value!r}; give {wanted}{_range_of(parameter)}")
+    below = parameter.low is not None and number < parameter.low
+    above = parameter.high is not None and number > parameter.high
+    if below or above:
+        raise ValueError(f"{name} is {value}, out of range; give a number{_range_of(parameter)}")
+    return kind(number)
+
+
+def _as_number(value: Any) -> float | None:
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _range_of(parameter: Parameter) -> str:
+    if parameter.low is not None and parameter.high is not None:
+        return f" from {parameter.low:g} to {parameter.high:g}"
+    return f" of at least {parameter.low:g}" if parameter.low is not None else ""
+
+
+def generator(rng: object) -> np.random.Generator:
+    """Return a generator: fresh entropy for None, a seed or a Generator otherwise."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if isinstance(rng, (bool, np.bool_)) or not (rng is None or isinstance(rng, (int, np.integer))):
+        raise TypeError(
+            f"rng is {type(rng).__name__} {rng!r}; give None, a whole number or a numpy Generator"
+        )
+    if rng is not None and rng < 0:
+        raise ValueError(f"the seed is {rng}; give a whole number of at least 0")
+    return np.random.default_rng(rng)
+
+
+def missing_rule(rule: str, *, bounded: bool, name: str) -> str:
+    """Check the rule for missing cells; a penalty needs a largest value to be a share of."""
+    one_of("rule for missing cells", rule, MISSING)
+    if rule == "penalise" and not bounded:
+        raise ValueError(f"{name} has no largest value, so missing='penalise' is undefined; use 'pairwise'")
+    return rule
+
+
+def no_weights_with(ties: str, weights: Floats | None) -> None:
+    """Weighted ranks are defined for mid-ranks only."""
+    if weights is not None and ties != "average":
+        raise ValueError(f"weights go with ties='average' only, not {ties!r}; drop one of the two")
+
+
+def finite(values: Floats, names: Sequence[str]) -> Floats:
+    """Refuse infinities; NaN is a missing cell."""
+    if not np.isfinite(np.sum(values)):  # one pass in the common case; NaN and overflow are looked at again
+        for j, name in enumerate(names):
+            bad = int(np.isinf(values[:, j]).sum())
+            if bad:
+                raise ValueError(
+                    f"column {name!r} has {bad} infinite value{'s' * (bad > 1)}; "
+                    "replace them or declare them missing"
+                )
+    return values
+
+
+def weights_of(values: Floats, name: str) -> Floats:
+    """Refuse weights that are missing, zero or negative."""
+    bad = int((~(values > 0) | np.isinf(values)).sum())
+    if bad:
+        raise ValueError(
+            f"weights {name!r} have {bad} value{'s' * (bad > 1)} that are missing or not above 0"
+        )
+    return values
+
+
+def same_length(what: str, length: int, n: int) -> None:
+    """Refuse an option with another number of records than the data."""
+    if length != n:
+        raise ValueError(f"{what} has {length} values for {n} records; give one per record")
+
+
+def unique_keys(found: int, total: int, name: str, file: str) -> None:
+    """Refuse keys that name two records."""
+    if found != total:
+        raise ValueError(f"key {name!r} repeats in the {file} data ({total - found} times); use a unique key")
+
+
+def enough_records(n: int, needed: int, *, what: str, method: str, parameter: str) -> None:
+    """Refuse groups that are smaller than the method's group size."""
+    if n < needed:
+        raise ValueError(
+            f"{what} has {n} record{'s' * (n != 1)}, fewer than {parameter} = {needed} of {method}; "
+            f"lower {parameter} or merge strata"
+        )
+
+
+def at_least_two(n: int) -> None:
+    """Refuse data on which nothing can be masked or measured."""
+    if n < 2:
+        raise ValueError(f"the data have {n} record{'s' * (n != 1)}; at least 2 are needed")
+
+
+def declared_missing(na: object) -> list[float]:
+    """Return the values that the user declared missing."""
+    if na is None:
+        return []
+    values = list(na) if isinstance(na, (list, tuple, set, frozenset, np.ndarray)) else [na]
+    numbers = [_as_number(value) for value in values]
+    for value, number in zip(values, numbers, strict=True):
+        if number is None:
+            raise ValueError(f"na is {value!r}; give the number that stands for a missing cell, such as -999")
+    return [number for number in numbers if number is not None]
+
+
+def rounding(decimals: object) -> int | str | None:
+    """Check the number of decimals: None, 'original' or 0 to 15."""
+    if decimals is None or decimals == "original":
+        return decimals
+    number = _as_number(decimals)
+    if number is None or not number.is_integer() or not 0 <= number <= 15:
+        raise ValueError(f"decimals is {decimals!r}; give 'original', None or a whole number from 0 to 15")
+    return int(number)
+
+
+def some_columns(names: Sequence[str]) -> None:
+    """Refuse data without a numeric column."""
+    if not names:
+        raise ValueError(
+            "no numeric column left; name some with columns, or check decimal marks and missing codes"
+        )
+
+
+def known_columns(wanted: Iterable[str], known: Sequence[str], what: str = "column") -> None:
+    """Refuse a column that the data do not have."""
+    for name in wanted:
+        if name not in known:
+            one_of(what, name, known)
+
+
+def observed(missing: Bools, names: Sequence[str]) -> None:
+    """Refuse a column in which every cell is missing."""
+    for j, name in enumerate(names):
+        if missing[:, j].all():
+            raise ValueError(f"column {name!r} has no value at all; leave it out with columns")

@@ -1,0 +1,232 @@
+"""Metrics on a pair of files, as one tidy table with a sentence for each number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit import checks, frames, loss
+from sdckit.pairs import Original, Pair, Score, pair_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from sdckit.registry import Metric
+
+__all__ = ["Evaluation", "evaluate", "loss"]
+
+SCHEMA = {
+    "metric": pl.String,
+    "family": pl.String,
+    "variable": pl.String,
+    "stratum": pl.String,
+    "value": pl.Float64,
+    "random": pl.Float64,
+    "tie_low": pl.Float64,
+    "tie_high": pl.Float64,
+    "ci_low": pl.Float64,
+    "ci_high": pl.Float64,
+    "n_used": pl.Int64,
+    "n_left_out": pl.Int64,
+    "n_suppressed": pl.Int64,
+    "n_imputed": pl.Int64,
+    "n_both_missing": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Measured loss of one masked file.
+
+    `table` has one row per metric, variable ("all" for the whole file) and stratum ("all" for all
+    records); `meaning` a sentence per metric; `notes` what a reader must know beside the numbers;
+    `records` one row per record where it was asked for.
+    """
+
+    table: pl.DataFrame
+    meaning: dict[str, str]
+    notes: tuple[str, ...] = ()
+    records: pl.DataFrame | None = field(default=None, repr=False)
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """The rows of the whole file."""
+        return self.table.filter((pl.col("variable") == "all") & (pl.col("stratum") == "all"))
+
+    def __getitem__(self, metric: str) -> float:
+        """The whole-file value of a metric."""
+        found = self.summary.filter(pl.col("metric") == metric)["value"]
+        if not len(found):
+            checks.one_of("metric", metric, self.summary["metric"].to_list())
+        return float(found[0])
+
+    def __repr__(self) -> str:
+        lines = []
+        for row in self.summary.iter_rows(named=True):
+            value = "no value" if row["value"] is None else f"{row['value']:.6g}"
+            lines.append(f"{row['metric']:<8}{value:>12}  {self.meaning[row['metric']]}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        rows = self.summary.select("metric", "value", "random", "tie_low", "tie_high", "n_used", "n_left_out")
+        return str(rows._repr_html_())
+
+    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the table as CSV, in one step."""
+        from sdckit import files  # noqa: PLC0415 - only for those who write
+
+        files.write(path, self.table, overwrite=overwrite)
+
+
+def evaluate(
+    original: Any,
+    masked: Any,
+    *,
+    metrics: str | Iterable[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    weights: Any = None,
+    by: str | Sequence[str] | None = None,
+    ties: str = "average",
+    missing: str = "pairwise",
+    na: Any = None,
+    per_record: bool = False,
+    rng: Any = None,
+) -> Evaluation:
+    """Measure what a masking cost: every metric, per variable and stratum, with its meaning.
+
+    Parameters
+    ----------
+    original, masked : table
+        pandas, polars, pyarrow or numpy; `original` may be prepared.
+    metrics : list of str, optional
+        Names from `sdc.METRICS`; by default all that are neither special nor experimental.
+    key : str, optional
+        Column that identifies records in both files; without it, rows are paired by order.
+    columns : list of str, optional
+        Variables to compare; by default all numeric columns that have no other role.
+    weights : str or array, optional
+        Survey weights.
+    by : str, optional
+        Column of the original whose values form strata; each gets its own rows in the table.
+    ties : str
+        How equal values are ranked: see `brmae`.
+    missing : str
+        "pairwise", or "penalise" for the bounded losses.
+    na : number or list of numbers, optional
+        Values that stand for a missing cell.
+    per_record : bool
+        Also give each record's share of every loss.
+    rng : None, int or numpy Generator
+        For `ties="random"`.
+
+    Returns
+    -------
+    Evaluation
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> result = sdc.evaluate([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 3.0], metrics="brmae")
+    >>> result["brmae"]
+    0.25
+    >>> result
+    brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
+    possible; an unrelated order would score 0.625
+    """
+    chosen = checks.metrics_named(metrics)
+    checks.one_of("rule for missing cells", missing, checks.MISSING)
+    pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
+    options = {"ties": ties, "missing": missing, "rng": rng}
+    rows: list[dict[str, Any]] = []
+    meaning: dict[str, str] = {}
+    notes: dict[str, None] = {}
+    records: dict[str, Any] = {}
+    for stratum, group in groups:
+        for metric in chosen:
+            whole = stratum == "all"
+            score = _score(metric, group, options, per_record=per_record and whole)
+            rows += _rows(metric, stratum, group, score)
+            if whole:
+                meaning[metric.name] = metric.explain(score)
+                notes |= dict.fromkeys(score.notes)
+                if per_record:
+                    records[metric.name] = score.records
+    notes |= dict.fromkeys(_missing_notes(pair, chosen, missing))
+    table = pl.DataFrame(rows, schema=SCHEMA).with_columns(pl.col(pl.Float64).fill_nan(None))
+    return Evaluation(table, meaning, tuple(notes), pl.DataFrame(records) if per_record else None)
+
+
+def _prepare(
+    original: Any, masked: Any, *, columns: Any, key: Any, weights: Any, by: Any, na: Any
+) -> tuple[Pair, list[tuple[str, Pair]]]:
+    """Align the files; the strata, with the whole file first."""
+    table = original.table if isinstance(original, Original) else frames.Table(original)
+    if columns is None and table is not None and not isinstance(original, Original):
+        keys = [key] if isinstance(key, str) else list(key or ())
+        strata = [by] if isinstance(by, str) else list(by or ())
+        roles = [*keys, *strata, *([weights] if isinstance(weights, str) else [])]
+        checks.known_columns(roles, table.names)
+        columns = table.numeric(None, leave_out=roles)
+        frames.warn_about_roles(table, columns, table.floats(columns, na))
+    pair = pair_of(original, masked, columns=columns, key=key, weights=weights, na=na)
+    groups = [("all", pair)]
+    if by is not None:
+        if table is None:
+            raise ValueError("these prepared data have no strata; give the table itself")
+        groups += [(name, pair.take(rows)) for name, rows in frames.strata(table, by)]
+    return pair, groups
+
+
+def _score(metric: Metric, pair: Pair, options: dict[str, Any], *, per_record: bool) -> Score:
+    accepted = {parameter.name for parameter in metric.parameters}
+    given = {name: value for name, value in options.items() if name in accepted}
+    if "missing" in given and not metric.bounded:
+        given["missing"] = "pairwise"  # a penalty is defined for bounded losses only; a note says so
+    if "ties" in given:
+        given["rng"] = options["rng"]
+    return metric.score(pair, detail=True, per_record=per_record, **given)
+
+
+def _rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[str, Any]]:
+    counts = pair.counts
+    columns = {
+        "n_used": score.used,
+        "n_left_out": score.left_out,
+        "n_suppressed": counts.suppressed,
+        "n_imputed": counts.imputed,
+        "n_both_missing": counts.neither,
+    }
+    levels = {
+        "value": score.value,
+        "random": score.random,
+        "tie_low": score.tie_low,
+        "tie_high": score.tie_high,
+    }
+    label = {"metric": metric.name, "family": metric.family, "stratum": stratum}
+    whole = {name: level.overall for name, level in levels.items() if level is not None}
+    rows = [{**label, "variable": "all", **whole, **{name: int(n.sum()) for name, n in columns.items()}}]
+    for j, variable in enumerate(pair.columns):
+        single = {name: float(level.variables[j]) for name, level in levels.items() if level is not None}
+        rows.append(
+            {**label, "variable": variable, **single, **{name: int(n[j]) for name, n in columns.items()}}
+        )
+    return rows
+
+
+def _missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:
+    counts = pair.counts
+    suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())
+    notes = []
+    if suppressed and missing == "pairwise":
+        notes.append(
+            f"{suppressed} suppressed cells count in no metric; see missing='penalise'"
+        )
+    if missing == "penalise" and any(not metric.bounded for metric in metrics):
+        notes.append("metrics without a largest value leave suppressed cells out")
+    if imputed:
+        notes.append(f"{imputed} cells are missing in the original but not in the masked data")
+    return notes

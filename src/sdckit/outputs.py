@@ -1,0 +1,164 @@
+"""Where results go: checked before any work, written in one step or not at all."""
+
+import errno
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import polars as pl
+
+CSV_SUFFIXES = (".csv", ".txt", ".tsv")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES
+
+AnyPath = str | os.PathLike[str]
+
+_BY_SYSTEM = re.compile(r"([^:\n]+?)\.? \(os error (\d+)\)")  # how polars words a refusal of the system
+POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_REMEDIES = {
+    errno.ENOSPC: "free some space or choose another folder",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f) or choose another folder",
+    getattr(errno, "EDQUOT", errno.ENOSPC): "free some space or choose another folder",
+}
+
+
+def check_target(path: AnyPath, overwrite: bool, *, suffixes: Collection[str] = SUFFIXES) -> None:  # noqa: FBT001 - the flag of the same name
+    """Refuse, before any work, a file that could not be written afterwards.
+
+    Parameters
+    ----------
+    path, overwrite
+        The file to be written, and whether it may replace one that exists.
+    suffixes
+        How its name may end.
+
+    Raises
+    ------
+    OSError
+        It exists, is a folder, or its folder is missing or not writable.
+    ValueError
+        Its suffix names no format we write.
+    """
+    path = Path(path)
+    folder = path.parent
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
+        if path.suffix.lower() not in suffixes:
+            raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
+        if path.exists() and not path.is_file():
+            raise FileExistsError(f"'{path}' is a device, not a file; choose another name")
+        if path.exists() and not overwrite:
+            raise _exists(path)
+        if not folder.is_dir():
+            raise FileNotFoundError(f"no folder '{folder}' to write '{path.name}' into; create it first")
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _refusal(path, error) or error from error
+
+
+def _exists(path: Path) -> FileExistsError:
+    return FileExistsError(f"'{path}' exists already; choose another name or overwrite it (--overwrite)")
+
+
+def _refusal(path: Path, error: BaseException) -> OSError | None:
+    """Return the one line for what the operating system refused; None for any other error."""
+    if isinstance(error, OSError) and error.errno is not None:
+        code, reason = error.errno, error.strerror or "unknown reason"
+    elif found := _BY_SYSTEM.search(str(error)):
+        code, reason = int(found[2]), found[1].strip()
+    else:
+        return None
+    remedy = _REMEDIES.get(code, "choose another folder or name")
+    return OSError(f"could not write '{path}': {reason.lower()}; {remedy}")
+
+
+@contextmanager
+def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: FBT001, FBT002 - the flag of the same name
+    """Yield a temporary file beside `path`; it takes that name only when all went well.
+
+    Whatever goes wrong, Ctrl-C included, the temporary file goes and `path` is as it was.
+
+    Parameters
+    ----------
+    path, overwrite
+        The file to be written, and whether it may replace one that exists.
+
+    Yields
+    ------
+    pathlib.Path
+        The file to write into.
+
+    Raises
+    ------
+    OSError
+        The file exists, or the system refused to write it.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".sdckit-{secrets.token_hex(8)}.part")
+    try:
+        temporary.touch(exist_ok=False)
+        yield temporary
+        if overwrite:
+            with suppress(OSError):
+                shutil.copymode(target, temporary)
+        with temporary.open("rb+") as handle:
+            os.fsync(handle.fileno())
+        _move(temporary, target, Path(path), overwrite=overwrite)
+    except (OSError, *POLARS_ERRORS) as error:
+        ours = getattr(error, "filename", None) in (None, str(temporary), str(target))
+        refusal = _refusal(Path(path), error) if ours else None
+        if refusal is None:
+            raise
+        raise refusal from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _move(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None:
+    """Give the finished file its name; never over a file that is not to be overwritten."""
+    if overwrite:
+        temporary.replace(target)
+        return
+    try:
+        try:
+            target.hardlink_to(temporary)
+        except FileExistsError:
+            raise
+        except OSError:  # no hard links here: claim the name, then fill it
+            target.touch(exist_ok=False)
+            try:
+                temporary.replace(target)
+            except BaseException:
+                target.unlink()
+                raise
+    except FileExistsError as error:
+        raise _exists(path) from error
+
+
+def write_text(path: AnyPath, text: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - the flag of the same name
+    """Write text, such as a report, as UTF-8 in one step.
+
+    Parameters
+    ----------
+    path
+        The file to be written.
+    text
+        What it is to hold.
+    overwrite
+        Replace a file that exists.
+
+    Raises
+    ------
+    OSError
+        The file exists, or the system refused to write it; nothing is left behind.
+    """
+    with atomic(path, overwrite) as temporary:
+        temporary.write_bytes(text.encode("utf-8"))

@@ -1,0 +1,315 @@
+"""The original, prepared once, and the pair of original and masked data that every metric asks."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit import checks, frames
+from sdckit.keys import SMALL
+from sdckit.ranks import ColumnStack, OrderedColumn, RankSums
+from sdckit.ties import Alignment, distance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.compiled import Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Values:
+    """A value of the whole file and one of each variable."""
+
+    overall: float
+    variables: Floats
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a metric found: its value, what random order and ties would make of it, and the counts."""
+
+    value: Values
+    used: Ints
+    left_out: Ints
+    random: Values | None = None
+    tie_low: Values | None = None
+    tie_high: Values | None = None
+    records: Floats | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Original:
+    """The original data, with whatever comparisons reuse: order, ranks, tie blocks, scales.
+
+    Made by `prepare`; each piece is computed when first asked for.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        values: Floats,
+        *,
+        weights: Floats | None = None,
+        table: frames.Table | None = None,
+        key: str | Sequence[str] | None = None,
+        roles: Sequence[str] = (),
+        na: object = None,
+    ) -> None:
+        self.columns = tuple(columns)
+        self.values = values
+        self.weights = weights
+        self.table = table
+        self.key = key
+        self.roles = tuple(roles)
+        self.na = na
+        self.n = len(values)
+        self._ordered: dict[int, OrderedColumn] = {}
+
+    def __repr__(self) -> str:
+        return f"Original({self.n} records, {len(self.columns)} variables)"
+
+    @cached_property
+    def missing(self) -> Bools:
+        """Where cells are missing."""
+        return frames.missing_cells(self.values)
+
+    @cached_property
+    def complete(self) -> bool:
+        """True where no cell is missing."""
+        return not self.missing.any()
+
+    def ordered(self, j: int) -> OrderedColumn:
+        """The observed values of a column with their order."""
+        if j not in self._ordered:
+            self._ordered[j] = OrderedColumn(self.values[~self.missing[:, j], j])
+        return self._ordered[j]
+
+    @cached_property
+    def stack(self) -> ColumnStack:
+        """All columns of a short and complete file, ready for one call."""
+        return ColumnStack([self.ordered(j) for j in range(len(self.columns))])
+
+    @cached_property
+    def spreads(self) -> Floats:
+        """Standard deviation of each column (ddof 1; weighted where there are weights)."""
+        return np.array([self._spread(j) for j in range(len(self.columns))])
+
+    def _spread(self, j: int) -> float:
+        seen = ~self.missing[:, j]
+        x, n = self.values[seen, j], int(seen.sum())
+        if n < 2:
+            return float("nan")
+        if (x == x[0]).all():
+            return 0.0
+        if self.weights is None:
+            return float(np.std(x, ddof=1))
+        w = self.weights[seen]
+        centre = np.average(x, weights=w)
+        return float(np.sqrt(n / (n - 1) * np.average((x - centre) ** 2, weights=w)))
+
+    def take(self, rows: Ints) -> Original:
+        """The original restricted to some records."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Original(self.columns, np.asfortranarray(self.values[rows]), weights=weights)
+
+
+def prepare(
+    original: Any,
+    *,
+    columns: str | Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weights: Any = None,
+    na: Any = None,
+) -> Original:
+    """Prepare original data once, to compare many masked versions with it.
+
+    Parameters
+    ----------
+    original : table
+        pandas, polars, pyarrow or numpy; an `Original` is returned as it is.
+    columns : list of str, optional
+        Variables to compare; by default all numeric columns that have no other role.
+    key : str, optional
+        Column that identifies records in both files; without it, rows are paired by order.
+    weights : str or array, optional
+        Survey weights, all above 0.
+    na : number or list of numbers, optional
+        Values that stand for a missing cell, such as -999.
+
+    Returns
+    -------
+    Original
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> original = sdc.prepare([10.0, 20.0, 30.0])
+    >>> sdc.brmae(original, [20.0, 10.0, 30.0])
+    0.5
+    """
+    if isinstance(original, Original):
+        return original
+    table = frames.Table(original)
+    keys = [key] if isinstance(key, str) else list(key or ())
+    roles = [*keys, *([weights] if isinstance(weights, str) else [])]
+    checks.known_columns(roles, table.names)
+    names = table.numeric(columns, leave_out=roles)
+    values = table.floats(names, na)
+    found = weight_values(table, weights)
+    return Original(names, values, weights=found, table=table, key=key, roles=roles, na=na)
+
+
+def weight_values(table: frames.Table, weights: Any) -> Floats | None:
+    """Survey weights by column name or as one number per record."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        name, values = weights, table.floats(table.numeric([weights]))[:, 0]
+    else:
+        name, values = "weights", frames.Table(weights).floats(["x1"])[:, 0]
+        checks.same_length("weights", len(values), table.n)
+    return checks.weights_of(values, name)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many cells of each variable were observed in both files, one of them, or neither."""
+
+    both: Ints
+    suppressed: Ints
+    imputed: Ints
+    neither: Ints
+
+
+@dataclass
+class Pair:
+    """Original and masked data, rows aligned; answers what the metrics need and remembers it."""
+
+    original: Original
+    masked: Floats
+    _sums: dict[str, list[RankSums]] = field(default_factory=dict)
+    _alignments: dict[int, Alignment] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.original.columns
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+        return len(self.original.columns)
+
+    @cached_property
+    def missing(self) -> Bools:
+        """Where masked cells are missing."""
+        return frames.missing_cells(self.masked)
+
+    @cached_property
+    def complete(self) -> bool:
+        """True where no cell is missing in either file."""
+        return self.original.complete and not self.missing.any()
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Cells observed and missing, per variable."""
+        ours, theirs = self.original.missing, self.missing
+        return Counts(
+            both=(~ours & ~theirs).sum(0),
+            suppressed=(~ours & theirs).sum(0),
+            imputed=(ours & ~theirs).sum(0),
+            neither=(ours & theirs).sum(0),
+        )
+
+    def both(self, j: int) -> Bools | slice:
+        """Rows of a variable that both files observe."""
+        return slice(None) if self.complete else ~self.original.missing[:, j] & ~self.missing[:, j]
+
+    def cells(self, j: int) -> tuple[Floats, Floats, Floats | None]:
+        """Original values, masked values and weights of the rows that both files observe."""
+        rows = self.both(j)
+        weights = self.original.weights
+        return self.original.values[rows, j], self.masked[rows, j], None if weights is None else weights[rows]
+
+    def ranked(self, j: int) -> tuple[OrderedColumn, Floats]:
+        """The ordered original column and the masked values of the rows that both files observe."""
+        column = self.original.ordered(j)
+        if self.complete:
+            return column, np.ascontiguousarray(self.masked[:, j])
+        seen = ~self.original.missing[:, j]
+        kept = ~self.missing[seen, j]
+        return (column if kept.all() else column.restrict(kept)), self.masked[seen, j][kept]
+
+    def alignment(self, j: int) -> Alignment:
+        """Both columns in order, for what ties leave open."""
+        if j not in self._alignments:
+            self._alignments[j] = Alignment(*self.ranked(j))
+        return self._alignments[j]
+
+    def rank_sums(self, ties: str, rng: np.random.Generator | None = None) -> list[RankSums]:
+        """Rank distance of each variable."""
+        if ties not in self._sums:
+            self._sums[ties] = self._rank_sums(ties, rng)
+        return self._sums[ties]
+
+    def _rank_sums(self, ties: str, rng: np.random.Generator | None) -> list[RankSums]:
+        small = self.original.n < SMALL
+        if ties == "average" and small and self.complete:
+            return self.original.stack.average_distances(np.ascontiguousarray(self.masked.T))
+        if small or self.p == 1 or ties == "random":
+            return [self._distance(j, ties, rng) for j in range(self.p)]
+        with ThreadPoolExecutor(min(self.p, os.cpu_count() or 1)) as pool:
+            return list(pool.map(lambda j: self._distance(j, ties, None), range(self.p)))
+
+    def _distance(self, j: int, ties: str, rng: np.random.Generator | None) -> RankSums:
+        column, masked = self.ranked(j)
+        return distance(column, masked, ties, rng) if column.n > 1 else RankSums(column.n, 0, 0)
+
+    def take(self, rows: Ints) -> Pair:
+        """The pair restricted to some records."""
+        return Pair(self.original.take(rows), np.asfortranarray(self.masked[rows]))
+
+
+def pair_of(
+    original: Any,
+    masked: Any,
+    *,
+    columns: str | Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weights: Any = None,
+    na: Any = None,
+) -> Pair:
+    """Align masked data with the original: by key, or row by row."""
+    prepared = prepare(original, columns=columns, key=key, weights=weights, na=na)
+    if isinstance(original, Original) and weights is not None:
+        prepared = _with_weights(original, weights)
+    table = frames.Table(masked)
+    absent = [name for name in prepared.columns if name not in table.names]
+    if absent:
+        raise ValueError(f"the masked data have no column {absent[0]!r}; they have: {', '.join(table.names)}")
+    names = table.numeric(prepared.columns)
+    values = table.floats(names, prepared.na if na is None else na)
+    by = key if key is not None else prepared.key
+    if by is not None and prepared.table is not None:
+        values = np.asfortranarray(values[frames.match_keys(prepared.table, table, by)])
+    elif len(values) != prepared.n:
+        raise ValueError(
+            f"the masked data have {len(values)} records, the original {prepared.n}; "
+            "give files with the same records"
+        )
+    checks.at_least_two(prepared.n)
+    return Pair(prepared, values)
+
+
+def _with_weights(original: Original, weights: Any) -> Original:
+    if original.table is None:
+        raise ValueError("these prepared data take no weights any more; give weights to prepare")
+    found = weight_values(original.table, weights)
+    fresh = Original(original.columns, original.values, weights=found, table=original.table)
+    fresh.key, fresh.na, fresh.roles = original.key, original.na, original.roles
+    return fresh
