@@ -41,10 +41,10 @@ def farthest(rows: Ints, left: int, distances: Floats) -> int:
 
 
 @kernel
-def nearest(rows: Ints, left: int, distances: Floats, centre: int, near: Floats, group: Ints) -> None:
+def nearest(rows: Ints, distances: Floats, centre: int, near: Floats, group: Ints) -> None:
     """One pass with a sorted list of the best so far; rows come in order, so ties need no care."""
     size = 0
-    for i in range(left):
+    for i in range(len(rows)):
         if rows[i] != centre and (size < len(near) or distances[i] < near[size - 1]):
             size = min(size + 1, len(near))
             j = size - 1
@@ -55,9 +55,9 @@ def nearest(rows: Ints, left: int, distances: Floats, centre: int, near: Floats,
 
 
 @kernel
-def remove(points: Floats, rows: Ints, left: int, groups: Ints, number: int, total: Floats) -> int:
+def remove(points: Floats, rows: Ints, groups: Ints, number: int, total: Floats) -> int:
     kept = 0
-    for i in range(left):
+    for i in range(len(rows)):
         row = rows[i]
         if groups[row] == number:
             for j in range(len(total)):
@@ -89,11 +89,11 @@ def textbook(points: Floats, k: int) -> Ints:
                 measure(points, rows, left, points[row], distances)
                 row = farthest(rows, left, distances)
             measure(points, rows, left, points[row], distances)
-            nearest(rows, left, distances, row, near, group)
+            nearest(rows[:left], distances, row, near, group)
             groups[row] = number
             for i in range(k - 1):
                 groups[group[i]] = number
-            left = remove(points, rows, left, groups, number, total)
+            left = remove(points, rows[:left], groups, number, total)
             number += 1
     for i in range(left):
         groups[rows[i]] = number

@@ -1,5 +1,6 @@
 """Slow and obvious twins of the fast code, on numpy and the standard library only."""
 
+import itertools
 import math
 
 import numpy as np
@@ -118,3 +119,155 @@ def individual_ranking(values, k):
             members, rows = rows[:size], rows[size:]
             masked[members, j] = math.fsum(values[members, j]) / size
     return masked
+
+
+# --- ranks and ties -----------------------------------------------------------------------------
+
+
+def ranks(values, ties="average"):
+    """1-based ranks under the rules that look at one column alone, by counting."""
+    found = []
+    for i, value in enumerate(values):
+        below = sum(other < value for other in values)
+        equal = sum(other == value for other in values)
+        earlier = sum(other == value for other in values[:i])
+        found.append({"average": below + (equal + 1) / 2, "first": below + earlier + 1}.get(ties))
+        if ties == "last":
+            found[-1] = below + equal - earlier
+    return found
+
+
+def middle_ranks2(values):
+    """Doubled mid-ranks (1-based) of a long column: twice the number below, plus the number equal, plus 1."""
+    ordered = np.sort(values)
+    return np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right") + 1
+
+
+def exact_sum(numbers):
+    """Sum of int64 numbers without overflow."""
+    return sum(int(part.sum()) for part in np.array_split(np.asarray(numbers, np.int64), 1000))
+
+
+def rank_sums(x, y):
+    """Sums of |r - s|, doubled, and of (r - s)**2, times four, of mid-ranks, as whole numbers."""
+    gap = middle_ranks2(np.asarray(x)) - middle_ranks2(np.asarray(y))
+    return exact_sum(np.abs(gap)), exact_sum(gap * gap)
+
+
+def largest_sums(n):
+    """The note's maxima, term by term."""
+    terms = [n - 2 * k + 1 for k in range(1, n // 2 + 1)]
+    return 2 * sum(terms), 2 * sum(term**2 for term in terms)
+
+
+def bounded(r, s):
+    """brMAE and brMSE of two rankings."""
+    absolute, squared = largest_sums(len(r))
+    gaps = [a - b for a, b in zip(r, s, strict=True)]
+    return sum(abs(gap) for gap in gaps) / absolute, sum(gap**2 for gap in gaps) / squared
+
+
+def br(x, y, ties="average"):
+    """brMAE and brMSE of two columns under a rule that looks at one column alone."""
+    return bounded(ranks(x, ties), ranks(y, ties))
+
+
+def tie_breakings(values):
+    """Every ranking without ties that agrees with the values."""
+    n = len(values)
+    less = [(i, j) for i in range(n) for j in range(n) if values[i] < values[j]]
+    every = itertools.permutations(range(1, n + 1))
+    return np.array([rank for rank in every if all(rank[i] < rank[j] for i, j in less)])
+
+
+def every_tie_breaking(x, y):
+    """brMAE and brMSE of all pairs of tie-breakings of the two columns."""
+    absolute, squared = largest_sums(len(x))
+    gaps = tie_breakings(x)[:, None, :] - tie_breakings(y)[None, :, :]
+    return np.abs(gaps).sum(2).ravel() / absolute, (gaps**2).sum(2).ravel() / squared
+
+
+def every_pairing(x, y, measure):
+    """Mean of a measure over all ways to pair the rows of y with those of x."""
+    values = [measure(x, list(other)) for other in itertools.permutations(y)]
+    return np.mean(values, axis=0)
+
+
+def weighted_positions(values, weights):
+    """Weight below each value plus half the weight tied with it."""
+    found = []
+    for value in values:
+        below = math.fsum(w for v, w in zip(values, weights, strict=True) if v < value)
+        equal = math.fsum(w for v, w in zip(values, weights, strict=True) if v == value)
+        found.append(below + equal / 2)
+    return found
+
+
+def weighted_br(x, y, weights):
+    """Weighted brMAE and brMSE."""
+    total = math.fsum(weights)
+    triples = zip(weights, weighted_positions(x, weights), weighted_positions(y, weights), strict=True)
+    gaps = [(w, r - s) for w, r, s in triples]
+
+    def reach(values):
+        below = found = 0.0
+        for _, w in sorted(zip(values, weights, strict=True)):
+            found += w * abs(below + w / 2 - total / 2)
+            below += w
+        return found
+
+    absolute = math.fsum(w * abs(gap) for w, gap in gaps) / (reach(x) + reach(y))
+    cubes = math.fsum(w**3 for w in weights)
+    return absolute, math.fsum(w * gap**2 for w, gap in gaps) / ((total**3 - cubes) / 3)
+
+
+def penalised(value, kept, suppressed):
+    """Loss with every suppressed cell counted as a complete loss."""
+    return (kept * value + suppressed) / (kept + suppressed)
+
+
+def displacement(x, y):
+    """Largest move in ranks between two columns that hold the same values; ties count as near as they can."""
+    ordered = sorted(x)
+    first = {value: place for place, value in reversed(list(enumerate(ordered)))}
+    last = {value: place for place, value in enumerate(ordered)}
+    gaps = [max(first[b] - last[a], first[a] - last[b]) for a, b in zip(x, y, strict=True) if a != b]
+    return max(gaps, default=0)
+
+
+# --- losses of single cells -----------------------------------------------------------------------
+
+
+def spread(column, weights=None):
+    """Standard deviation of the observed cells, ddof 1, weighted or not."""
+    pairs = [(x, 1.0 if weights is None else weights[i]) for i, x in enumerate(column) if not math.isnan(x)]
+    total = math.fsum(w for _, w in pairs)
+    mean = math.fsum(w * x for x, w in pairs) / total
+    squares = math.fsum(w * (x - mean) ** 2 for x, w in pairs) / total
+    return math.sqrt(squares * len(pairs) / (len(pairs) - 1))
+
+
+def cell_costs(name, x, y, weights=None, zeros="keep"):
+    """(cost, weight) of every cell of two matrices that counts, column by column."""
+    found = []
+    for j in range(len(x[0])):
+        scale = math.sqrt(2) * spread([row[j] for row in x], weights) if name == "il1s" else 1.0
+        for i in range(len(x)):
+            a, b, w = x[i][j], y[i][j], 1.0 if weights is None else weights[i]
+            if math.isnan(a) or math.isnan(b):
+                continue
+            if name == "mse":
+                found.append(((a - b) ** 2, w))
+            elif name != "il1":
+                found.append((abs(a - b) / scale, w))
+            elif a != 0:
+                found.append((abs(a - b) / abs(a), w))
+            elif zeros == "keep" and b == 0:
+                found.append((0.0, w))
+    return found
+
+
+def cell_loss(name, x, y, weights=None, zeros="keep"):
+    """MAE, MSE, IL1 or IL1s over all cells that count."""
+    costs = cell_costs(name, x, y, weights, zeros)
+    return math.fsum(cost * w for cost, w in costs) / math.fsum(w for _, w in costs)

@@ -13,7 +13,7 @@ from sdckit.registry import METHODS, METRICS, Method, Metric, Parameter
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sdckit.compiled import Bools, Floats
+    from sdckit.compiled import Floats
 
 MISSING = ("pairwise", "penalise")
 
@@ -48,7 +48,7 @@ def parameters_of(method: Method, given: dict[str, Any]) -> dict[str, Any]:
     for name in given:
         if name not in known:
             choices = ", ".join(known) or "none"
-            raise ValueError(f"method {method.name!r} has no parameter {name!r}; it has: {choices}")
+            raise ValueError(f"method {method.name!r} has no parameter {name!r}; choose from: {choices}")
     return {name: parameter_value(known[name], given.get(name, known[name].default)) for name in known}
 
 
@@ -60,11 +60,11 @@ def parameter_value(parameter: Parameter, value: Any) -> Any:
     number = _as_number(value)
     if number is None or (kind is int and not float(number).is_integer()):
         wanted = "a whole number" if kind is int else "a number"
-        raise ValueError(f"{name} is {value!r}; give {wanted}{_range_of(parameter)}")
+        raise ValueError(f"{name} is {value!r}; give {wanted}{range_of(parameter)}")
     below = parameter.low is not None and number < parameter.low
     above = parameter.high is not None and number > parameter.high
     if below or above:
-        raise ValueError(f"{name} is {value}, out of range; give a number{_range_of(parameter)}")
+        raise ValueError(f"{name} is {value}, out of range; give a number{range_of(parameter)}")
     return kind(number)
 
 
@@ -78,7 +78,8 @@ def _as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _range_of(parameter: Parameter) -> str:
+def range_of(parameter: Parameter) -> str:
+    """The numbers that a parameter may take, in words."""
     if parameter.low is not None and parameter.high is not None:
         return f" from {parameter.low:g} to {parameter.high:g}"
     return f" of at least {parameter.low:g}" if parameter.low is not None else ""
@@ -105,7 +106,7 @@ def missing_rule(rule: str, *, bounded: bool, name: str) -> str:
     return rule
 
 
-def no_weights_with(ties: str, weights: Floats | None) -> None:
+def no_weights_with(ties: str, weights: object) -> None:
     """Weighted ranks are defined for mid-ranks only."""
     if weights is not None and ties != "average":
         raise ValueError(f"weights go with ties='average' only, not {ties!r}; drop one of the two")
@@ -113,7 +114,9 @@ def no_weights_with(ties: str, weights: Floats | None) -> None:
 
 def finite(values: Floats, names: Sequence[str]) -> Floats:
     """Refuse infinities; NaN is a missing cell."""
-    if not np.isfinite(np.sum(values)):  # one pass in the common case; NaN and overflow are looked at again
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(values)
+    if not np.isfinite(total):  # one pass in the common case; NaN and overflow are looked at again
         for j, name in enumerate(names):
             bad = int(np.isinf(values[:, j]).sum())
             if bad:
@@ -129,9 +132,27 @@ def weights_of(values: Floats, name: str) -> Floats:
     bad = int((~(values > 0) | np.isinf(values)).sum())
     if bad:
         raise ValueError(
-            f"weights {name!r} have {bad} value{'s' * (bad > 1)} that are missing or not above 0"
+            f"weights {name!r} have {bad} value{'s' * (bad > 1)} missing or not above 0; correct or drop them"
         )
     return values
+
+
+def apart(columns: Collection[str] | None, roles: Collection[str]) -> None:
+    """Refuse to mask a column that identifies, weights or groups records."""
+    for name in columns or ():
+        if name in roles:
+            raise ValueError(
+                f"column {name!r} is to be masked but also key, weights or stratum; give it one role"
+            )
+
+
+def representable(masked: Floats, names: Sequence[str], method: str) -> None:
+    """Refuse a masking whose arithmetic left the range of floating-point numbers."""
+    for j, name in enumerate(names):
+        if np.isinf(masked[:, j]).any():
+            raise ValueError(
+                f"column {name!r} holds numbers too large for {method}; divide them by a power of ten first"
+            )
 
 
 def same_length(what: str, length: int, n: int) -> None:
@@ -143,22 +164,25 @@ def same_length(what: str, length: int, n: int) -> None:
 def unique_keys(found: int, total: int, name: str, file: str) -> None:
     """Refuse keys that name two records."""
     if found != total:
-        raise ValueError(f"key {name!r} repeats in the {file} data ({total - found} times); use a unique key")
+        again = total - found
+        raise ValueError(
+            f"key {name!r} repeats in {again} record{'s' * (again > 1)} of the {file} data; use a unique key"
+        )
 
 
 def enough_records(n: int, needed: int, *, what: str, method: str, parameter: str) -> None:
     """Refuse groups that are smaller than the method's group size."""
     if n < needed:
+        remedy = f"lower {parameter}" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
-            f"{what} has {n} record{'s' * (n != 1)}, fewer than {parameter} = {needed} of {method}; "
-            f"lower {parameter} or merge strata"
+            f"{what} has {n} record{'s' * (n != 1)}, fewer than {parameter} = {needed} of {method}; {remedy}"
         )
 
 
 def at_least_two(n: int) -> None:
     """Refuse data on which nothing can be masked or measured."""
     if n < 2:
-        raise ValueError(f"the data have {n} record{'s' * (n != 1)}; at least 2 are needed")
+        raise ValueError(f"the data have {n} record{'s' * (n != 1)}; give at least 2")
 
 
 def declared_missing(na: object) -> list[float]:
@@ -179,7 +203,7 @@ def rounding(decimals: object) -> int | str | None:
         return decimals
     number = _as_number(decimals)
     if number is None or not number.is_integer() or not 0 <= number <= 15:
-        raise ValueError(f"decimals is {decimals!r}; give 'original', None or a whole number from 0 to 15")
+        raise ValueError(f"decimals is {decimals!r}; give 'original', none or a whole number from 0 to 15")
     return int(number)
 
 
@@ -196,10 +220,3 @@ def known_columns(wanted: Iterable[str], known: Sequence[str], what: str = "colu
     for name in wanted:
         if name not in known:
             one_of(what, name, known)
-
-
-def observed(missing: Bools, names: Sequence[str]) -> None:
-    """Refuse a column in which every cell is missing."""
-    for j, name in enumerate(names):
-        if missing[:, j].all():
-            raise ValueError(f"column {name!r} has no value at all; leave it out with columns")

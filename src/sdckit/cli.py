@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +18,8 @@ from sdckit import __version__, terminal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import polars as pl
-
     from sdckit.evaluation import Evaluation
-    from sdckit.files import Dialect
+    from sdckit.registry import Parameter
 
 Command = Any  # click's decorators hide the type of what they decorate
 
@@ -30,36 +32,59 @@ Examples:
 """
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Run a command; bad input ends in one line and exit code 2."""
-    warnings.showwarning = lambda message, *_rest, **_more: terminal.complain("warning", str(message))
+    warnings.showwarning = lambda message, *_rest, **_more: terminal.warn(str(message))
+    with suppress(AttributeError, ValueError):  # a replaced stream, a thread that is not the main one
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # clean up as after Ctrl-C
+    code: int | str | None = 0
     try:
-        code = sdckit.main(standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        terminal.say(error.ctx.get_help() if error.ctx else "")
-        code = 0
+        sdckit.main(words, prog_name="sdckit", standalone_mode=False)
+        terminal.release()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
+        code = 0 if stop.code == 1 else stop.code
     except click.ClickException as error:
-        terminal.complain("error", f"{error.format_message().rstrip('.')}; see --help")
+        terminal.complain("error", _usage(error))
         code = 2
     except (KeyboardInterrupt, click.Abort):
-        terminal.complain("stopped", "no output was written")
+        terminal.complain("stopped", "interrupted; no unfinished file is left")
         code = 130
     except MemoryError:
         terminal.complain("error", "not enough memory for these data; use fewer columns or a larger machine")
         code = 2
     except (ValueError, TypeError, OSError) as error:
-        terminal.complain("error", str(error))
+        system = isinstance(error, OSError) and error.errno is not None
+        text = f"{error}; check disk space and permissions" if system else str(error)
+        terminal.complain("error", text)
         code = 2
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(code)
 
 
-@click.group(epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+def _usage(error: click.ClickException) -> str:
+    """The complaint of the option parser in the house's wording."""
+    text = re.sub(
+        r"\. \(?Did you mean (.*?)\?\)?$", r" (did you mean \1?)", error.format_message().rstrip(".")
+    )
+    context = getattr(error, "ctx", None)
+    return f"{text[:1].lower()}{text[1:]}; see {context.command_path if context else 'sdckit'} --help"
+
+
+@click.group(
+    epilog=EXAMPLES, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, "--version", "-V", message="sdckit %(version)s")
-def sdckit() -> None:
+@click.pass_context
+def sdckit(context: click.Context) -> None:
     """Mask numeric microdata and measure what the masking cost, from 0 to 1.
 
-    Numeric variables only: text columns pass through untouched.
+    Numeric variables only: text columns pass through untouched. Start with `sdckit demo`.
     """
+    if context.invoked_subcommand is None:
+        terminal.say(context.get_help())
 
 
 # Options that several commands share.
@@ -80,15 +105,21 @@ roles = _options(
     ),
     click.option("--key", metavar="A", help="Column that identifies records; never masked."),
     click.option("--weights", metavar="A", help="Column of survey weights; never masked."),
-    click.option("--by", metavar="A", help="Column whose values form strata."),
+    click.option("--by", metavar="A", help="Column whose values form strata; each is treated apart."),
     click.option(
         "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
     ),
 )
 dialect_options = _options(
-    click.option("--delimiter", metavar="C", help="What separates cells in CSV files [default: ,]."),
+    click.option(
+        "--delimiter",
+        metavar="C",
+        help="What separates cells in CSV files.  [default: , or ; with --decimal-comma, a tab in .tsv]",
+    ),
     click.option("--decimal-comma", is_flag=True, help="Numbers look like 1,5."),
-    click.option("--encoding", default="utf-8", show_default=True, help="Encoding of CSV files."),
+    click.option(
+        "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of CSV files."
+    ),
 )
 outputs = _options(
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
@@ -96,20 +127,35 @@ outputs = _options(
     click.option("--quiet", "-q", is_flag=True, help="No progress, no table."),
 )
 measuring = _options(
-    click.option("--metrics", metavar="A,B", help="Metrics; see `sdckit metrics`."),
-    click.option("--ties", default="average", show_default=True, help="How equal values are ranked."),
     click.option(
-        "--missing", default="pairwise", show_default=True, help="pairwise, or penalise for bounded losses."
+        "--metrics", metavar="A,B", help="Metrics, all default ones if not given; see `sdckit metrics`."
+    ),
+    click.option(
+        "--ties",
+        metavar="RULE",
+        default="average",
+        show_default=True,
+        help="How equal values are ranked: average, expected, random, first, last, min or max.",
+    ),
+    click.option(
+        "--missing",
+        metavar="RULE",
+        default="pairwise",
+        show_default=True,
+        help="Missing cells: pairwise leaves them out, penalise counts a suppressed one as a loss "
+        "(bounded metrics only).",
     ),
     click.option("--seed", type=int, help="Seed of random draws. Keep it secret: it undoes a masking."),
 )
 
 
 @sdckit.command(epilog="\b\nExamples:\n  sdckit demo\n  sdckit demo -o somewhere/else")
-@click.option("-o", "--output", default="sdckit-demo", show_default=True, help="Folder for the files.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", default="sdckit-demo", show_default=True, help="Where the files go."
+)
 @click.option("--quiet", "-q", is_flag=True, help="No table.")
 def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
-    """Mask the bundled sample with four methods and show what each cost."""
+    """Mask a bundled sample in four ways and compare them."""
     from sdckit.demo import run
 
     run(Path(output), quiet=quiet)
@@ -121,12 +167,16 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 )
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@click.option("--method", required=True, help="How to mask; see `sdckit methods`.")
+@click.option("--method", metavar="NAME", required=True, help="How to mask; see `sdckit methods`.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Parameter of the method; repeatable."
 )
 @click.option(
-    "--decimals", default="original", show_default=True, help="original, none or a number of decimals."
+    "--decimals",
+    metavar="N",
+    default="original",
+    show_default=True,
+    help="Decimals of masked cells: as in the original column, a number, or none to leave them unrounded.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output file if it exists.")
 @roles
@@ -134,33 +184,30 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 @dialect_options
 @outputs
 def mask(data: Path, output: Path, **given: Any) -> None:
-    """Mask a file and print what it cost, measured on the file as written."""
-    from sdckit import checks, files, masking, progress
+    """Mask a file and print what that cost.
+
+    Every figure is measured on the file as written.
+    """
+    from sdckit import arguments, checks, files, frames, masking, progress
 
     progress.show_progress(not given["quiet"])
+    asked = arguments.understood(given)
     method = checks.method_named(given["method"])
-    parameters = checks.parameters_of(method, _settings(given["settings"]))
+    parameters = checks.parameters_of(method, arguments.settings(given["settings"]))
     decimals = checks.rounding(None if given["decimals"] == "none" else given["decimals"])
-    checks.metrics_named(_list(given["metrics"]))
-    _check_output(data, output, overwrite=given["overwrite"])
-    dialect = _dialect(given)
+    overwrite, dialect = given["overwrite"], asked.dialect
+    arguments.check_output(output, [data], overwrite=overwrite)
     source = files.read(data, dialect)
-    role = _roles(given)
+    original = asked.prepared(source)
+    terminal.release()
     masked = masking.mask(
-        source.frame,
-        method.name,
-        **{name: role[name] for name in ("columns", "key", "weights", "by", "na")},
-        rng=given["seed"],
-        decimals=decimals,
-        **parameters,
+        source.frame, method.name, **asked.who, rng=asked.seed, decimals=decimals, **parameters
     )
-    files.write(output, masked, source=source, dialect=dialect, overwrite=given["overwrite"])
-    written = files.read(output, dialect).frame
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # said once already
-        result = _evaluate(source.frame, written, given)
-    changed = [name for name in source.frame.columns if not source.frame[name].equals(masked[name])]
-    _print_result(result, given, notes=[_unchanged(source.frame, written, changed), f"wrote {output}"])
+    with files.drafted(output, masked, source=source, dialect=dialect, overwrite=overwrite) as draft:
+        written = arguments.like(files.read_draft(draft, output, dialect).frame, source.frame)
+        result = asked.measure_release(original, written)
+    values = frames.Table(written).floats(original.columns, asked.na)
+    _print_result(result, given, notes=[arguments.untouched(original, values), f"wrote {output}"])
 
 
 @sdckit.command(
@@ -180,46 +227,59 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @dialect_options
 @outputs
 def evaluate(original: Path, masked: Path, **given: Any) -> None:
-    """Measure what a masking cost: information loss of a masked file."""
-    from sdckit import files, outputs, progress, rank_table
+    """Measure the information loss of a masked file."""
+    from sdckit import arguments, files, progress
 
     progress.show_progress(not given["quiet"])
+    asked = arguments.understood(given)
+    if given["ranks"] and given["as_csv"]:
+        raise ValueError("--ranks is another table than --csv prints; drop one of them or use --json")
     if given["records"]:
-        outputs.check_target(given["records"], given["overwrite"])
-    dialect = _dialect(given)
-    ours, theirs = files.read(original, dialect).frame, files.read(masked, dialect).frame
-    result = _evaluate(ours, theirs, given, per_record=given["records"] is not None)
-    if given["records"] and result.records is not None:
-        files.write(given["records"], result.records, overwrite=given["overwrite"])
+        arguments.check_output(given["records"], [original, masked], overwrite=given["overwrite"])
+    source, theirs = files.read(original, asked.dialect), files.read(masked, asked.dialect).frame
+    ours = source.frame
+    asked.warn_of_text(source, "measured")
+    result = asked.measure(ours, theirs, per_record=given["records"] is not None)
+    terminal.release()
+    notes = []
+    if given["records"]:
+        files.write(
+            given["records"], asked.records(result, ours), dialect=asked.dialect, overwrite=given["overwrite"]
+        )
+        notes.append(f"wrote {given['records']}")
+    ranks = asked.ranks(result, ours, theirs) if given["ranks"] else None
     extra = []
     if given["variables"]:
         extra.append(terminal.crossed(result, "variable"))
     if given["by"]:
         extra.append(terminal.crossed(result, "stratum"))
-    if given["ranks"]:
-        role = _roles(given)
-        columns = result.table["variable"].unique(maintain_order=True).to_list()[1:]
-        ranks = rank_table(ours, theirs, columns=columns, key=role["key"], na=role["na"])
-        shown = ["variable", "n", "rmae", "rmae_max", "rmse", "rmse_max", "brmae_min", "brmae_average"]
-        extra.append(terminal.frame_table(ranks, [*shown, "brmae_expected", "brmae_max", "brmse_tie_sd"]))
-    _print_result(result, given, extra=extra)
+    if ranks is not None:
+        extra += terminal.rank_tables(ranks)
+    more = {} if ranks is None else {"ranks": ranks.rows(named=True)}
+    _print_result(result, given, extra=extra, notes=notes, more=more)
 
 
-@sdckit.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+listing = _options(
+    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
+)
+
+
+@sdckit.command(epilog="\b\nExamples:\n  sdckit metrics\n  sdckit metrics --json")
+@listing
 def metrics(as_json: bool, as_csv: bool) -> None:  # noqa: FBT001 - a command's flags
-    """List the metrics: what each measures and where it comes from."""
+    """List the metrics: what each measures."""
     from sdckit import METRICS
 
     rows = [
         {
             "metric": metric.name,
             "title": metric.title,
+            "measures": metric.summary,
             "family": metric.family,
             "range": "0 to 1" if metric.bounded else "0 and up",
             "default": "yes" if metric.default else "on request",
-            "parameters": ", ".join(parameter.name for parameter in metric.parameters),
+            "options": ", ".join(parameter.name for parameter in metric.parameters),
             "reference": metric.reference,
         }
         for metric in METRICS.values()
@@ -227,19 +287,18 @@ def metrics(as_json: bool, as_csv: bool) -> None:  # noqa: FBT001 - a command's 
     _print_rows(rows, as_json=as_json, as_csv=as_csv)
 
 
-@sdckit.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@sdckit.command(epilog="\b\nExamples:\n  sdckit methods\n  sdckit methods --csv")
+@listing
 def methods(as_json: bool, as_csv: bool) -> None:  # noqa: FBT001 - a command's flags
-    """List the masking methods: what each does, keeps and takes."""
+    """List the masking methods and their parameters."""
     from sdckit import METHODS
 
     rows = [
         {
             "method": method.name,
             "title": method.title,
-            "what it does": method.summary,
-            "parameters": ", ".join(f"{p.name}={p.default} ({p.text})" for p in method.parameters),
+            "does": method.summary,
+            "parameters": "; ".join(_parameter(parameter) for parameter in method.parameters),
             "keeps": "; ".join(method.keeps),
             "reference": method.reference,
         }
@@ -248,102 +307,43 @@ def methods(as_json: bool, as_csv: bool) -> None:  # noqa: FBT001 - a command's 
     _print_rows(rows, as_json=as_json, as_csv=as_csv)
 
 
-# From the words of a command line to the arguments of the library.
+# What the commands print.
 
 
-def _list(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def _parameter(parameter: Parameter) -> str:
+    from sdckit.checks import range_of
 
-
-def _settings(settings: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for setting in settings:
-        name, sign, value = setting.partition("=")
-        if not sign or not name.strip() or not value.strip():
-            raise ValueError(f"--set {setting!r} has no name or no value; write NAME=VALUE, such as k=5")
-        if name.strip() in found:
-            raise ValueError(f"--set gives {name.strip()!r} twice; give it once")
-        found[name.strip()] = value.strip()
-    return found
-
-
-def _dialect(given: dict[str, Any]) -> Dialect:
-    from sdckit.files import Dialect
-
-    return Dialect(given["delimiter"], given["decimal_comma"], given["encoding"], missing=tuple(given["na"]))
-
-
-def _roles(given: dict[str, Any]) -> dict[str, Any]:
-    codes = [code for code in given["na"] if _is_number(code)]
-    return {
-        "columns": _list(given["columns"]),
-        "key": _single(_list(given["key"])),
-        "weights": given["weights"],
-        "by": _single(_list(given["by"])),
-        "na": codes or None,
-    }
-
-
-def _single(names: list[str] | None) -> str | list[str] | None:
-    return names[0] if names and len(names) == 1 else names
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _check_output(data: Path, output: Path, *, overwrite: bool) -> None:
-    from sdckit import outputs
-
-    if data.exists() and output.exists() and data.samefile(output):
-        raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
-    outputs.check_target(output, overwrite)
-
-
-def _evaluate(ours: pl.DataFrame, theirs: pl.DataFrame, given: dict[str, Any], **options: Any) -> Evaluation:
-    from sdckit import evaluate as measure
-
-    return measure(
-        ours,
-        theirs,
-        metrics=_list(given["metrics"]),
-        ties=given["ties"],
-        missing=given["missing"],
-        rng=given["seed"],
-        **_roles(given),
-        **options,
-    )
-
-
-def _unchanged(ours: pl.DataFrame, theirs: pl.DataFrame, changed: list[str]) -> str:
-    same = sum(int((ours[name] == theirs[name]).sum()) for name in changed)
-    cells = sum(ours.height - ours[name].null_count() for name in changed)
-    return f"{same} of {cells} cells in {len(changed)} masked columns are as in the original"
+    span = f",{range_of(parameter)}" if parameter.low is not None else ""
+    choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span
+    default = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
+    return f"{parameter.name}={default} ({parameter.text}{choices})"
 
 
 def _print_result(
-    result: Evaluation, given: dict[str, Any], *, extra: Sequence[Any] = (), notes: Sequence[str] = ()
+    result: Evaluation,
+    given: dict[str, Any],
+    *,
+    extra: Sequence[Any] = (),
+    notes: Sequence[str] = (),
+    more: dict[str, Any] | None = None,
 ) -> None:
     everything = [*result.notes, *notes]
     if given["as_json"]:
-        rows = list(result.table.iter_rows(named=True))
-        terminal.say(terminal.as_json({"table": rows, "meaning": result.meaning, "notes": everything}))
+        content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
+        terminal.say(terminal.as_json(content | (more or {})))
     elif given["as_csv"]:
         terminal.say(result.table.write_csv().rstrip("\n"))
     elif not given["quiet"]:
         screen = terminal.console()
-        screen.print(terminal.evaluation_table(result))
-        for table in extra:
+        for table in (terminal.evaluation_table(result), *extra):
             screen.print(table)
         for note in everything:
-            screen.print(f"note: {note}", markup=False)
+            terminal.say(f"note: {note}")
 
 
 def _print_rows(rows: list[dict[str, str]], *, as_json: bool, as_csv: bool) -> None:
+    if as_json and as_csv:
+        raise ValueError("--json and --csv exclude each other; give one of them")
     if as_json:
         terminal.say(terminal.as_json(rows))
     elif as_csv:
@@ -351,9 +351,8 @@ def _print_rows(rows: list[dict[str, str]], *, as_json: bool, as_csv: bool) -> N
 
         terminal.say(pl.DataFrame(rows).write_csv().rstrip("\n"))
     else:
-        columns = [name for name in rows[0] if name != "title"]
-        table = terminal.grid(columns, [[row[name] for name in columns] for row in rows], right=len(columns))
-        terminal.console().print(table)
+        heads = [" - ".join(list(row.values())[:2]) for row in rows]
+        terminal.say(terminal.cards(heads, [dict(list(row.items())[2:]) for row in rows]))
 
 
 if __name__ == "__main__":

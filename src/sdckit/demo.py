@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import datasets, files, outputs, terminal
+from sdckit import datasets, files, terminal
 from sdckit.evaluation import Evaluation, evaluate
 from sdckit.masking import mask
+from sdckit.registry import METRICS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 MASKINGS: dict[str, dict[str, Any]] = {
     "mdav": {"k": 5},
@@ -24,43 +28,56 @@ SEED = 20  # the sample is synthetic and public; a real release takes no publish
 
 
 def run(folder: Path, *, quiet: bool = False) -> dict[str, Evaluation]:
-    """Mask the sample, measure, print and write."""
-    _claim(folder)
+    """Mask the sample, measure, print and write; the folder is filled when all went well."""
+    _check(folder)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
-    files.write(folder / "original.csv", original, overwrite=True)
-    results: dict[str, Evaluation] = {}
-    for method, parameters in MASKINGS.items():
-        masked = mask(original, method, columns=variables, rng=SEED, decimals="original", **parameters)
-        file = folder / f"masked-{method}.csv"
-        files.write(file, masked, overwrite=True)
-        results[method] = evaluate(original, files.read(file).frame, columns=variables)
-    tables = [
-        result.table.select(
-            pl.lit(method).alias("method"), pl.lit(_setting(method)).alias("parameters"), pl.all()
-        )
-        for method, result in results.items()
-    ]
-    files.write(folder / "losses.csv", pl.concat(tables), overwrite=True)
+    with _draft(folder) as draft:
+        files.write(draft / "original.csv", original)
+        results: dict[str, Evaluation] = {}
+        for method, parameters in MASKINGS.items():
+            masked = mask(original, method, columns=variables, rng=SEED, decimals="original", **parameters)
+            file = draft / f"masked-{method}.csv"
+            files.write(file, masked)
+            results[method] = evaluate(original, files.read(file).frame, columns=variables)
+        files.write(draft / "losses.csv", _losses(results))
     if not quiet:
         _show(folder, original.height, len(variables), results)
     return results
 
 
-def _claim(folder: Path) -> None:
+def _losses(results: dict[str, Evaluation]) -> pl.DataFrame:
+    return pl.concat(
+        result.table.select(
+            pl.lit(method).alias("method"), pl.lit(_setting(method)).alias("parameters"), pl.all()
+        )
+        for method, result in results.items()
+    )
+
+
+def _check(folder: Path) -> None:
     """Take an empty or new folder, or one that an earlier demo made; never anybody else's."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"'{folder}' is a file; choose another folder with -o")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).exists():
         raise FileExistsError(f"folder '{folder}' holds other files; choose another one with -o")
+
+
+@contextmanager
+def _draft(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder whose files move to `folder` in the end, if all went well."""
+    home = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".sdckit-", dir=home) as draft:
+            yield Path(draft)
+            Path(draft, MARK).write_text("sdckit demo writes these files anew each time it runs.\n")
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in sorted(Path(draft).iterdir()):
+                file.replace(folder / file.name)
     except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
-        raise OSError(f"could not make folder '{folder}': {reason}; choose another one with -o") from error
-    outputs.write_text(
-        folder / MARK, "sdckit demo writes this folder anew each time it runs.\n", overwrite=True
-    )
+        reason = str(error).split(": ")[-1] if error.errno is None else (error.strerror or "").lower()
+        reason = reason.split(";")[0]
+        raise OSError(f"could not fill folder '{folder}': {reason}; choose another one with -o") from error
 
 
 def _setting(method: str) -> str:
@@ -75,18 +92,16 @@ def _show(folder: Path, records: int, variables: int, results: dict[str, Evaluat
     ]
     level = next(iter(results.values())).summary["random"]
     rows.append(["unrelated order", "", *(terminal.number(value) for value in level)])
-    screen = terminal.console()
-    screen.print(
-        f"A synthetic business survey: {records} firms, {variables} variables, masked in four ways.\n"
-    )
-    screen.print(terminal.grid(["method", "parameters", *metrics], rows, right=2))
+    terminal.say(f"A synthetic business survey: {records} firms, {variables} variables, masked in four ways.")
+    terminal.console().print(terminal.grid(["method", "parameters", *metrics], rows, right=2))
+    bounded = " and ".join(name for name in metrics if METRICS[name].bounded)
     best = min(results, key=lambda method: results[method]["brmae"])
-    meaning = results[best].meaning["brmae"]
-    for line in (
-        "brmae and brmse lie between 0 (every variable keeps its order) and 1 (as far from it as possible);",
-        "the last line is what an unrelated order would score. The other four have no largest value.",
-        f"Least change of order here: {best} ({_setting(best)}): {meaning}.",
-        "Loss is one half of the choice: a masking that changes little may protect little.",
-        f"\nMasked files and all figures per variable: {folder}/",
-    ):
-        screen.print(line, markup=False)
+    meaning = results[best].meaning["brmae"].split(";")[0]
+    terminal.say(f"""\
+{bounded}: from 0 (every variable keeps its order) to 1 (as far from it as can be).
+The other losses have no upper end; the last line is what an unrelated order would score.
+Least change of order: {best} ({_setting(best)}):
+{meaning}.
+Loss is one half of the choice: a masking that changes little may protect little.
+
+Masked files and all figures per variable: {folder}/""")

@@ -4,11 +4,13 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from sdckit.dialects import DEFAULT, Dialect
 from sdckit.outputs import (
     PARQUET_SUFFIXES,
     POLARS_ERRORS,
@@ -18,66 +20,11 @@ from sdckit.outputs import (
     check_target,
 )
 
+__all__ = ["DEFAULT", "Dialect", "Source", "as_numbers", "drafted", "read", "read_draft", "write"]
+
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = r"^-?(?i:nan|inf|infinity)$"
-
-
-@dataclass(frozen=True)
-class Dialect:
-    r"""How a text file is written: what separates cells, what marks decimals, how letters are stored.
-
-    Parameters
-    ----------
-    delimiter
-        One character; `\t`, as typed in a shell, means a tab. Without one it is a comma, a
-        semicolon where decimals have a comma, or a tab in a `.tsv` file.
-    decimal_comma
-        Numbers look like `1,5`.
-    encoding
-        Any text encoding that Python knows; a byte-order mark at the start is skipped.
-    missing
-        Texts that stand for a missing number, such as NA; an empty cell always does.
-
-    Examples
-    --------
-    >>> Dialect(delimiter="::")
-    Traceback (most recent call last):
-    ValueError: delimiter '::' cannot be used; give one character, such as ',' or '\t'
-    """
-
-    delimiter: str | None = None
-    decimal_comma: bool = False
-    encoding: str = "utf-8"
-    missing: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        try:
-            "".encode(self.encoding)
-            b"".decode(self.encoding)
-        except (LookupError, ValueError) as error:
-            remedy = "use one that Python knows, such as utf-8, latin-1 or cp1252"
-            raise ValueError(f"unknown encoding {self.encoding!r}; {remedy}") from error
-        mark = self.delimiter
-        if mark is None:
-            return
-        mark = "\t" if mark == "\\t" else mark
-        if len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n.+-\0':
-            raise ValueError(f"delimiter {mark!r} cannot be used; give one character, such as ',' or '\\t'")
-        if mark == "," and self.decimal_comma:
-            raise ValueError("delimiter ',' cannot go with a decimal comma; give another, such as ';'")
-        object.__setattr__(self, "delimiter", mark)
-
-    def separator(self, path: Path) -> str:
-        """Return the delimiter for this file."""
-        if self.delimiter is not None:
-            return self.delimiter
-        if path.suffix.lower() == ".tsv":
-            return "\t"
-        return ";" if self.decimal_comma else ","
-
-
-DEFAULT = Dialect()
 
 
 @dataclass(frozen=True)
@@ -117,6 +64,7 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
 
     Examples
     --------
+    >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> file = Path(folder.name, "firms.csv")
     >>> _ = file.write_text("code,sales\n007,1.50\n008,\n")
@@ -125,7 +73,10 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
     >>> folder.cleanup()
     """
     path = Path(path)
-    data = _load(path)
+    return _parsed(path, _load(path), dialect)
+
+
+def _parsed(path: Path, data: bytes, dialect: Dialect) -> Source:
     if path.suffix.lower() in PARQUET_SUFFIXES:
         frame = _parse_parquet(path, data)
         _check_names(path, frame.columns)
@@ -282,7 +233,7 @@ def write(
     """Write a CSV or Parquet file, by its suffix, in one step.
 
     Floats take the shortest form that reads back bit for bit; null and NaN are empty cells in a
-    CSV. A column whose values are those of `source` keeps the text it had there.
+    CSV. A column whose values are those of `source` keeps the text it had there; so does a missing cell.
 
     Parameters
     ----------
@@ -306,19 +257,57 @@ def write(
     ValueError
         The suffix is unknown, or a value has no place in the format or encoding.
     """
+    with drafted(path, frame, source=source, changed=changed, dialect=dialect, overwrite=overwrite):
+        pass
+
+
+@contextmanager
+def drafted(
+    path: AnyPath,
+    frame: pl.DataFrame,
+    *,
+    source: Source | None = None,
+    changed: Collection[str] = (),
+    dialect: Dialect = DEFAULT,
+    overwrite: bool = False,
+) -> Iterator[Path]:
+    """Write as `write` does, but give the file its name only when the block has ended well.
+
+    Parameters
+    ----------
+    path, frame, source, changed, dialect, overwrite
+        As for `write`.
+
+    Yields
+    ------
+    pathlib.Path
+        The finished file under a temporary name; `read_draft` reads it.
+    """
     path = Path(path)
     check_target(path, overwrite)
-    parquet = path.suffix.lower() in PARQUET_SUFFIXES
-    table = frame if parquet else _as_text(frame, source, changed, dialect)
     try:
-        with atomic(path, overwrite) as temporary, temporary.open("wb") as handle:
-            if parquet:
-                table.write_parquet(handle)
-            else:
-                handle.write(_csv_bytes(path, table, dialect))
+        content = _content(path, frame, source, changed, dialect)
     except POLARS_ERRORS as error:
         reason = str(error).split("\n", 1)[0]
         raise ValueError(f"could not write '{path}' ({reason}); change that column or the format") from error
+    with atomic(path, overwrite) as temporary:
+        temporary.write_bytes(content)
+        yield temporary
+
+
+def read_draft(draft: Path, path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
+    """Read a draft as the file `path` that it is to become."""
+    return _parsed(Path(path), draft.read_bytes(), dialect)
+
+
+def _content(
+    path: Path, frame: pl.DataFrame, source: Source | None, changed: Collection[str], dialect: Dialect
+) -> bytes:
+    if path.suffix.lower() in PARQUET_SUFFIXES:
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        return buffer.getvalue()
+    return _csv_bytes(path, _as_text(frame, source, changed, dialect), dialect)
 
 
 def _as_text(
@@ -326,7 +315,9 @@ def _as_text(
 ) -> pl.DataFrame:
     """Return the table whose cells are what a CSV is to show."""
     kept = _kept(frame, source, changed, dialect)
-    table = pl.DataFrame([kept[c.name] if c.name in kept else _shown(c, dialect) for c in frame])
+    table = pl.DataFrame(
+        [kept[c.name] if c.name in kept else _with_codes(_shown(c, dialect), source) for c in frame]
+    )
     if table.width == 1 and table.dtypes[0] == pl.String:
         table = table.select(pl.all().fill_null(""))  # written as "": a blank line would be no record
     return table
@@ -348,6 +339,19 @@ def _kept(
         if same_marks and column.dtype == before.dtype and column.equals(before):
             kept[name] = source.text[name]
     return kept
+
+
+def _with_codes(shown: pl.Series, source: Source | None) -> pl.Series:
+    """Put back what stood for a missing number, such as NA, where the cell is still missing."""
+    name = shown.name
+    if source is None or source.text is None or name not in source.text.columns:
+        return shown
+    before, text = source.frame[name], source.text[name]
+    if not before.dtype.is_numeric() or before.len() != shown.len():
+        return shown
+    absent = before.is_null() | before.cast(pl.Float64).is_nan()
+    coded = shown.is_null() & absent & text.is_not_null()
+    return text.zip_with(coded, shown.cast(pl.String)) if coded.any() else shown
 
 
 def _shown(column: pl.Series, dialect: Dialect) -> pl.Series:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from sdckit.compiled import Bools, Floats, Ints
 
 LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
-IDENTIFIER = re.compile(
-    r"(^|[_. ])(id|ids|key|nr|no|number|record|row|index)([_. ]|$)|Id$|ID$", re.IGNORECASE
+IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" or "valid"
+    r"(?i:(^|[_. ])(id|ids|key|nr|no|number|record|row|index)([_. ]|$))|[a-z]I[dD]$"
 )
 
 
@@ -61,7 +61,7 @@ class Table:
             for name in names:
                 if not self._is_numeric(name):
                     raise TypeError(
-                        f"column {name!r} is not numeric but {self._kind(name)}; convert or leave it out"
+                        f"column {name!r} is not numeric but {self._kind(name)}; convert it or leave it out"
                     )
             checks.some_columns(names)
             return list(dict.fromkeys(names))
@@ -93,7 +93,7 @@ class Table:
         return self.frame[name]
 
     def with_values(self, columns: Sequence[str], values: Floats, *, whole: Iterable[str] = ()) -> Any:
-        """The same table with new float64 values in some columns; integer columns in `whole` stay integers."""
+        """The same table with new values in some columns; integer columns in `whole` stay integers."""
         if self.frame is None:
             array = np.array(self.array, np.float64)
             array[:, [self.names.index(name) for name in columns]] = values
@@ -123,14 +123,15 @@ class Table:
         return self.frame is None or bool(self.frame[name].dtype.is_numeric())
 
     def _kind(self, name: str) -> str:
-        return str(self.frame[name].dtype) if self.frame is not None else "array"
+        dtype = self.column(name).dtype
+        return "text" if dtype == nw.String else str(dtype)
 
     def _as_floats(self, name: str) -> Floats:
         assert self.frame is not None  # noqa: S101 - arrays were dealt with
         series = self.frame[name]
         if series.dtype.is_integer():
-            largest = series.abs().max()
-            if largest is not None and largest > LARGEST_INTEGER:
+            low, high = series.min(), series.max()
+            if low is not None and (low < -LARGEST_INTEGER or high > LARGEST_INTEGER):
                 raise ValueError(
                     f"column {name!r} has integers beyond 2**53, which lose digits; leave it out with columns"
                 )
@@ -146,6 +147,8 @@ def _as_array(data: Any) -> Floats:
         raise ValueError(f"array has {array.ndim} dimensions; give one or two (records x variables)")
     if array.size == 0:
         raise ValueError(f"array of shape {array.shape} is empty; give at least 2 records")
+    if array.dtype.kind in "iu" and (array.min() < -LARGEST_INTEGER or array.max() > LARGEST_INTEGER):
+        raise ValueError("the array has integers beyond 2**53, which lose digits; leave their columns out")
     return array.reshape(len(array), -1)
 
 
@@ -194,7 +197,7 @@ def warn_about_roles(table: Table, columns: Sequence[str], values: Floats) -> No
             )
         elif name.lower() in {"weight", "weights"}:
             warnings.warn(
-                f"column {name!r} looks like a survey weight; name it as weights or leave it out with columns",
+                f"column {name!r} looks like a survey weight; leave it out with columns or name it weights",
                 stacklevel=3,
             )
 

@@ -12,29 +12,36 @@ from dataclasses import dataclass
 import numpy as np
 
 from sdckit.compiled import Bools, Floats, Int, Ints, inlined, kernel
+from sdckit.scratch import borrowed
 
 SMALL = 4096  # below this, sampling a column for a heavy value costs more than it saves
-CHUNK = 1024
+CHUNK = 256
 LONG_RUN = 64  # a longer run of near ties is sorted apart
-QUANTISED = 1 << 22  # from here on, too few bits of a float64 fit beside the label
+QUANTISED = 1 << 24  # from here on, too few bits of a float64 fit beside the label
+
+
+@inlined
+def _flip(bits: Int) -> Int:
+    """Map the bits of a float64 to an integer of the same order, and back."""
+    return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
 
 
 @inlined
 def _ordered(bits: Int) -> Int:
-    """Map the bits of a float64 to an integer of the same order; -0.0 becomes 0.0."""
-    flipped = bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+    """The same, with -0.0 as 0.0."""
+    flipped = _flip(bits)
     return flipped + (flipped == -1)
 
 
 @kernel
 def fill_keys(bits: Ints, labels: Ints, width: int, keys: Ints) -> Int:
-    """Write value-and-label keys; return the value bits that were cut off anywhere."""
+    """Write value-and-label keys in a form that sorts as float64; return the bits that were cut off."""
     low = (np.int64(1) << width) - 1
     cut = np.int64(0)
     for i in range(bits.size):
         value = _ordered(bits[i])
         cut |= value & low
-        keys[i] = (value & ~low) | labels[i]
+        keys[i] = _flip((value & ~low) | labels[i])
     return cut
 
 
@@ -43,18 +50,34 @@ def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Int
     """The same, but rows that hold the value `heavy` go to the end; return (cut bits, rows in front)."""
     low = (np.int64(1) << width) - 1
     cut = np.int64(0)
-    front = np.int64(0)
-    back = np.int64(bits.size - 1)
+    front = np.uint64(0)  # unsigned, so that no index needs a check for being negative
+    back = np.uint64(bits.size - 1)
     for i in range(bits.size):
         value = _ordered(bits[i])
         cut |= value & low
-        key = (value & ~low) | labels[i]
+        key = _flip((value & ~low) | labels[i])
         keys[front] = key  # written on both sides, kept on one: no branch to mispredict
         keys[back] = key
-        is_heavy = np.int64(value == heavy)
-        front += 1 - is_heavy
+        is_heavy = np.uint64(value == heavy)
+        front += np.uint64(1) - is_heavy
         back -= is_heavy
-    return cut, front
+    return cut, np.int64(front)
+
+
+@kernel
+def _flip_negatives(keys: Ints, end: int) -> None:
+    """Turn the first keys, up to `end`, from floats back into integers."""
+    for j in range(end):
+        keys[j] = _flip(keys[j])
+
+
+def sort_as_floats(keys: Ints) -> None:
+    """Sort keys, or each row of them, as float64, which is faster than as int64; leave integers."""
+    floats = keys.view(np.float64)
+    floats.sort()
+    for row in keys.reshape(-1, keys.shape[-1]):
+        if row.size and row[0] < 0:
+            _flip_negatives(row, int(np.searchsorted(row.view(np.float64), 0.0)))
 
 
 @kernel
@@ -80,7 +103,7 @@ def _fill_quantised_keys(
         keys[i] = (np.int64(share) << width) | labels[i]
 
 
-@dataclass(frozen=True)
+@dataclass
 class SortedKeys:
     """Keys in order. `exact`: equal high bits are true ties; `heavy`: a slice of equal values."""
 
@@ -94,28 +117,32 @@ class SortedKeys:
         """The label of each position."""
         return self.keys & ((np.int64(1) << self.width) - 1)
 
+    @property
+    def stretches(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Begin and end of the keys before and after the heavy value."""
+        return (0, self.heavy.start), (self.heavy.stop, self.keys.size)
 
-def sort_keys(values: Floats, labels: Ints, *, inside_ties: bool = True) -> SortedKeys:
-    """Sort value-and-label keys; with `inside_ties=False` labels of equal values may stay unordered."""
+
+def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = True) -> SortedKeys:
+    """Fill and sort `keys`; with `inside_ties=False` labels of equal values may stay unordered."""
     n = values.size
     bits = values.view(np.int64)
     width = max(n - 1, 1).bit_length()
-    keys = np.empty(n, np.int64)
-    nowhere = slice(0, 0)
     heavy = _heavy_value(values)
     if heavy is not None:
         target = np.int64(_ordered_bits(heavy))
         cut, front = _fill_keys_apart(bits, labels, width, target, keys)
-        block = _sort_apart(keys, front, target >> width << width, inside_ties=inside_ties)
-        return SortedKeys(keys, width, cut == 0, block)
+        block = _sort_apart(keys, front, target >> width, width, inside_ties=inside_ties)
+        if block is not None:
+            return SortedKeys(keys, width, cut == 0, block)
     if n >= QUANTISED:
         below, step = _quantiser(bits, width)
         _fill_quantised_keys(bits, labels, width, below, step, keys)
         cut = 1
     else:
         cut = fill_keys(bits, labels, width, keys)
-    keys.sort()
-    return SortedKeys(keys, width, cut == 0, nowhere)
+    sort_as_floats(keys)
+    return SortedKeys(keys, width, cut == 0, slice(0, 0))
 
 
 def _ordered_bits(value: float) -> int:
@@ -133,15 +160,22 @@ def _heavy_value(values: Floats) -> float | None:
     return float(found[heaviest]) if counts[heaviest] >= 8 else None
 
 
-def _sort_apart(keys: Ints, front: Int, target: Int, *, inside_ties: bool) -> slice:
-    """Sort the front part and put the equal keys of the end into their place."""
+def _sort_apart(keys: Ints, front: Int, high: Int, width: int, *, inside_ties: bool) -> slice | None:
+    """Sort the front part and put the equal keys of the end into their place.
+
+    None where another value has the same high bits: then the place is not known.
+    """
+    sort_as_floats(keys[:front])
+    if high < 0:
+        _flip_negatives(keys[front:], keys.size - int(front))
+    start, end = np.searchsorted(keys[:front], np.array([high, high + 1]) << width)
+    if start != end:
+        return None
     equal = np.sort(keys[front:]) if inside_ties else keys[front:].copy()
-    keys[:front].sort()
-    start = int(np.searchsorted(keys[:front], target))
-    stop = start + equal.size
+    stop = int(start) + equal.size
     keys[stop:] = keys[start:front].copy()
     keys[start:stop] = equal
-    return slice(start, stop)
+    return slice(int(start), stop)
 
 
 def _quantiser(bits: Ints, width: int) -> tuple[Floats, Floats]:
@@ -162,14 +196,22 @@ def no_flags(keys: Ints) -> Bools:
 
 
 @kernel
-def flag_collisions(keys: Ints, width: int, flags: Bools) -> Int:
-    """Flag and count the keys with the same high bits as the one before."""
+def count_collisions(keys: Ints, width: int, begin: int, end: int) -> Int:
+    """How many of keys[begin:end] have the same high bits as the one before."""
+    part = keys[max(begin - 1, 0) : end]  # a slice: its loop is vectorised
+    found = np.int64(0)
+    for t in range(part.size - 1):
+        found += ((part[t] ^ part[t + 1]) >> width) == 0
+    return found
+
+
+@kernel
+def flag_collisions(keys: Ints, width: int, begin: int, end: int, flags: Bools) -> Int:
+    """Flag the stretches of keys[begin:end] that hold a collision; return how many there are in all."""
     total = np.int64(0)
-    for chunk in range(flags.size):
-        found = np.int64(0)
-        for j in range(max(chunk * CHUNK, 1), min((chunk + 1) * CHUNK, keys.size)):
-            found += ((keys[j] ^ keys[j - 1]) >> width) == 0
-        flags[chunk] = found > 0
+    for chunk in range(begin // CHUNK, -(-end // CHUNK)):
+        found = count_collisions(keys, width, max(chunk * CHUNK, begin), min((chunk + 1) * CHUNK, end))
+        flags[chunk] |= found > 0
         total += found
     return total
 
@@ -186,26 +228,29 @@ def starts_of_keys(keys: Ints, width: int, start: Ints) -> None:
 
 
 @kernel
-def _starts_of_values(keys: Ints, width: int, ordered: Floats, start: Ints, flags: Bools) -> Int:
-    """The same from sorted values; flag and count the boundaries that the keys did not see."""
-    begin = np.int64(0)
+def _flag_unseen(keys: Ints, width: int, start: Ints, flags: Bools) -> Int:
+    """Flag and count the block boundaries inside runs of equal high bits."""
     total = np.int64(0)
-    start[0] = 0
     for chunk in range(flags.size):
-        unseen = np.int64(0)
-        for j in range(max(chunk * CHUNK, 1), min((chunk + 1) * CHUNK, keys.size)):
-            fresh = np.int64(ordered[j] != ordered[j - 1])
-            unseen += fresh & (((keys[j] ^ keys[j - 1]) >> width) == 0)
-            begin = max(begin, j * fresh)
-            start[j] = begin
-        flags[chunk] = unseen > 0
-        total += unseen
+        first = max(chunk * CHUNK - 1, 0)
+        part, begins = keys[first : (chunk + 1) * CHUNK], start[first : (chunk + 1) * CHUNK]
+        found = np.int64(0)
+        for t in range(part.size - 1):
+            found += (((part[t] ^ part[t + 1]) >> width) == 0) & (begins[t + 1] == first + t + 1)
+        flags[chunk] = found > 0
+        total += found
     return total
 
 
 @kernel
-def collided_runs(keys: Ints, width: int, flags: Bools, limit: Int) -> Ints:
-    """Begin and end of the (at most `limit`) runs of equal high bits that reach into a flagged stretch."""
+def collided_runs(
+    keys: Ints, width: int, flags: Bools, limit: Int, start: Ints, proven: bool, skip_from: int, skip_to: int
+) -> Ints:
+    """Begin and end of the (at most `limit`) runs of equal high bits in flagged stretches.
+
+    With `proven`, `start` holds the true tie blocks, and only runs with a boundary inside are found.
+    The heavy value, from `skip_from` to `skip_to`, is no such run: nothing shares its high bits.
+    """
     runs = np.empty((limit, 2), np.int64)
     count = 0
     end = 0
@@ -213,7 +258,9 @@ def collided_runs(keys: Ints, width: int, flags: Bools, limit: Int) -> Ints:
         if not flags[chunk]:
             continue
         for j in range(max(chunk * CHUNK, 1), min((chunk + 1) * CHUNK, keys.size)):
-            if j >= end and (keys[j] ^ keys[j - 1]) >> width == 0:
+            if (keys[j] ^ keys[j - 1]) >> width == 0 and j >= end and (not proven or start[j] == j):
+                if skip_from < j < skip_to:
+                    continue
                 begin = j - 1
                 while begin > 0 and (keys[begin] ^ keys[begin - 1]) >> width == 0:
                     begin -= 1
@@ -226,10 +273,8 @@ def collided_runs(keys: Ints, width: int, flags: Bools, limit: Int) -> Ints:
 
 
 @kernel
-def settle_run(
-    keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
-) -> None:
-    """Order one short run by its exact values (equal ones by label) and mark its true tie blocks."""
+def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats) -> None:
+    """Order one short run by its exact values, equal ones by label."""
     low = (np.int64(1) << width) - 1
     for t in range(begin + 1, end):
         key = keys[t]
@@ -239,39 +284,78 @@ def settle_run(
             keys[place] = keys[place - 1]
             place -= 1
         keys[place] = key
-    start[begin] = begin
-    for t in range(begin + 1, end):
-        same = values[row_of[keys[t] & low]] == values[row_of[keys[t - 1] & low]]
-        start[t] = start[t - 1] if same else t
 
 
 @kernel
 def settle_runs(keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints) -> None:
-    """Settle every run of a list."""
+    """Order every run of a list and mark its true tie blocks."""
+    low = (np.int64(1) << width) - 1
     for r in range(len(runs)):
-        settle_run(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
+        begin, end = runs[r, 0], runs[r, 1]
+        order_run(keys, width, begin, end, row_of, values)
+        start[begin] = begin
+        for t in range(begin + 1, end):
+            same = values[row_of[keys[t] & low]] == values[row_of[keys[t - 1] & low]]
+            start[t] = start[t - 1] if same else t
 
 
-def find_blocks(found: SortedKeys, row_of: Ints, values: Floats) -> Ints:
-    """Start of the true tie block of each position; puts near ties into their exact order."""
+def all_short(runs: Ints) -> bool:
+    """Whether the runs can be ordered one by one, in time that grows with the square of their length."""
+    return bool((runs[:, 1] - runs[:, 0]).max(initial=0) <= LONG_RUN)
+
+
+def find_blocks(found: SortedKeys, row_of: Ints, values: Floats, start: Ints) -> None:
+    """Write the start of each position's true tie block; puts near ties into their exact order."""
     keys, width = found.keys, found.width
-    start = np.empty(keys.size, np.int64)
     flags = no_flags(keys)
-    collisions = 0 if found.exact else flag_collisions(keys, width, flags)
-    if collisions > keys.size // 10:  # a second sort is cheaper than fetching every doubtful value
-        if not _starts_of_values(keys, width, np.sort(values), start, flags):
-            return start
+    doubtful = 0
+    if not found.exact:
+        doubtful = sum(int(flag_collisions(keys, width, *part, flags)) for part in found.stretches)
+    sort_again = False
+    if doubtful > keys.size // 10:  # a second sort is cheaper than fetching every doubtful value
+        sort_again = not _on_coarse_grid(values, width)
+        flags[:] = False
+        doubtful = 0
+    if sort_again:
+        _starts_of_values(values, start)
+        doubtful = int(_flag_unseen(keys, width, start, flags))
     else:
         starts_of_keys(keys, width, start)
-        if not collisions:
-            return start
-    runs = collided_runs(keys, width, flags, collisions)
-    if (runs[:, 1] - runs[:, 0]).max() <= LONG_RUN:
+    heavy = found.heavy
+    runs = collided_runs(keys, width, flags, doubtful, start, sort_again, heavy.start, heavy.stop)
+    if all_short(runs):
         settle_runs(keys, width, runs, row_of, values, start)
     else:
         _sort_exactly(found, row_of, values)
-        _starts_of_values(keys, width, np.sort(values), start, flags)
-    return start
+        _starts_of_values(values, start)
+
+
+@kernel
+def _off_grid(values: Floats, scale: float) -> Int:
+    """How many values are not the float nearest to a whole number of steps of 1/scale."""
+    found = np.int64(0)
+    for i in range(values.size):
+        found += np.rint(values[i] * scale) / scale != values[i]
+    return found
+
+
+def _on_coarse_grid(values: Floats, width: int) -> bool:
+    """Whether all values have up to three decimals, far enough apart for the high bits to tell them."""
+    sample = values[:: max(values.size // 64, 1)]
+    for scale in (10.0, 100.0, 1000.0):
+        if (np.rint(sample * scale) / scale == sample).all():
+            largest = max(abs(float(values.max())), abs(float(values.min())))
+            return largest * 2.0 ** (width - 52) < 0.5 / scale and not _off_grid(values, scale)
+    return False
+
+
+def _starts_of_values(values: Floats, start: Ints) -> None:
+    """Start of each tie block from the sorted values themselves."""
+    with borrowed(values.size) as bits:
+        ordered = bits.view(np.float64)
+        np.add(values, 0.0, out=ordered)  # -0.0 becomes 0.0, so that equal values have equal bits
+        ordered.sort()
+        starts_of_keys(bits, 0, start)
 
 
 def _sort_exactly(found: SortedKeys, row_of: Ints, values: Floats) -> None:

@@ -23,7 +23,8 @@ import numpy as np
 from sdckit.compiled import Floats, Ints, inlined, kernel
 
 WIDTH = 64  # records per block
-RESORT = 4  # sort the list again once this many times the records left were looked at
+RESORT = 4  # sort the list again once this many times the records left were looked at,
+FEW = 500  # with that many added: in small files a sort costs more than some more looks
 SLACK = 1 + 1e-9  # far above the rounding of a distance, so that the bound never cuts off an answer
 TINY = 1e-150  # the same for distances whose squares underflow
 
@@ -70,13 +71,13 @@ def start(points: Floats, k: int) -> Flat:
         group=np.empty(k, np.int64),
         distances=np.empty(WIDTH),
         groups=np.empty(n, np.int64),
-        counters=np.array([n, 0, 0, 0, n * RESORT + 1]),
+        counters=np.array([n, 0, 0, 0, RESORT * (n + FEW) + 1]),
     )
 
 
 def advance(flat: Flat, k: int, rounds: int) -> bool:
     """Do at most `rounds` rounds of two groups each; True once every record has its group."""
-    if flat.counters[LOOKED] > RESORT * flat.counters[LEFT]:
+    if flat.counters[LOOKED] > RESORT * (flat.counters[LEFT] + FEW):
         resort(flat)
     return form_groups(flat, k, rounds)
 
@@ -159,15 +160,18 @@ def outermost(flat: Flat) -> int:
 
 @inlined
 def measure(block: Floats, point: Floats, distances: Floats) -> None:
-    """Squared distances of a block's records to `point`."""
+    """Squared distances of a block's records to `point`, two columns per pass."""
     for i in range(WIDTH):
-        difference = block[0, i] - point[0]
-        distances[i] = difference * difference
-    for j in range(1, len(point)):
-        centre = point[j]
+        distances[i] = 0.0
+    for j in range(0, len(point) - 1, 2):
         for i in range(WIDTH):
-            difference = block[j, i] - centre
-            distances[i] += difference * difference
+            one = block[j, i] - point[j]
+            two = block[j + 1, i] - point[j + 1]
+            distances[i] = distances[i] + one * one + two * two
+    if len(point) % 2 == 1:
+        for i in range(WIDTH):
+            one = block[len(point) - 1, i] - point[len(point) - 1]
+            distances[i] += one * one
 
 
 @kernel
@@ -250,7 +254,7 @@ def form_groups(flat: Flat, k: int, rounds: int) -> bool:
     """Form groups until all are formed (True), or `rounds` are over or the list is worn out (False)."""
     counters = flat.counters
     while counters[LEFT] >= 2 * k:
-        if rounds == 0 or counters[LOOKED] > RESORT * counters[LEFT]:
+        if rounds == 0 or counters[LOOKED] > RESORT * (counters[LEFT] + FEW):
             return False
         rounds -= 1
         row = outermost(flat)

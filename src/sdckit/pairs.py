@@ -81,7 +81,7 @@ class Original:
     @cached_property
     def complete(self) -> bool:
         """True where no cell is missing."""
-        return not self.missing.any()
+        return not np.isnan(np.sum(self.values)) or not self.missing.any()
 
     def ordered(self, j: int) -> OrderedColumn:
         """The observed values of a column with their order."""
@@ -213,7 +213,8 @@ class Pair:
     @cached_property
     def complete(self) -> bool:
         """True where no cell is missing in either file."""
-        return self.original.complete and not self.missing.any()
+        here = not np.isnan(np.sum(self.masked)) or not self.missing.any()  # a sum is the fastest look
+        return here and self.original.complete
 
     @cached_property
     def counts(self) -> Counts:

@@ -7,25 +7,30 @@ integers for every tie rule that assigns ranks or half ranks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from sdckit.compiled import Bools, Floats, Int, Ints, inlined, kernel
 from sdckit.keys import (
+    CHUNK,
     SMALL,
+    SortedKeys,
+    all_short,
     collided_runs,
+    count_collisions,
     ends,
     fill_keys,
     find_blocks,
-    flag_collisions,
     no_flags,
-    settle_run,
+    order_run,
     settle_runs,
+    sort_as_floats,
     sort_keys,
     starts_of_keys,
 )
+from sdckit.scratch import borrowed
 
 Sums = tuple[Int, Int, Int]  # of |r - s|, and of (r - s)**2 in two halves; ranks doubled
 COUNTABLE = 1 << 16  # integers of a narrower range are counted instead of sorted
@@ -41,8 +46,7 @@ def largest_squared(n: int) -> int:
     return n * (n * n - 1) // 3
 
 
-@dataclass(frozen=True)
-class RankSums:
+class RankSums(NamedTuple):
     """Sums of |r - s| (doubled) and of (r - s)**2 (times four) over the records of one column."""
 
     n: int
@@ -77,9 +81,11 @@ class OrderedColumn:
         self.n = self.values.size
         if order is None:
             rows = np.arange(self.n)
-            found = sort_keys(self.values, rows)
-            self.first = find_blocks(found, rows, self.values)
-            self.order = found.labels
+            self.first = np.empty(self.n, np.int64)
+            with borrowed(self.n) as keys:
+                found = sort_keys(self.values, rows, keys)
+                find_blocks(found, rows, self.values, self.first)
+                self.order = found.labels
         else:
             ordered = self.values[order]
             self.order = order
@@ -159,9 +165,10 @@ def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middl
     """Sums over masked positions begin..end-1, as if every masked value there were different."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
-    for j in range(begin, end):
-        label = keys[j] & low
-        difference = (middle2[label] if tied else 2 * label) - 2 * j
+    part = keys[begin:end]  # a slice: its loop is vectorised
+    for t in range(part.size):
+        label = part[t] & low
+        difference = (middle2[label] if tied else 2 * label) - 2 * (begin + t)
         absolute += abs(difference)
         squared_low += _low(difference * difference)
         squared_high += _high(difference * difference)
@@ -173,8 +180,9 @@ def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle
     """Sums over one masked tie block."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
-    for j in range(begin, end):
-        label = keys[j] & low
+    part = keys[begin:end]
+    for t in range(part.size):
+        label = part[t] & low
         difference = (middle2[label] if tied else 2 * label) - (begin + end - 1)
         absolute += abs(difference)
         squared_low += _low(difference * difference)
@@ -220,27 +228,44 @@ def _row_sums(ranks2: Ints, others2: Ints) -> Sums:
 
 
 @kernel
+def _singles_and_flags(
+    keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints, flags: Bools
+) -> tuple[Int, Int, Int, Int]:
+    """Single sums over keys[begin:end], and flags and number of collisions, in one pass through memory."""
+    total = np.zeros(3, np.int64)
+    collisions = np.int64(0)
+    for chunk in range(begin // CHUNK, -(-end // CHUNK)):
+        first, last = max(chunk * CHUNK, begin), min((chunk + 1) * CHUNK, end)
+        _add(total, _single_sums(keys, width, first, last, tied, middle2), 1)
+        found = count_collisions(keys, width, first, last)
+        flags[chunk] |= found > 0
+        collisions += found
+    return total[0], total[1], total[2], collisions
+
+
+@kernel
 def _run_corrections(
-    keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints, tied: bool, middle2: Ints
+    keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, tied: bool, middle2: Ints
 ) -> Sums:
-    """What to add to the single sums because the runs hold ties, or an order that was not exact."""
-    absolute = squared_low = squared_high = np.int64(0)
+    """What to add to the single sums because runs hold ties, or an order that was not exact."""
+    low = (np.int64(1) << width) - 1
+    change = np.zeros(3, np.int64)
     for r in range(len(runs)):
-        begin, end = runs[r]
-        gone = _single_sums(keys, width, begin, end, tied, middle2)
-        absolute -= gone[0]
-        squared_low -= gone[1]
-        squared_high -= gone[2]
-        settle_run(keys, width, begin, end, row_of, values, start)
+        begin, end = runs[r, 0], runs[r, 1]
+        _add(change, _single_sums(keys, width, begin, end, tied, middle2), -1)
+        order_run(keys, width, begin, end, row_of, values)
         block = begin
         for t in range(begin + 1, end + 1):
-            if t == end or start[t] == t:
-                new = _block_sums(keys, width, block, t, tied, middle2)
-                absolute += new[0]
-                squared_low += new[1]
-                squared_high += new[2]
+            if t == end or values[row_of[keys[t] & low]] != values[row_of[keys[block] & low]]:
+                _add(change, _block_sums(keys, width, block, t, tied, middle2), 1)
                 block = t
-    return absolute, squared_low, squared_high
+    return change[0], change[1], change[2]
+
+
+@kernel
+def _add(total: Ints, sums: Sums, sign: int) -> None:
+    for i in range(3):
+        total[i] += sign * sums[i]
 
 
 def _sums(n: int, parts: list[Sums]) -> RankSums:
@@ -258,26 +283,28 @@ def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
     counted = _count_small_integers(column, masked)
     if counted is not None:
         return counted
-    found = sort_keys(masked, column.rank, inside_ties=False)
+    with borrowed(column.n) as keys:
+        return _sorted_distance(column, masked, sort_keys(masked, column.rank, keys, inside_ties=False))
+
+
+def _sorted_distance(column: OrderedColumn, masked: Floats, found: SortedKeys) -> RankSums:
+    """Rank distance under mid-ranks from the sorted keys of the masked column."""
     keys, width, heavy = found.keys, found.width, found.heavy
     tied, middle2 = column.tied, column.middle2
     flags = no_flags(keys)
-    collisions = flag_collisions(keys, width, flags) - max(heavy.stop - heavy.start - 1, 0)
-    if collisions > column.n // 10:
-        start = find_blocks(found, column.order, masked)
+    parts = [_singles_and_flags(keys, width, *part, tied, middle2, flags) for part in found.stretches]
+    doubtful = sum(int(part[3]) for part in parts)
+    if doubtful <= column.n // 10:
+        runs = collided_runs(keys, width, flags, doubtful, keys, False, heavy.start, heavy.stop)
+        if all_short(runs):
+            sums: list[Sums] = [part[:3] for part in parts]
+            sums.append(_block_sums(keys, width, heavy.start, heavy.stop, tied, middle2))
+            sums.append(_run_corrections(keys, width, runs, column.order, masked, tied, middle2))
+            return _sums(column.n, sums)
+    with borrowed(column.n) as start:
+        find_blocks(found, column.order, masked, start)
         _to_middles2(start)
         return _sums(column.n, [_middle_sums(keys, width, start, tied, middle2)])
-    parts = [
-        _single_sums(keys, width, 0, heavy.start, tied, middle2),
-        _block_sums(keys, width, heavy.start, heavy.stop, tied, middle2),
-        _single_sums(keys, width, heavy.stop, column.n, tied, middle2),
-    ]
-    if collisions:
-        runs = collided_runs(keys, width, flags, collisions + 1)
-        runs = runs[runs[:, 0] != heavy.start] if heavy.stop else runs
-        start = np.empty(column.n, np.int64)
-        parts.append(_run_corrections(keys, width, runs, column.order, masked, start, tied, middle2))
-    return _sums(column.n, parts)
 
 
 @kernel
@@ -334,9 +361,9 @@ class ColumnStack:
         width = max(self.n - 1, 1).bit_length()
         keys = np.empty(self.rank.shape, np.int64)
         cut = _fill_stack(masked.view(np.int64), self.rank, width, keys)
-        keys.sort(axis=1)
+        sort_as_floats(keys)
         sums = _stack_sums(keys, width, cut, self.order, masked, self.middle2, no_flags(keys[0]))
-        return [_sums(self.n, [tuple(row)]) for row in sums.tolist()]
+        return [RankSums(self.n, a, (high << 32) + low) for a, low, high in sums.tolist()]
 
 
 @kernel
@@ -354,10 +381,14 @@ def _stack_sums(
     sums = np.empty((len(keys), 3), np.int64)
     start = np.empty(keys.shape[1], np.int64)
     for c in range(len(keys)):
+        flags[:] = False
+        a, low, high, collisions = _singles_and_flags(keys[c], width, 0, start.size, True, middle2[c], flags)
+        if collisions == 0:
+            sums[c] = a, low, high
+            continue
         starts_of_keys(keys[c], width, start)
-        collisions = flag_collisions(keys[c], width, flags) if cut[c] else 0
-        if collisions:
-            runs = collided_runs(keys[c], width, flags, collisions)
+        if cut[c]:
+            runs = collided_runs(keys[c], width, flags, collisions, start, False, 0, 0)
             settle_runs(keys[c], width, runs, order[c], masked[c], start)
         _to_middles2(start)
         sums[c] = _middle_sums(keys[c], width, start, True, middle2[c])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,14 +17,17 @@ if TYPE_CHECKING:
     from sdckit.evaluation import Evaluation
 
 WIDTH = 120  # where the output is no terminal
+LABEL = 12  # width of the first column of cards
 
 
-def console(*, stderr: bool = False) -> Console:
-    """The screen; a fixed width where the output goes into a file or a pipe."""
+def console() -> Console:
+    """The screen; where the output goes into a file or a pipe, as wide as COLUMNS says or 120."""
     from rich.console import Console  # noqa: PLC0415 - not needed for --help
 
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else WIDTH, highlight=False, soft_wrap=False)
+    told = os.environ.get("COLUMNS", "")
+    width = int(told) if told.isdecimal() and int(told) else WIDTH
+    # Names of columns are not markup: "[/b]" is printed as it stands.
+    return Console(width=None if sys.stdout.isatty() else width, highlight=False, markup=False, emoji=False)
 
 
 def say(text: str) -> None:
@@ -35,23 +40,49 @@ def complain(kind: str, text: str) -> None:
     print(f"{kind}: {' '.join(str(text).split())}", file=sys.stderr)  # noqa: T201
 
 
+_held: list[str] | None = []  # warnings that wait for the checks to end; None once they may be shown
+_warned: set[str] = set()
+
+
+def warn(text: str) -> None:
+    """Show a warning once; it waits until `release`, so that bad input ends in its one line alone."""
+    if text in _warned:
+        return
+    _warned.add(text)
+    if _held is None:
+        complain("warning", text)
+    else:
+        _held.append(text)
+
+
+def release() -> None:
+    """Show the warnings that waited, and later ones at once: the input was good."""
+    global _held
+    waiting, _held = _held, None
+    for text in waiting or ():
+        complain("warning", text)
+
+
 def number(value: float | None) -> str:
-    """Four significant digits; a dash where there is no value."""
+    """Four decimals below 1, four significant digits above; a dash where there is no value."""
     if value is None or math.isnan(value):
         return "-"
-    if value == 0:
+    size = abs(value)
+    if size == 0:
         return "0"
-    if abs(value) >= 1e6 or abs(value) < 1e-4:
+    if size < 1:
+        return f"{value:.4f}" if size >= 1e-4 else f"{value:.3e}"
+    if size >= 1e6:
         return f"{value:.3e}"
-    return f"{value:,.4f}" if abs(value) < 100 else f"{value:,.1f}"
+    return f"{value:,.{max(3 - math.floor(math.log10(size)), 0)}f}"
 
 
-def grid(columns: list[str], rows: list[list[str]], *, right: int = 1, title: str | None = None) -> Table:
+def grid(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
     """A plain table; the columns from the `right`-th on hold numbers."""
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
         table.add_column(name, justify="right" if place >= right else "left", overflow="fold")
     for row in rows:
@@ -61,14 +92,15 @@ def grid(columns: list[str], rows: list[list[str]], *, right: int = 1, title: st
 
 def evaluation_table(result: Evaluation) -> Table:
     """Whole-file values with what they mean."""
+    tied = result.summary["tie_low"].is_not_null().any()
     rows = []
     for row in result.summary.iter_rows(named=True):
         ties = "-" if row["tie_low"] is None else f"{number(row['tie_low'])} to {number(row['tie_high'])}"
         meaning = result.meaning[row["metric"]].split(";")[0]  # the rest stands in the other columns
-        rows.append(
-            [row["metric"], number(row["value"]), number(row["random"]), ties, meaning]
-        )
-    table = grid(["metric", "value", "random order", "tie range", "what it means"], rows)
+        figures = [number(row["value"]), number(row["random"]), *([ties] if tied else [])]
+        rows.append([row["metric"], *figures, meaning])
+    columns = ["metric", "value", "random order", *(["tie range"] if tied else []), "what it means"]
+    table = grid(columns, rows)
     table.columns[-1].justify = "left"
     table.columns[-1].ratio = 1
     table.expand = True
@@ -90,14 +122,34 @@ def crossed(result: Evaluation, rows_by: str) -> Table:
     return grid([rows_by, *metrics], rows)
 
 
-def frame_table(frame: pl.DataFrame, columns: list[str]) -> Table:
-    """A dataframe as text."""
-    rows = [[_cell(row[name]) for name in columns] for row in frame.iter_rows(named=True)]
-    return grid(columns, rows)
+def rank_tables(ranks: pl.DataFrame) -> list[Table]:
+    """What there is about ranks, in two tables that fit a screen."""
+    distances = ["variable", "n", "rmae", "rmae_max", "rmse", "rmse_max"]
+    rules = ["brmae_min", "brmae_average", "brmae_expected", "brmae_max", "brmse_tie_sd"]
+    return [
+        grid(
+            [name.replace("_", "\n", 1) for name in names],
+            [[_cell(row[name]) for name in names] for row in ranks.iter_rows(named=True)],
+        )
+        for names in (distances, ["variable", *rules])
+    ]
 
 
 def _cell(value: Any) -> str:
     return number(value) if value is None or isinstance(value, float) else str(value)
+
+
+def cards(heads: list[str], bodies: list[dict[str, str]]) -> str:
+    """One paragraph per entry: its name, then a line per fact, as wide as the screen."""
+    width = min(console().width, WIDTH)
+    lines = []
+    for head, body in zip(heads, bodies, strict=True):
+        lines.append(head)
+        for label, text in body.items():
+            start = f"  {label:<{LABEL}}"
+            lines += textwrap.wrap(text, width, initial_indent=start, subsequent_indent=" " * len(start))
+        lines.append("")
+    return "\n".join(lines).rstrip()
 
 
 def as_json(content: Any) -> str:

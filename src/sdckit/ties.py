@@ -23,6 +23,7 @@ from sdckit.ranks import (
     row_distance,
     tie_sum,
 )
+from sdckit.scratch import borrowed
 
 TIES = ("average", "expected", "random", "first", "last", "min", "max")
 
@@ -44,12 +45,14 @@ class Alignment:
     """A masked column in order, each position with its original rank; equal values in original order."""
 
     def __init__(self, column: OrderedColumn, masked: Floats) -> None:
-        found = sort_keys(masked, column.rank)
         self.column = column
         self.n = column.n
-        self.first = find_blocks(found, column.order, masked)
+        self.first = np.empty(self.n, np.int64)
+        with borrowed(self.n) as keys:
+            found = sort_keys(masked, column.rank, keys)
+            find_blocks(found, column.order, masked, self.first)
+            self.label = found.labels
         self.tied = bool(has_ties(self.first))
-        self.label = found.labels
 
     @cached_property
     def last(self) -> Ints:
@@ -232,8 +235,8 @@ def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
 def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
     """brMAE and brMSE of a masked column whose order is unrelated to the original's.
 
-    Rules that break ties score as without ties, and min and max have no closed form, so that they
-    are given the same level; mid-ranks score less where there are ties.
+    Rules that break ties at random score as without ties; first, last, min and max have no closed
+    form where there are ties and are given the same level; mid-ranks score less there.
     """
     n = alignment.n
     if n < 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,8 +95,8 @@ def score_rank(
 
 def mean_of(variables: Floats) -> float:
     """Mean over the variables that have a value; NaN where none has."""
-    known = variables[~np.isnan(variables)]
-    return float(known.mean()) if known.size else float("nan")
+    known = [value for value in variables.tolist() if value == value]  # noqa: PLR0124 - NaN differs from itself
+    return math.fsum(known) / len(known) if known else math.nan
 
 
 def _weighted(pair: Pair, j: int, cost: Cost) -> float:

@@ -78,6 +78,7 @@ def mask(
     checks.at_least_two(table.n)
     roles = [name for role in (key, weights, by) for name in _names(role)]
     checks.known_columns(roles, table.names)
+    checks.apart(_names(columns), roles)
     names = table.numeric(columns, leave_out=roles)
     values = table.floats(names, na)
     if columns is None:
@@ -86,6 +87,7 @@ def mask(
     for stratum, rows in frames.strata(table, by):
         what = "the file" if by is None else f"stratum {stratum!r}"
         masked[rows] = _apply(record, np.asfortranarray(values[rows]), options, generator, what)
+    checks.representable(masked, names, record.name)
     whole: list[str] = []
     if digits is not None:
         places = [frames.decimals_of(column) if digits == "original" else int(digits) for column in values.T]
@@ -109,5 +111,6 @@ def _apply(
         needed = options[method.group_size]
         checks.enough_records(len(values), needed, what=what, method=method.name, parameter=method.group_size)
     extra = {"rng": rng} if method.random else {}
-    masked: Floats = method.function(values, **options, **extra)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in one line
+        masked: Floats = method.function(values, **options, **extra)
     return masked

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sdckit.compiled import Floats, Ints
 
-CELLS = 50_000_000  # cells scanned between two looks at the clock and the keyboard: well under a second
+CELLS = 100_000_000  # visits to a cell between two looks at the keyboard: a fraction of a second
 
 GROUP_SIZE = Parameter("k", int, 3, "smallest group size", low=1, grid=range(2, 31))
 
@@ -155,19 +155,19 @@ def mdav_groups(values: Floats, k: int) -> Ints:
     points = standardise(values)
     if observed.all():
         flat = neighbours.start(points, k)
-        run(partial(neighbours.advance, flat, k), flat.counters, points.shape[1])
+        run(partial(neighbours.advance, flat, k), flat.counters, 2 * points.shape[1])
         return flat.groups
     part = neighbours.start_partial(points[present], k)
-    run(partial(neighbours.advance_partial, part, k), part.counters, points.shape[1])
+    run(partial(neighbours.advance_partial, part, k), part.counters, 10 * points.shape[1])
     groups[present] = part.groups
     return groups
 
 
-def run(advance: Callable[[int], bool], counters: Ints, p: int) -> None:
-    """Call `advance(rounds)` until it is done, a fraction of a second at a time."""
+def run(advance: Callable[[int], bool], counters: Ints, cost: int) -> None:
+    """Call `advance(rounds)` until it is done; a round visits `cost` cells of each record left."""
     n = left = int(counters[neighbours.LEFT])
     with progress.track("MDAV", n * n) as report:  # a round's cost grows with the records left
-        while not advance(max(1, CELLS // (left * p))):
+        while not advance(max(1, CELLS // (left * cost))):
             left = int(counters[neighbours.LEFT])
             report(n * n - left * left)
 

@@ -60,12 +60,17 @@ def noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) ->
 
 def spread(values: Floats) -> Floats:
     """Standard deviation (ddof 1) of the observed cells of each column; 0 for fewer than two."""
+    count = np.sum(~np.isnan(values), axis=0)
+    return np.sqrt((deviations(values) ** 2).sum(0) / np.maximum(count - 1, 1))
+
+
+def deviations(values: Floats) -> Floats:
+    """Observed cells less their column's mean; 0 for missing cells and, exactly, in a constant column."""
     seen = ~np.isnan(values)
-    count = seen.sum(0)
-    filled = np.where(seen, values, 0.0)
-    mean = filled.sum(0) / np.maximum(count, 1)
-    squares = (np.where(seen, values - mean, 0.0) ** 2).sum(0)
-    return np.sqrt(squares / np.maximum(count - 1, 1))
+    mean = np.where(seen, values, 0.0).sum(0) / np.maximum(seen.sum(0), 1)
+    # The mean of equal values can miss them by a last bit, and noise must not grow from that.
+    constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
+    return np.where(seen & ~constant, values - mean, 0.0)
 
 
 @method(
@@ -127,12 +132,13 @@ def covariance_root(values: Floats) -> Floats:
     Cholesky fails where a column is a sum of others, so the root comes from eigenvectors. With
     missing cells each covariance uses the records that have both variables.
     """
-    seen = ~np.isnan(values)
-    count = seen.sum(0)
-    centred = np.where(seen, values - np.where(seen, values, 0.0).sum(0) / np.maximum(count, 1), 0.0)
-    pairs = seen.astype(np.float64).T @ seen.astype(np.float64)
+    seen = (~np.isnan(values)).astype(np.float64)
+    centred = deviations(values)
+    pairs = seen.T @ seen
     covariance = (centred.T @ centred) / np.maximum(pairs - 1, 1)
     size = np.sqrt(np.diag(covariance))
-    size = np.where(size > 0, size, 1.0)  # work on correlations: columns may differ by many orders of size
-    roots, vectors = np.linalg.eigh(covariance / np.outer(size, size))
-    return np.sqrt(np.maximum(roots, 0.0))[:, None] * vectors.T * size
+    unit = np.where(size > 0, size, 1.0)  # work on correlations: columns may differ by many orders of size
+    roots, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    # Where columns depend on each other a root is 0, and rounding alone must not bring noise into it.
+    rounding = roots.max() * max(values.shape) * np.finfo(np.float64).eps
+    return np.sqrt(np.where(roots > rounding, roots, 0.0))[:, None] * vectors.T * size

@@ -1,0 +1,63 @@
+"""Text columns that hold numbers after all: left alone in silence, they would be published unmasked."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sdckit.files import Source
+
+PLAIN = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+OTHERWISE = r"^[+-]?([0-9]{1,3}([,. '][0-9]{3})+|[0-9]+)([.,][0-9]+)?$"  # 1,234.5 or 1.234,5 or 1,5 or +5
+COMMA = r"^-?[0-9]+,[0-9]+$"
+CODE = r"^-?0[0-9]"  # 007 is a code, and so are its neighbours
+FEW = 3  # so many different words may be missing codes
+
+
+def text_numbers(source: Source, *, skip: Collection[str] = ()) -> dict[str, tuple[str, str]]:
+    """Return why each text column that is numeric for the most part was read as text, and the remedy."""
+    found = {}
+    for column in source.frame:
+        if column.dtype == pl.String and column.name not in skip:
+            doubt = _doubt(column, source)
+            if doubt is not None:
+                found[column.name] = doubt
+    return found
+
+
+def _doubt(column: pl.Series, source: Source) -> tuple[str, str] | None:
+    """Return the fact and the remedy; None for a column that is text in earnest."""
+    comma = source.dialect.decimal_comma
+    cells = column.alias("cell").drop_nulls().str.strip_chars()
+    cells = cells.filter(~cells.is_in(["", *source.dialect.missing]))
+    plain = (cells.str.replace(",", ".", literal=True) if comma else cells).str.contains(PLAIN)
+    odd = cells.filter(~plain)
+    numbers = len(cells) - len(odd) + len(odd.filter(odd.str.contains(OTHERWISE)))
+    if not len(cells) or 2 * numbers < len(cells) or cells.str.contains(CODE).any():
+        return None
+    if source.text is None:
+        return "the file stores it so", "store it as numbers first"
+    if len(odd):
+        return _odd_cells(odd, comma=comma)
+    if comma and cells.str.contains(".", literal=True).any():
+        return "of the points in its numbers", "write plain numbers"
+    return "of integers with more than 18 digits", "name it as --key or drop it"
+
+
+def _odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
+    words = odd.value_counts(name="n").sort(["n", "cell"], descending=[True, False])
+    names, counts = words["cell"].to_list(), words["n"].to_list()
+    like = f"of '{names[0]}' and the like in {len(odd)} cells"
+    if not comma and odd.str.contains(COMMA).all():
+        return like, "set --decimal-comma or write plain numbers"
+    if odd.str.contains(OTHERWISE).any() or len(names) > FEW:
+        return like, "write plain numbers, or declare missing codes with --na"
+    listed = " and ".join(
+        f"'{name}' in {count} cell{'s' * (count > 1)}" for name, count in zip(names, counts, strict=True)
+    )
+    return f"of {listed}", "declare it with " + " ".join(f"--na {shlex.quote(name)}" for name in names)

@@ -1,0 +1,271 @@
+"""Invariants of noise and rank swapping; every check is also shown a broken method, on which it must fail."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+import sdckit as sdc
+from sdckit.masking.noise import correlated_noise, covariance_root, noise, spread
+from sdckit.masking.swapping import partners, rank_swap
+from sdckit.ranks import largest_absolute, largest_squared
+
+NAN = float("nan")
+
+
+def generator(seed=0):
+    return np.random.default_rng(seed)
+
+
+def fails(check, *arguments):
+    """Whether a check refuses what it is shown."""
+    try:
+        check(*arguments)
+    except AssertionError:
+        return True
+    return False
+
+
+def people(n, seed=0):
+    """Two parts and their total, as in the Census file: dependent columns of different size."""
+    rng = generator(seed)
+    parts = rng.lognormal(3, 1, (n, 2)) * [1, 1000]
+    return np.column_stack([parts, parts.sum(1), parts @ [2, 0.001] + rng.normal(size=n)])
+
+
+# --- rank swapping ---
+
+
+def check_values_kept(before, after):
+    for x, y in zip(before.T, after.T, strict=True):
+        assert np.array_equal(np.sort(x), np.sort(y), equal_nan=True)
+
+
+def check_missing_kept(before, after):
+    assert np.array_equal(np.isnan(before), np.isnan(after))
+
+
+def check_displacement(before, after, p):
+    for x, y in zip(before.T, after.T, strict=True):
+        seen = ~np.isnan(x)
+        h = math.floor(seen.sum() * p + 1e-9)
+        assert naive.displacement(x[seen].tolist(), y[seen].tolist()) <= h
+
+
+def check_loss_bound(before, after, p):
+    n = len(before)
+    h = math.floor(n * p + 1e-9)
+    assert sdc.brmae(before, after, ties="min") <= n * h / largest_absolute(n) + 1e-12
+    assert sdc.brmse(before, after, ties="min") <= n * h * h / largest_squared(n) + 1e-12
+
+
+cell = st.sampled_from([0.0, -0.0, 1.0, 2.0, 1e9, 1e9 + 2**-22, -5.5]) | st.floats(-1e6, 1e6)
+
+
+@given(
+    st.lists(st.tuples(cell, cell | st.just(NAN)), min_size=2, max_size=60),
+    st.floats(0, 1),
+    st.integers(0, 2**32),
+)
+def test_swapping_keeps_values_gaps_and_ranks_up_to_the_largest_move(rows, p, seed):
+    values = np.array(rows)
+    masked = rank_swap(values, p=p, rng=generator(seed))
+    check_values_kept(values, masked)
+    check_missing_kept(values, masked)
+    check_displacement(values, masked, p)
+
+
+@settings(max_examples=50)
+@given(st.integers(2, 400), st.sampled_from([0.0, 0.01, 0.07, 0.29, 0.5, 1.0]), st.integers(0, 2**32))
+def test_swapping_bounds_the_loss(n, p, seed):
+    values = generator(seed).normal(size=(n, 2))
+    masked = rank_swap(values, p=p, rng=generator(seed + 1))
+    check_loss_bound(values, masked, p)
+    assert np.array_equal(masked, values) or p > 0
+
+
+def test_swapping_uses_its_largest_move_and_every_free_rank():
+    n, p = 100, 0.29
+    values = np.arange(float(n))[:, None]
+    moves = [np.abs(rank_swap(values, p=p, rng=generator(seed)) - values).max() for seed in range(60)]
+    assert max(moves) == 29  # 0.29 * 100 is a little below 29 in floating point
+    exclusive = [
+        np.abs(rank_swap(values, p=p, bound="exclusive", rng=generator(s)) - values).max() for s in range(60)
+    ]
+    assert max(exclusive) == 28
+    assert np.array_equal(rank_swap(values, p=0, rng=generator()), values)
+
+
+@given(st.integers(2, 300), st.integers(0, 80), st.integers(0, 2**32))
+def test_partners_are_pairs_within_the_window(n, window, seed):
+    found = partners(n, window, generator(seed))
+    assert np.array_equal(found[found], np.arange(n))
+    assert np.abs(found - np.arange(n)).max() <= window
+    alone = np.flatnonzero(found == np.arange(n))
+    if window:  # a rank stays only where every rank ahead of it in the window was taken
+        assert (np.diff(alone) > window).all()
+
+
+def test_partners_are_uniform_among_the_free_ranks():
+    first = [int(partners(9, 4, generator(seed))[0]) for seed in range(4000)]
+    counts = np.bincount(first, minlength=6)
+    assert counts[[0, 5]].tolist() == [0, 0]
+    assert counts[1:5] == pytest.approx(1000, abs=5 * math.sqrt(750))
+
+
+def test_many_draws_do_not_repeat_across_batches():
+    found = partners(200_000, 1000, generator(1))
+    moves = np.abs(found - np.arange(200_000))
+    assert np.array_equal(found[found], np.arange(200_000))
+    assert np.unique(moves).size > 900
+    assert np.mean(moves == 0) < 0.001
+
+
+def test_tails_become_their_means_and_are_not_swapped():
+    values = generator(2).permutation(100).astype(float)[:, None]
+    masked = rank_swap(values, p=0.2, tails=0.1, rng=generator(3))
+    low, high = values < 9, values >= 91
+    assert (masked[low] == 4).all()
+    assert (masked[high] == 95).all()
+    check_values_kept(values[~(low | high)][:, None], masked[~(low | high)][:, None])
+    assert masked.mean() == pytest.approx(values.mean())
+
+
+def test_the_checks_of_swapping_refuse_broken_methods():
+    values = generator(4).normal(size=(80, 2))
+    holes = values.copy()
+    holes[3, 1] = NAN
+    masked = rank_swap(values, p=0.1, rng=generator(5))
+    doubled = masked.copy()
+    doubled[0] = doubled[1]
+    assert fails(check_values_kept, values, doubled)
+    assert fails(check_values_kept, values, masked + 1e-12)
+    assert fails(check_missing_kept, holes, np.nan_to_num(holes))
+    too_far = rank_swap(values, p=0.2, rng=generator(5))
+    assert fails(check_displacement, values, too_far, 0.1)
+    assert fails(check_loss_bound, values, values[::-1], 0.1)
+    assert not fails(check_displacement, values, masked, 0.1)
+
+
+# --- noise ---
+
+
+def check_spread(before, after, share):
+    n = len(before)
+    ratio = np.std(after - before, axis=0, ddof=1) / np.std(before, axis=0, ddof=1)
+    assert ratio == pytest.approx(share, rel=5 / math.sqrt(2 * n))
+
+
+def check_means(before, after, share):
+    moved = np.abs((after - before).mean(0)) / np.std(before, axis=0)
+    assert (moved < 5 * share / math.sqrt(len(before))).all()
+
+
+def check_relations(before, after):
+    """The third column is the sum of the first two, before and after."""
+    scale = np.abs(after).max()
+    assert np.allclose(before[:, 0] + before[:, 1], before[:, 2])
+    assert np.abs(after[:, 0] + after[:, 1] - after[:, 2]).max() < 1e-9 * scale
+
+
+def check_correlations(before, after):
+    gap = np.corrcoef(after, rowvar=False) - np.corrcoef(before, rowvar=False)
+    assert np.abs(gap).max() < 6 / math.sqrt(len(before))
+
+
+METHODS = {"noise": noise, "correlated_noise": correlated_noise}
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("percent", [5, 50, 200])
+def test_noise_has_the_asked_spread(method, percent):
+    values = people(20_000)
+    masked = method(values, percent=percent, rng=generator(1))
+    check_spread(values, masked, percent / 100)
+    check_means(values, masked, percent / 100)
+
+
+def test_variance_scale_of_correlated_noise():
+    values = people(20_000)
+    masked = correlated_noise(values, percent=50, scale="variance", rng=generator(1))
+    check_spread(values, masked, math.sqrt(0.5))
+    same = correlated_noise(values, percent=100 * math.sqrt(0.5), rng=generator(1))
+    assert masked == pytest.approx(same, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+@given(
+    rows=st.lists(st.tuples(cell, cell | st.just(NAN), st.integers(0, 3)), min_size=2, max_size=30),
+    percent=st.floats(0.01, 300),
+    seed=st.integers(0, 2**32),
+)
+def test_noise_scales_linearly_under_one_seed(method, rows, percent, seed):
+    values = np.array(rows, float)
+    assert np.array_equal(method(values, percent=0, rng=generator(seed)), values, equal_nan=True)
+    one = method(values, percent=percent, rng=generator(seed))
+    two = method(values, percent=2 * percent, rng=generator(seed))
+    check_missing_kept(values, one)
+    seen = ~np.isnan(values)
+    size = np.abs(values[seen]).max() + np.abs(one[seen]).max()
+    assert (two - values)[seen] == pytest.approx(2 * (one - values)[seen], abs=1e-12 * (size + 1), rel=1e-9)
+
+
+def test_correlated_noise_keeps_exact_relations_and_correlations():
+    values = people(20_000)
+    assert np.linalg.matrix_rank(np.corrcoef(values, rowvar=False), tol=1e-8) == 3
+    masked = correlated_noise(values, percent=80, rng=generator(2))
+    check_relations(values, masked)
+    check_correlations(values, masked)
+    size = np.outer(values.std(0), values.std(0))
+    grown = np.cov(masked, rowvar=False) / size
+    assert grown == pytest.approx((1 + 0.8**2) * np.cov(values, rowvar=False) / size, abs=0.06)
+
+
+def test_correlated_noise_keeps_the_relations_of_census(census):
+    names = ["PEARNVAL", "POTHVAL", "PTOTVAL"]
+    values = census.select(names).to_numpy()
+    check_relations(values, correlated_noise(values, percent=100, rng=generator(3)))
+
+
+@given(st.integers(3, 40), st.integers(1, 5), st.integers(0, 2**32))
+def test_covariance_root_squares_to_the_covariance(n, p, seed):
+    values = generator(seed).normal(size=(n, p)) * 10.0 ** np.arange(-3, p - 3)
+    root = covariance_root(values)
+    expected = np.atleast_2d(np.cov(values, rowvar=False))
+    size = np.sqrt(np.diag(expected))
+    assert root.T @ root / np.outer(size, size) == pytest.approx(expected / np.outer(size, size), abs=1e-9)
+    assert spread(values) == pytest.approx([naive.spread(column) for column in values.T])
+
+
+def test_noise_on_columns_with_gaps():
+    values = people(5000)
+    complete = values.copy()
+    values[generator(6).random(values.shape) < 0.2] = NAN
+    assert spread(values) == pytest.approx([naive.spread(column.tolist()) for column in values.T])
+    for method in METHODS.values():
+        masked = method(values, percent=30, rng=generator(7))
+        check_missing_kept(values, masked)
+        noise_of = np.nanstd(masked - values, axis=0) / complete.std(0)
+        assert noise_of == pytest.approx(0.3, rel=0.15)
+
+
+def test_noise_on_a_column_with_a_single_value_adds_none():
+    values = np.array([[1.0, NAN], [4.0, 7.0], [9.0, NAN]])
+    for method in METHODS.values():
+        assert method(values, percent=100, rng=generator(1))[1, 1] == 7.0
+
+
+def test_the_checks_of_noise_refuse_broken_methods():
+    values = people(20_000)
+    good = correlated_noise(values, percent=50, rng=generator(1))
+    variance = correlated_noise(values, percent=50, scale="variance", rng=generator(1))
+    independent = noise(values, percent=50, rng=generator(1))
+    assert fails(check_spread, values, variance, 0.5)
+    assert fails(check_spread, values, values + generator(1).normal(0, 0.5, values.shape), 0.5)
+    assert fails(check_means, values, good + np.std(values, axis=0) / 10, 0.5)
+    assert fails(check_relations, values, independent)
+    assert fails(check_correlations, values, independent)
+    assert not fails(check_correlations, values, good)

@@ -1,0 +1,292 @@
+"""Order, tie blocks and mid-rank distances against the twins, on columns that take every path of the code."""
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from sdckit import keys
+from sdckit.ranks import (
+    ColumnStack,
+    OrderedColumn,
+    average_distance,
+    largest_absolute,
+    largest_squared,
+    row_distance,
+)
+from sdckit.ties import Alignment
+
+N = 6000  # long enough for the paths of long columns
+ULP = np.spacing(1e9)
+
+
+def near(rng, n, centre=1e9, width=40):
+    return centre + np.spacing(centre) * rng.integers(-width, width, n)
+
+
+SHAPES = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "lognormal": lambda rng, n: rng.lognormal(8, 3, n),
+    "zero-inflated": lambda rng, n: np.where(rng.random(n) < 0.6, 0.0, rng.lognormal(size=n)),
+    "zeros in the middle": lambda rng, n: np.where(rng.random(n) < 0.3, 0.0, rng.normal(size=n)),
+    "heavy maximum": lambda rng, n: np.minimum(rng.normal(size=n), 0.2),
+    "two heavy values": lambda rng, n: np.clip(rng.normal(size=n), -0.5, 0.5),
+    "heavy value with near ties": lambda rng, n: np.where(
+        rng.random(n) < 0.5, 1e9, np.where(rng.random(n) < 0.06, near(rng, n), 1e9 + rng.normal(size=n) * 1e6)
+    ),
+    "heavy negative with near ties": lambda rng, n: np.where(
+        rng.random(n) < 0.5, -1e9, np.where(rng.random(n) < 0.06, near(rng, n, -1e9), rng.normal(size=n))
+    ),
+    "heavy value among near ties": lambda rng, n: np.where(rng.random(n) < 0.5, 1e9, near(rng, n, width=500)),
+    "small integers": lambda rng, n: rng.integers(-40, 41, n).astype(float),
+    "integers, one of them not whole": lambda rng, n: np.where(
+        np.arange(n) == n // 2 + 1, 0.5, rng.integers(-40, 41, n)
+    ),
+    "integers from a half": lambda rng, n: rng.integers(-40, 41, n) + 0.5,
+    "wide integers": lambda rng, n: rng.integers(0, 10**6, n).astype(float),
+    "large integers": lambda rng, n: 2.0**53 - rng.integers(0, 3 * n, n),
+    "near ties": lambda rng, n: near(rng, n, width=n),
+    "short runs of near ties": lambda rng, n: np.ldexp(
+        1.0 + rng.integers(0, 20, n) * 2.0**-50, rng.integers(0, 200, n)
+    ),
+    "few near ties": lambda rng, n: np.where(
+        rng.random(n) < 0.02, near(rng, n), 1e9 + rng.normal(size=n) * 1e6
+    ),
+    "one long run of near ties": lambda rng, n: np.where(
+        rng.random(n) < 0.05, near(rng, n, width=10**6), 1e6 * rng.normal(size=n)
+    ),
+    "near and true ties": lambda rng, n: near(rng, n, width=12),
+    "cents": lambda rng, n: np.round(rng.lognormal(3, 1, n), 2),
+    "negative cents": lambda rng, n: -np.round(rng.lognormal(3, 1, n), 2),
+    "signed zeros": lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, -0.0) * rng.integers(0, 2, n)
+    + rng.choice([-1.0, -0.0, 0.0, 1.0, 5e-324, -5e-324], n),
+    "subnormal": lambda rng, n: rng.integers(-50, 50, n) * 5e-324,
+    "huge": lambda rng, n: rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n),
+    "largest": lambda rng, n: rng.choice([1.7976931348623157e308, -1.7976931348623157e308, 1e308, 0.0], n),
+    "constant": lambda _rng, n: np.full(n, 0.1),
+    "microaggregated": lambda rng, n: np.repeat(rng.normal(size=n), 3)[rng.permutation(3 * n)][:n],
+    "ascending": lambda _rng, n: np.arange(n) / 7,
+    "descending": lambda _rng, n: -np.arange(n) / 7,
+}  # fmt: skip
+
+
+def column(name, n=N, seed=0):
+    return SHAPES[name](np.random.default_rng([seed, n]), n)
+
+
+def assert_sums(found, x, y):
+    absolute, squared = naive.rank_sums(x, y)
+    assert (found.absolute2, found.squared4) == (absolute, squared)
+
+
+def assert_order(ordered, values):
+    n = len(values)
+    assert np.array_equal(ordered.order, np.argsort(values, kind="stable"))
+    assert np.array_equal(ordered.order[ordered.rank], np.arange(n))
+    assert np.array_equal(ordered.sorted, np.sort(values, kind="stable"))
+    assert np.array_equal(ordered.row_middle2 + 2, naive.middle_ranks2(values))
+    inside = ordered.sorted
+    assert np.array_equal(ordered.first, np.searchsorted(inside, inside, "left"))
+    assert np.array_equal(ordered.last, np.searchsorted(inside, inside, "right") - 1)
+    assert ordered.tied == (len(np.unique(values)) < n)
+
+
+# --- one column ---
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("n", [3, 63, 1500, N])
+def test_order_and_tie_blocks(name, n):
+    values = column(name, n)
+    assert_order(OrderedColumn(values), values)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("n", [300, N])
+def test_restricted_columns_are_ordered_alike(name, n):
+    values = column(name, n)
+    keep = np.random.default_rng(1).random(n) < 0.7
+    assert_order(OrderedColumn(values).restrict(keep), values[keep])
+
+
+@pytest.mark.parametrize("ties", ["average", "first", "last"])
+@pytest.mark.parametrize("name", ["zero-inflated", "near and true ties", "signed zeros", "normal"])
+def test_ranks_of_one_column(name, ties):
+    values = column(name, 120)
+    assert (OrderedColumn(values).ranks2(ties) / 2 + 1).tolist() == naive.ranks(values.tolist(), ties)
+
+
+def test_random_ranks_break_only_ties_and_every_way():
+    values = np.array([2.0, 1.0, 2.0, 3.0, 2.0, 3.0])
+    rng = np.random.default_rng(3)
+    drawn = [tuple(OrderedColumn(values).ranks2("random", rng) // 2 + 1) for _ in range(2400)]
+    possible = {tuple(rank) for rank in naive.tie_breakings(values)}
+    assert set(drawn) == possible
+    counts = [drawn.count(rank) for rank in possible]
+    assert max(counts) < 1.4 * min(counts)  # 12 equally likely ways, 200 each
+
+
+def test_ranks_without_a_rule_for_one_column_are_refused():
+    with pytest.raises(ValueError, match="ties='min'"):
+        OrderedColumn(np.arange(3.0)).ranks2("min")
+
+
+# --- two columns ---
+
+
+@pytest.mark.parametrize("masked", SHAPES)
+@pytest.mark.parametrize("original", ["normal", "zero-inflated", "small integers", "near and true ties"])
+def test_average_distance_equals_the_twin(original, masked):
+    x, y = column(original, seed=1), column(masked, seed=2)
+    ordered = OrderedColumn(x)
+    assert_sums(average_distance(ordered, y), x, y)
+    assert_sums(Alignment(ordered, y).average(), x, y)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("n", [2, 3, 64, 777, 4095])
+def test_short_columns_in_a_stack_equal_single_columns(name, n):
+    x = np.stack([column(other, n * 3, seed=1)[:n] for other in ("normal", name, "small integers")])
+    y = np.stack([column(other, n * 3, seed=2)[:n] for other in (name, name, "cents")])
+    ordered = [OrderedColumn(row) for row in x]
+    for sums, before, single, after in zip(
+        ColumnStack(ordered).average_distances(y), x, ordered, y, strict=True
+    ):
+        assert_sums(sums, before, after)
+        assert_sums(average_distance(single, after), before, after)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("n", [900, N])
+def test_a_monotone_change_has_distance_zero_and_its_reversal_the_largest(name, n):
+    x = column(name, n)
+    ordered = OrderedColumn(x)
+    same = average_distance(ordered, x.copy())
+    assert (same.absolute2, same.squared4) == (0, 0)
+    untied = np.empty(n)
+    untied[ordered.order] = np.arange(n) / 3
+    backwards = average_distance(OrderedColumn(untied), -untied)
+    assert (backwards.absolute, backwards.squared) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("n", range(2, 9))
+def test_maxima_are_the_notes_sums(n):
+    assert (largest_absolute(n), largest_squared(n)) == naive.largest_sums(n)
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+close = st.integers(0, 4).map(lambda k: 1e9 + k * ULP) | st.integers(0, 3).map(lambda k: -(1e9 + k * ULP))
+cell = st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 1.0, 1.0 + 2**-52, -1.5, 1e308]) | close | finite
+
+
+@given(st.lists(st.tuples(cell, cell), min_size=2, max_size=80), st.data())
+def test_any_floats_are_ranked_like_the_twin(rows, data):
+    x, y = (np.array(values) for values in zip(*rows, strict=True))
+    ordered = OrderedColumn(x)
+    assert_order(ordered, x)
+    assert_sums(average_distance(ordered, y), x, y)
+    assert_sums(ColumnStack([ordered]).average_distances(y[None, :])[0], x, y)
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(x), max_size=len(x))))
+    if keep.sum() > 1:
+        assert_sums(average_distance(ordered.restrict(keep), y[keep]), x[keep], y[keep])
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(4096, 5000),
+    st.lists(cell, min_size=1, max_size=8),
+    st.floats(0.0, 1.0),
+    st.sampled_from([1.0, 1e-3, ULP, 2.0**-40]),
+)
+def test_any_mixture_of_few_values_and_noise_is_ranked_like_the_twin(seed, n, values, share, step):
+    rng = np.random.default_rng(seed)
+    around = rng.choice(values, n)
+    with np.errstate(over="ignore"):
+        jittered = around + step * rng.integers(-3, 4, n)
+    y = np.where(rng.random(n) < share, around, np.where(np.isfinite(jittered), jittered, around))
+    x = rng.permutation(np.trunc(y)) if rng.random() < 0.5 else rng.normal(size=n)
+    ordered = OrderedColumn(x)
+    assert_sums(average_distance(ordered, y), x, y)
+    assert_order(OrderedColumn(y), y)
+
+
+def test_many_values_that_only_differ_in_their_last_bits_do_not_take_quadratic_time():
+    """Nearly a tenth of the rows in one run: an insertion sort of it would take many seconds."""
+    n = 600_000
+    rng = np.random.default_rng(4)
+    y = rng.normal(size=n)
+    rows = rng.choice(n, n // 11, replace=False)
+    y[rows] = 1e9 - np.spacing(1e9) * rng.permutation(rows.size)
+    x = y + rng.normal(size=n)
+    average_distance(OrderedColumn(x[:5000]), y[:5000].copy())
+    ordered = OrderedColumn(x)
+    begin = time.process_time()
+    found = average_distance(ordered, y)
+    assert time.process_time() - begin < 1.5
+    assert_sums(found, x, y)
+
+
+# --- millions of rows ---
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_quantised_keys_give_the_same_order_and_distances(name, monkeypatch):
+    monkeypatch.setattr(keys, "QUANTISED", 1)  # as for columns whose labels leave too few bits
+    x, y = column("lognormal", seed=1), column(name, seed=2)
+    assert_order(OrderedColumn(y), y)
+    assert_sums(average_distance(OrderedColumn(x), y), x, y)
+
+
+@pytest.fixture(scope="module")
+def millions():
+    """More rows than 2**22: the sum of squares needs more than 63 bits."""
+    rng = np.random.default_rng(7)
+    x = rng.lognormal(3, 2, 4_300_000)
+    return x, OrderedColumn(x)
+
+
+@pytest.mark.parametrize("quantised", [False, True])
+def test_millions_of_rows_equal_plain_numpy(millions, quantised, monkeypatch):
+    x, ordered = millions
+    monkeypatch.setattr(keys, "QUANTISED", 1 if quantised else 1 << 40)
+    order = np.argsort(x, kind="stable")
+    assert np.array_equal(ordered.order, order)
+    rng = np.random.default_rng(8)
+    y = x * rng.lognormal(0, 0.5, x.size)
+    y[: x.size // 20] = near(rng, x.size // 20, 10.0, 10**9)
+    y[x.size // 20 : x.size // 10] = np.round(y[x.size // 20 : x.size // 10])
+    _, block, lengths = np.unique(y, return_inverse=True, return_counts=True)
+    masked2 = (2 * np.cumsum(lengths) - lengths - 1)[block]
+    assert not ordered.tied
+    gap = np.abs(2 * np.arange(x.size) - masked2[order])
+    found = average_distance(ordered, y)
+    assert (found.absolute2, found.squared4) == (naive.exact_sum(gap), naive.exact_sum(gap * gap))
+
+
+def test_quantised_keys_keep_the_order_across_the_cells_of_their_histogram(monkeypatch):
+    """The counts are chosen so that a rounded key of one cell would pass the first key of the next."""
+    monkeypatch.setattr(keys, "QUANTISED", 1)
+    n, below, edge = 4_300_004, 2_756_217, 1.0625
+    values = np.concatenate(
+        [
+            np.linspace(0.1, 0.9, below),
+            [1.01, 1.02, np.nextafter(edge, 0), edge],
+            np.linspace(1.1, 9.0, n - below - 4),
+        ]
+    )
+    assert np.array_equal(OrderedColumn(values).order, np.arange(n))
+
+
+def test_sums_beyond_63_bits_are_exact(millions):
+    x, ordered = millions
+    found = average_distance(ordered, -x)
+    n = x.size
+    assert 4 * largest_squared(n) > 2**63
+    assert found.squared4 == 4 * largest_squared(n)
+    assert found.absolute2 == 2 * largest_absolute(n)
+    ranks2 = 2 * np.arange(n)
+    assert row_distance(ranks2, ranks2[::-1].copy()).squared4 == 4 * largest_squared(n)
