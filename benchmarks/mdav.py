@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from statistics import median
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sdckit import neighbours
 from sdckit.compiled import Floats, Ints, kernel
 from sdckit.masking.microaggregation import mdav, standardise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from timing import Row, row, seconds
 
 K = 3
 SIZES = (1_000, 5_000, 10_000, 20_000)
@@ -107,46 +101,23 @@ def flat(points: Floats, k: int) -> Ints:
     return state.groups
 
 
-def seconds(functions: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Median time of each; they take turns, so that a busy machine slows all of them alike."""
-    times: list[list[float]] = [[] for _ in functions]
-    for _ in range(repeats):
-        for function, spent in zip(functions, times, strict=True):
-            began = time.perf_counter()
-            function()
-            spent.append(time.perf_counter() - began)
-    return [median(spent) for spent in times]
-
-
-def rows() -> list[dict[str, str | float]]:
+def rows() -> list[Row]:
     """Time both at each size; the groups must be identical."""
-    table: list[dict[str, str | float]] = []
+    table: list[Row] = []
     for n in SIZES:
         for p in COLUMNS:
             values = np.random.default_rng(n + p).normal(size=(n, p))
             points = standardise(values)
             np.testing.assert_array_equal(flat(points, K), textbook(points, K))
-            mdav(values, k=K)
-            contenders: list[Callable[[], object]] = [
-                lambda points=points: textbook(points, K),  # type: ignore[misc]
-                lambda points=points: flat(points, K),  # type: ignore[misc]
-                lambda values=values: mdav(values, k=K),  # type: ignore[misc]
-            ]
-            loop, *ours = seconds(contenders, repeats=25 if n <= 1_000 else 5 if n <= 10_000 else 3)
-            table += [
-                {
-                    "name": name,
-                    "case": f"{n} x {p}, k = {K}",
-                    "seconds": spent,
-                    "yardstick": "textbook loop, compiled",
-                    "yardstick_seconds": loop,
-                    "ratio": loop / spent,
-                }
-                for name, spent in zip(("MDAV groups", "mdav()"), ours, strict=True)
-            ]
+            loop, groups, public = seconds(
+                [
+                    lambda points=points: textbook(points, K),
+                    lambda points=points: flat(points, K),
+                    lambda values=values: mdav(values, k=K),
+                ],
+                repeats=25 if n <= 1_000 else 5,
+            )
+            case = f"{n:,} x {p}, k = {K}"
+            table.append(row("MDAV flat, groups", case, groups, "textbook loop", loop, "at least 3 x faster"))
+            table.append(row("mdav(), public call", case, public, "textbook loop", loop))
     return table
-
-
-if __name__ == "__main__":
-    for row in rows():
-        print(f"{row['name']:12} {row['case']:18} {row['seconds']:9.5f} s, {row['ratio']:.1f} x faster")

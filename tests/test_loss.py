@@ -37,7 +37,7 @@ TABLE_2 = """
 """
 
 
-@pytest.mark.parametrize(("text", "n"), [(TABLE_1, 3), (TABLE_2, 4)])
+@pytest.mark.parametrize(("text", "n"), [(TABLE_1, 3), (TABLE_2, 4)], ids=["table 1", "table 2"])
 def test_tables_of_the_note(text, n):
     rows = [[int(number) for number in line.split()] for line in text.split("\n") if line]
     columns = list(zip(*rows, strict=True))
@@ -274,6 +274,14 @@ def test_penalty_of_complete_suppression_is_one():
     assert math.isnan(sdc.brmae(x, np.full_like(x, NAN)))
     with pytest.raises(ValueError, match="no largest value"):
         sdc.mae(x, y, missing="penalise")
+
+
+def test_an_evaluation_penalises_the_bounded_losses_only():
+    x, y = np.arange(10.0), np.arange(10.0)
+    y[8:] = NAN
+    result = sdc.evaluate(x, y, missing="penalise")
+    assert (result["brmae"], result["brmse"], result["mae"]) == pytest.approx((0.2, 0.2, 0))
+    assert any("without a largest value" in note for note in result.notes)
 
 
 @given(st.data())

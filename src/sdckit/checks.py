@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdckit.compiled import count_special
 from sdckit.registry import METHODS, METRICS, Method, Metric, Parameter
 
 if TYPE_CHECKING:
@@ -114,9 +115,7 @@ def no_weights_with(ties: str, weights: object) -> None:
 
 def finite(values: Floats, names: Sequence[str]) -> Floats:
     """Refuse infinities; NaN is a missing cell."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = np.sum(values)
-    if not np.isfinite(total):  # one pass in the common case; NaN and overflow are looked at again
+    if count_special(values.T.ravel())[1]:
         for j, name in enumerate(names):
             bad = int(np.isinf(values[:, j]).sum())
             if bad:

@@ -34,14 +34,15 @@ Examples:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run a command; bad input ends in one line and exit code 2."""
-    warnings.showwarning = lambda message, *_rest, **_more: terminal.warn(str(message))
+    doubts = terminal.Warnings()
+    warnings.showwarning = lambda message, *_rest, **_more: doubts.add(str(message))
     with suppress(AttributeError, ValueError):  # a replaced stream, a thread that is not the main one
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # clean up as after Ctrl-C
     code: int | str | None = 0
     try:
-        sdckit.main(words, prog_name="sdckit", standalone_mode=False)
-        terminal.release()
+        sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=doubts)
+        doubts.release()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -199,7 +200,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     arguments.check_output(output, [data], overwrite=overwrite)
     source = files.read(data, dialect)
     original = asked.prepared(source)
-    terminal.release()
+    click.get_current_context().obj.release()
     masked = masking.mask(
         source.frame, method.name, **asked.who, rng=asked.seed, decimals=decimals, **parameters
     )
@@ -240,7 +241,7 @@ def evaluate(original: Path, masked: Path, **given: Any) -> None:
     ours = source.frame
     asked.warn_of_text(source, "measured")
     result = asked.measure(ours, theirs, per_record=given["records"] is not None)
-    terminal.release()
+    click.get_current_context().obj.release()
     notes = []
     if given["records"]:
         files.write(

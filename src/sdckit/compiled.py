@@ -23,3 +23,13 @@ def kernel(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Compile a small formula that several kernels share."""
     return cast("Function", numba.njit(cache=True, nogil=True, inline="always")(function))
+
+
+@kernel
+def count_special(values: Floats) -> tuple[Int, Int]:
+    """How many values are NaN, and how many infinite."""
+    missing = infinite = np.int64(0)
+    for i in range(values.size):
+        missing += values[i] != values[i]
+        infinite += abs(values[i]) == np.inf
+    return missing, infinite

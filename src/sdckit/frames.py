@@ -74,9 +74,9 @@ class Table:
         """The columns as an n x p matrix with contiguous columns; NaN where a cell is missing."""
         declared = checks.declared_missing(na)
         if self.frame is None:
-            places = [self.names.index(name) for name in columns]
-            whole = places == list(range(len(self.names)))
-            values = np.array(self.array if whole else self.array[:, places], np.float64, order="F")
+            same = list(columns) == self.names
+            chosen = self.array if same else self.array[:, [self.names.index(name) for name in columns]]
+            values = np.array(chosen, np.float64, order="F")
         else:
             values = np.empty((self.n, len(columns)), order="F")
             for j, name in enumerate(columns):

@@ -73,10 +73,9 @@ def _flip_negatives(keys: Ints, end: int) -> None:
 
 def sort_as_floats(keys: Ints) -> None:
     """Sort keys, or each row of them, as float64, which is faster than as int64; leave integers."""
-    floats = keys.view(np.float64)
-    floats.sort()
-    for row in keys.reshape(-1, keys.shape[-1]):
-        if row.size and row[0] < 0:
+    keys.view(np.float64).sort()
+    if keys.size and keys[..., 0].min() < 0:
+        for row in keys.reshape(-1, keys.shape[-1]):
             _flip_negatives(row, int(np.searchsorted(row.view(np.float64), 0.0)))
 
 

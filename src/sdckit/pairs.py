@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit import checks, frames
+from sdckit.compiled import count_special
 from sdckit.keys import SMALL
 from sdckit.ranks import ColumnStack, OrderedColumn, RankSums
 from sdckit.ties import Alignment, distance
@@ -81,7 +82,7 @@ class Original:
     @cached_property
     def complete(self) -> bool:
         """True where no cell is missing."""
-        return not np.isnan(np.sum(self.values)) or not self.missing.any()
+        return not count_special(self.values.T.ravel())[0]
 
     def ordered(self, j: int) -> OrderedColumn:
         """The observed values of a column with their order."""
@@ -213,8 +214,7 @@ class Pair:
     @cached_property
     def complete(self) -> bool:
         """True where no cell is missing in either file."""
-        here = not np.isnan(np.sum(self.masked)) or not self.missing.any()  # a sum is the fastest look
-        return here and self.original.complete
+        return self.original.complete and not count_special(self.masked.T.ravel())[0]
 
     @cached_property
     def counts(self) -> Counts:

@@ -112,7 +112,7 @@ class OrderedColumn:
         """Doubled mid-rank, by row."""
         return self.middle2[self.rank]
 
-    @property
+    @cached_property
     def sorted(self) -> Floats:
         """The values in ascending order."""
         return self.values[self.order]

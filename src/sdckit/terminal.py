@@ -40,27 +40,26 @@ def complain(kind: str, text: str) -> None:
     print(f"{kind}: {' '.join(str(text).split())}", file=sys.stderr)  # noqa: T201
 
 
-_held: list[str] | None = []  # warnings that wait for the checks to end; None once they may be shown
-_warned: set[str] = set()
+class Warnings:
+    """Warnings of a command, each shown once; held back while a check may still refuse the input."""
 
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.held = True
 
-def warn(text: str) -> None:
-    """Show a warning once; it waits until `release`, so that bad input ends in its one line alone."""
-    if text in _warned:
-        return
-    _warned.add(text)
-    if _held is None:
-        complain("warning", text)
-    else:
-        _held.append(text)
+    def add(self, text: str) -> None:
+        """Take a warning."""
+        if text not in self.seen:
+            self.seen.append(text)
+            if not self.held:
+                complain("warning", text)
 
-
-def release() -> None:
-    """Show the warnings that waited, and later ones at once: the input was good."""
-    global _held
-    waiting, _held = _held, None
-    for text in waiting or ():
-        complain("warning", text)
+    def release(self) -> None:
+        """Show what was held back, and later ones at once: the input was good."""
+        if self.held:
+            self.held = False
+            for text in self.seen:
+                complain("warning", text)
 
 
 def number(value: float | None) -> str:

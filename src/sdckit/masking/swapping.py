@@ -3,82 +3,103 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from sdckit.compiled import Floats, Ints, kernel
+from sdckit.compiled import Floats, Ints, inlined, kernel
 from sdckit.progress import track
 from sdckit.ranks import OrderedColumn
 from sdckit.registry import Parameter, method
+from sdckit.scratch import borrowed
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+Words = npt.NDArray[np.uint64]  # one bit per rank, set once the rank is dealt with
 
 TRIES = 64  # draws that may hit a taken rank before the free ones are counted
-BATCH = 1 << 16
+BATCH = 1 << 14  # random numbers at a time: they stay in the cache
+
+# Unsigned constants: numba turns a mix of signed and unsigned integers into floats.
+NONE, ONE, WORD, LAST = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
+
+# A de Bruijn sequence multiplied by a power of two shows a different pattern in its leading six
+# bits for each power: a table of these patterns finds the lowest set bit without a loop.
+DE_BRUIJN, LEADING = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)
+BIT_NUMBER = np.zeros(64, np.int64)
+for _bit in range(64):
+    BIT_NUMBER[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> int(LEADING)] = _bit
+
+
+@inlined
+def _is_taken(taken: Words, rank: np.uint64) -> bool | np.bool_:
+    return (taken[rank >> WORD] >> (rank & LAST)) & ONE != NONE
 
 
 @kernel
-def sweep(i: int, window: int, taken: npt.NDArray[np.uint8], partner: Ints, draws: Floats) -> int:
-    """Give each free rank, from `i` upwards, a random free partner at most `window` ahead.
+def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) -> int | np.int64:
+    """Swap each value not swapped yet, from rank `i` upwards, with a random one at most `window` ahead.
 
     Returns the rank to go on with when the draws run out.
     """
-    n = partner.size
+    n = ordered.size
     used = 0
-    while i < n:
-        if taken[i]:
-            i += 1
-            continue
-        if used + TRIES + 1 > draws.size:
-            return i
-        width = min(window, n - 1 - i)
-        found = -1
-        if width > 0:
-            for _ in range(TRIES):
-                candidate = i + 1 + int(draws[used] * width)
-                used += 1
-                if not taken[candidate]:
-                    found = candidate
-                    break
-            if found < 0:
-                found = _pick_free(i, width, taken, draws[used])
-                used += 1
-        if found >= 0:
-            taken[found] = 1
-            partner[i], partner[found] = found, i
-        i += 1
-    return i
+    word = np.uint64(i) >> WORD
+    passed = (ONE << (np.uint64(i) & LAST)) - ONE  # ranks of this word that the sweep has left behind
+    while word < np.uint64(taken.size):
+        free = ~(taken[word] | passed)
+        while free != NONE:
+            lowest = free & (~free + ONE)
+            rank = np.int64(word << WORD) + BIT_NUMBER[(lowest * DE_BRUIJN) >> LEADING]
+            if used + TRIES + 1 > draws.size:
+                return rank
+            width = min(window, n - 1 - rank)
+            here = other = np.uint64(rank)
+            if width > 0:
+                for _ in range(TRIES):
+                    other = np.uint64(rank + 1 + int(draws[used] * width))
+                    used += 1
+                    if not _is_taken(taken, other):
+                        break
+                if _is_taken(taken, other):
+                    other = np.uint64(_pick_free(rank, width, taken, draws[used]))
+                    used += 1
+                ordered[here], ordered[other] = ordered[other], ordered[here]
+                taken[other >> WORD] |= ONE << (other & LAST)
+            passed |= lowest | (lowest - ONE)
+            free = ~(taken[word] | passed)
+        word += ONE
+        passed = NONE
+    return n
 
 
 @kernel
-def _pick_free(i: int, width: int, taken: npt.NDArray[np.uint8], draw: float) -> int:
-    """A uniform choice among the free ranks of the window; -1 if there is none."""
+def _pick_free(rank: int, width: int, taken: Words, draw: float) -> int:
+    """A uniform choice among the free ranks of the window; the rank itself if there is none."""
     free = 0
-    for candidate in range(i + 1, i + 1 + width):
-        free += 1 - taken[candidate]
+    for candidate in range(rank + 1, rank + 1 + width):
+        free += not _is_taken(taken, np.uint64(candidate))
     wanted = int(draw * free)
-    for candidate in range(i + 1, i + 1 + width):
-        if not taken[candidate]:
+    for candidate in range(rank + 1, rank + 1 + width):
+        if not _is_taken(taken, np.uint64(candidate)):
             if wanted == 0:
                 return candidate
             wanted -= 1
-    return -1
+    return rank
 
 
-def partners(n: int, window: int, rng: np.random.Generator) -> Ints:
-    """The rank each rank changes places with; itself where it stays."""
-    partner = np.arange(n)
-    if window < 1:
-        return partner
-    taken = np.zeros(n, np.uint8)
+def swap_ranks(ordered: Floats, window: int, rng: np.random.Generator) -> None:
+    """Swap ascending values in place, none by more than `window` ranks."""
+    n = ordered.size
+    if window < 1 or n < 2:
+        return
+    taken = np.zeros(-(-n // 64), np.uint64)
+    if n % 64:
+        taken[-1] = 2**64 - 2 ** (n % 64)  # ranks beyond the last one
+    draws = np.empty(max(min(BATCH, n), 2 * TRIES))
     i = 0
     with track("rank swapping", n) as report:
         while i < n:
-            i = sweep(i, window, taken, partner, rng.random(max(min(BATCH, n), 2 * TRIES)))
+            i = int(_sweep(i, window, taken, ordered, rng.random(out=draws)))
             report(i)
-    return partner
 
 
 @method(
@@ -161,13 +182,22 @@ def rank_swap(
 def swapped(column: OrderedColumn, p: float, tails: float, bound: str, rng: np.random.Generator) -> Floats:
     """One swapped column, by row."""
     tail = max(math.ceil(column.n * tails) - 1, 0)
-    ordered = column.sorted
-    if tail:
-        ordered[:tail] = ordered[:tail].mean()
-        ordered[column.n - tail :] = ordered[column.n - tail :].mean()
-    inside = column.n - 2 * tail
-    window = math.floor(inside * p + 1e-9) - (bound == "exclusive")  # 0.29 * 100 is a little below 29
-    ordered[tail : column.n - tail] = ordered[tail + partners(inside, window, rng)]
-    masked = np.empty(column.n)
-    masked[column.order] = ordered
-    return masked
+    end = column.n - tail
+    window = math.floor((end - tail) * p + 1e-9) - (bound == "exclusive")  # 0.29 * 100 is a little below 29
+    with borrowed(column.n) as scratch:
+        ordered = scratch.view(np.float64)
+        ordered[:] = column.sorted
+        if tail:
+            ordered[:tail] = ordered[:tail].mean()
+            ordered[end:] = ordered[end:].mean()
+        swap_ranks(ordered[tail:end], window, rng)
+        return _to_rows(ordered, column.order)
+
+
+@kernel
+def _to_rows(ordered: Floats, order: Ints) -> Floats:
+    """Values by rank, put back into row order."""
+    values = np.empty_like(ordered)
+    for i in range(order.size):
+        values[order[i]] = ordered[i]
+    return values
