@@ -10,12 +10,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
+import polars as pl
 import pytest
 
 import sdckit
 from sdckit.cli import main
 from sdckit.progress import show_progress
 
+ROLES = ["--key", "id", "--weights", "weight"]
+VARIABLES = ["income", "age", "rooms"]
 LIMITED = """
 import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
@@ -72,3 +76,22 @@ def put(folder, name, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
+
+
+def put_survey(folder):
+    """Sixty records with a key, codes, strata, weights, missing cells and three variables."""
+    rng = np.random.default_rng(7)
+    n = 60
+    frame = pl.DataFrame(
+        {
+            "id": [f"{i:03d}" for i in range(n)],
+            "grade": ["1.50", "NA", "x"] * (n // 3),
+            "region": ["nord", "süd", "west"] * (n // 3),
+            "weight": rng.uniform(1, 9, n).round(1),
+            "income": rng.lognormal(7, 1, n).round(2),
+            "age": rng.integers(16, 90, n),
+            "rooms": [None if i % 10 == 0 else int(v) for i, v in enumerate(rng.integers(1, 400, n))],
+        }
+    )
+    put(folder, "data.csv", frame.write_csv())
+    return frame

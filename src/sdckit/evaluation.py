@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sdckit import checks, frames, loss
 from sdckit.pairs import Original, Pair, Score, pair_of
+from sdckit.progress import track
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -145,9 +147,10 @@ def evaluate(
     meaning: dict[str, str] = {}
     notes: dict[str, None] = {}
     records: dict[str, Any] = {}
-    for stratum, group in groups:
-        for metric in chosen:
-            whole = stratum == "all"
+    with track("measuring", len(groups) * len(chosen)) as report:
+        for place, ((stratum, group), metric) in enumerate(product(groups, chosen)):
+            report(place)
+            whole = group is pair
             score = _score(metric, group, options, per_record=per_record and whole)
             rows += _rows(metric, stratum, group, score)
             if whole:

@@ -14,7 +14,7 @@ from sdckit import checks, frames
 from sdckit.compiled import count_special
 from sdckit.keys import SMALL
 from sdckit.ranks import ColumnStack, OrderedColumn, RankSums
-from sdckit.ties import Alignment, distance
+from sdckit.ties import Alignment, TieSummary, distance, summarise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,6 +154,8 @@ def prepare(
     0.5
     """
     if isinstance(original, Original):
+        if columns is not None:
+            raise ValueError("the original is prepared already; name its columns when you prepare it")
         return original
     table = frames.Table(original)
     keys = [key] if isinstance(key, str) else list(key or ())
@@ -194,7 +196,7 @@ class Pair:
     original: Original
     masked: Floats
     _sums: dict[str, list[RankSums]] = field(default_factory=dict)
-    _alignments: dict[int, Alignment] = field(default_factory=dict)
+    _summaries: dict[int, TieSummary] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -247,10 +249,14 @@ class Pair:
         return (column if kept.all() else column.restrict(kept)), self.masked[seen, j][kept]
 
     def alignment(self, j: int) -> Alignment:
-        """Both columns in order, for what ties leave open."""
-        if j not in self._alignments:
-            self._alignments[j] = Alignment(*self.ranked(j))
-        return self._alignments[j]
+        """Both columns in order, for what ties leave open; large, so not kept."""
+        return Alignment(*self.ranked(j))
+
+    def tie_summary(self, j: int) -> TieSummary:
+        """Tie range and random level of a variable with at least two records."""
+        if j not in self._summaries:
+            self._summaries[j] = summarise(self.alignment(j))
+        return self._summaries[j]
 
     def rank_sums(self, ties: str, rng: np.random.Generator | None = None) -> list[RankSums]:
         """Rank distance of each variable."""

@@ -63,6 +63,16 @@ class RankSums(NamedTuple):
         """brMSE of the column: 0 keeps every rank, 1 is the full reversal."""
         return self.squared4 / (4 * largest_squared(self.n)) if self.n > 1 else float("nan")
 
+    @property
+    def mean_absolute(self) -> float:
+        """rMAE of the column, in ranks."""
+        return self.absolute2 / (2 * self.n) if self.n > 1 else float("nan")
+
+    @property
+    def mean_squared(self) -> float:
+        """rMSE of the column, in squared ranks."""
+        return self.squared4 / (4 * self.n) if self.n > 1 else float("nan")
+
 
 def tie_sum(first: Ints) -> int:
     """T, the sum of L**3 - L over the tie blocks of length L, from the start of each position's block."""

@@ -8,6 +8,7 @@ lexicographic and anti-lexicographic order; and min <= average <= expected <= ma
 from __future__ import annotations
 
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -232,6 +233,11 @@ def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
     return total / others.size
 
 
+def untied_level(n: int) -> tuple[float, float]:
+    """brMAE and brMSE of an unrelated order of n records without ties."""
+    return ((n * n - 1) / 3 / largest_absolute(n), 0.5) if n > 1 else (float("nan"), float("nan"))
+
+
 def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
     """brMAE and brMSE of a masked column whose order is unrelated to the original's.
 
@@ -239,12 +245,26 @@ def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
     form where there are ties and are given the same level; mid-ranks score less there.
     """
     n = alignment.n
-    if n < 2:
-        return float("nan"), float("nan")
-    if ties != "average" or not alignment.has_ties:
-        return (n * n - 1) / 3 / largest_absolute(n), 0.5
+    if n < 2 or ties != "average" or not alignment.has_ties:
+        return untied_level(n)
     original = alignment.column.middle2 / 2.0
     masked = (alignment.first + alignment.last) / 2.0
     absolute = mean_cross_gap(original, np.ones(n), masked) / largest_absolute(n)
     lost = tie_sum(alignment.column.first) + tie_sum(alignment.first)
     return absolute, 0.5 - lost / (4 * n * (n * n - 1))
+
+
+class TieSummary(NamedTuple):
+    """What ties leave open in one column: the range of the distance and the level of unrelated order."""
+
+    has_ties: bool
+    least: RankSums
+    largest: RankSums
+    level: tuple[float, float]
+
+
+def summarise(alignment: Alignment) -> TieSummary:
+    """The numbers of an alignment, without its arrays."""
+    least = alignment.least()
+    largest = alignment.largest() if alignment.has_ties else least
+    return TieSummary(alignment.has_ties, least, largest, random_level(alignment, "average"))

@@ -12,7 +12,7 @@ from sdckit import checks
 from sdckit.pairs import Pair, Score, Values, pair_of
 from sdckit.ranks import OrderedColumn, largest_absolute, largest_squared
 from sdckit.registry import Parameter, metric
-from sdckit.ties import TIES, random_level
+from sdckit.ties import TIES, untied_level
 
 if TYPE_CHECKING:
     from sdckit.compiled import Floats
@@ -121,13 +121,18 @@ def _details(pair: Pair, cost: Cost, ties: str) -> dict[str, Any]:
     if pair.original.weights is not None:
         level = np.array([_weighted_level(pair, j, cost) for j in range(pair.p)])
         return {"random": Values(mean_of(level), level), "notes": notes}
-    seen = pair.counts.both > 1
-    alignments = [pair.alignment(j) if seen[j] else None for j in range(pair.p)]
-    level = np.array([random_level(a, ties)[place] if a else np.nan for a in alignments])
+    counts = pair.counts.both.tolist()
+    ranges = [pair.tie_summary(j) if n > 1 else None for j, n in enumerate(counts)]
+    level = np.array(
+        [
+            r.level[place] if r and ties == "average" else untied_level(n)[place]
+            for r, n in zip(ranges, counts, strict=True)
+        ]
+    )
     found: dict[str, Any] = {"random": Values(mean_of(level), level), "notes": notes}
-    if any(a.has_ties for a in alignments if a):
-        low = np.array([getattr(a.least(), cost) if a else np.nan for a in alignments])
-        high = np.array([getattr(a.largest(), cost) if a else np.nan for a in alignments])
+    if any(r.has_ties for r in ranges if r):
+        low = np.array([getattr(r.least, cost) if r else np.nan for r in ranges])
+        high = np.array([getattr(r.largest, cost) if r else np.nan for r in ranges])
         found["tie_low"], found["tie_high"] = Values(mean_of(low), low), Values(mean_of(high), high)
     return found
 

@@ -12,6 +12,7 @@ from sdckit.loss.rank import NOTE, OPTIONS, Cost, mean_of, score_rank
 from sdckit.pairs import Pair, Score, Values, pair_of
 from sdckit.ranks import largest_absolute, largest_squared
 from sdckit.registry import metric
+from sdckit.ties import random_level
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +35,9 @@ def score_rank_mean(cost: Cost, pair: Pair, **options: Any) -> Score:
     def scaled(values: Values | None) -> Values | None:
         return values and Values(mean_of(values.variables * scale), values.variables * scale)
 
-    value = Values(mean_of(score.value.variables * scale), score.value.variables * scale)
+    sums = pair.rank_sums(options.get("ties", "average"))  # computed by the call above
+    variables = np.array([getattr(column, f"mean_{cost}") for column in sums])
+    value = Values(mean_of(variables), variables)
     records = None if score.records is None else score.records * mean_of(scale)
     return replace(
         score,
@@ -159,8 +162,6 @@ def rank_table(
     """
     import polars as pl  # noqa: PLC0415 - heavy, and only for tables
 
-    from sdckit.ties import random_level  # noqa: PLC0415
-
     pair = pair_of(original, masked, columns=columns, key=key, na=na)
     rows: list[dict[str, Any]] = []
     for j, name in enumerate(pair.columns):
@@ -176,7 +177,7 @@ def rank_table(
             }
             for cost, short in (("absolute", "mae"), ("squared", "mse")):
                 largest = LARGEST[cost](n) / n
-                row |= {f"r{short}": getattr(rules["average"], cost) * largest, f"r{short}_max": largest}
+                row |= {f"r{short}": getattr(rules["average"], f"mean_{cost}"), f"r{short}_max": largest}
                 row |= {f"br{short}_{rule}": getattr(sums, cost) for rule, sums in rules.items()}
             row["brmse_tie_sd"] = alignment.squared_variance() ** 0.5
             row["brmae_random"], row["brmse_random"] = random_level(alignment, "average")

@@ -1,0 +1,267 @@
+"""`sdckit mask` on good input: what it prints, what it writes, and what it never shows."""
+
+import io
+import json
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import sdckit as sdc
+from command import ROLES, contents, good, put, put_survey, run
+from sdckit.files import read
+
+SEED = "918273645"
+
+
+@pytest.fixture
+def survey(tmp_path):
+    return put_survey(tmp_path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("method", sdc.METHODS)
+def test_mask_every_method(tmp_path, survey, method, suffix):
+    if suffix == "parquet":
+        survey.write_parquet(tmp_path / "data.parquet")
+    before = (tmp_path / f"data.{suffix}").read_bytes()
+    done = good(tmp_path, "mask", f"data.{suffix}", "-o", f"out.{suffix}", "--method", method, *ROLES)
+    ours, theirs = read(tmp_path / f"data.{suffix}"), read(tmp_path / f"out.{suffix}")
+    others = ["id", "grade", "region", "weight"]
+    assert_frame_equal(theirs.frame.select(others), ours.frame.select(others))
+    assert theirs.frame.columns == ours.frame.columns
+    assert not theirs.frame["income"].equals(ours.frame["income"])
+    assert theirs.frame["rooms"].null_count() >= 6
+    assert "note: wrote out" in done.stdout
+    assert done.stderr == ""
+    assert (tmp_path / f"data.{suffix}").read_bytes() == before
+
+
+@pytest.mark.parametrize(("source", "target"), [("csv", "parquet"), ("parquet", "csv"), ("csv", "tsv")])
+def test_mask_from_one_format_into_another(tmp_path, survey, source, target):
+    survey.write_parquet(tmp_path / "data.parquet")
+    good(tmp_path, "mask", f"data.{source}", "-o", f"out.{target}", "--method", "noise", *ROLES)
+    done = good(tmp_path, "evaluate", f"data.{source}", f"out.{target}", *ROLES, "--json")
+    assert 0 < json.loads(done.stdout)["table"][0]["value"] < 0.5
+
+
+def test_other_columns_keep_every_letter(tmp_path):
+    rows = [f'00{i},1.{i}0,NA,"a ""b"", c",{i * 1.25}' for i in range(10)]
+    put(tmp_path, "data.csv", "\n".join(["code,fixed,word,quoted,x", *rows, ""]))
+    good(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--columns", "x")
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert [line.rsplit(",", 1)[0] for line in lines[1:]] == [row.rsplit(",", 1)[0] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("options", "encoding", "delimiter", "mark"),
+    [
+        (["--decimal-comma"], "utf-8", ";", ","),
+        (["--delimiter", ";"], "utf-8", ";", "."),
+        (["--encoding", "latin-1"], "latin-1", ",", "."),
+        (["--delimiter", "\\t"], "utf-8", "\t", "."),
+        (["--decimal-comma", "--delimiter", "|", "--encoding", "utf-16"], "utf-16", "|", ","),
+    ],
+)
+def test_dialects(tmp_path, options, encoding, delimiter, mark):
+    rows = [f"Köln{delimiter}{i}{mark}{i * 7 % 10}{i * 3 % 10}" for i in range(20)]
+    put(tmp_path, "data.csv", "\n".join([f"Ort{delimiter}Wert", *rows, ""]).encode(encoding))
+    done = good(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "noise", *options)
+    lines = (tmp_path / "out.csv").read_bytes().decode(encoding).splitlines()
+    assert lines[0] == f"Ort{delimiter}Wert"
+    town, value = lines[5].split(delimiter)
+    assert town == "Köln"
+    assert re.fullmatch(rf"-?\d+{re.escape(mark)}\d+", value)
+    assert "1 masked column " in done.stdout
+    assert "brmae" in good(tmp_path, "evaluate", "data.csv", "out.csv", *options).stdout
+
+
+@pytest.mark.parametrize(
+    ("decimals", "pattern"), [("original", r"\.\d{1,2}"), ("0", r"\.0"), ("none", r"\.\d{3,}")]
+)
+def test_decimals(tmp_path, survey, decimals, pattern):
+    words = ["mask", "data.csv", "-o", "out.csv", "--method", "noise", *ROLES, "--decimals", decimals]
+    good(tmp_path, *words)
+    source = read(tmp_path / "out.csv")
+    found = [bool(re.fullmatch(rf"-?\d+{pattern}", cell)) for cell in source.text["income"]]
+    assert np.mean(found) > 0.9
+    if decimals == "original":
+        assert source.frame["age"].dtype == source.frame["rooms"].dtype == pl.Int64
+    assert survey.height == source.frame.height
+
+
+@pytest.mark.parametrize("method", ["mdav", "rank_swap"])
+def test_figures_are_those_of_the_written_file(tmp_path, survey, method):
+    words = ["data.csv", "-o", "out.csv", "--method", method, *ROLES, "--by", "region", "--overwrite"]
+    printed = json.loads(good(tmp_path, "mask", *words, "--json").stdout)
+    expected = sdc.evaluate(
+        read(tmp_path / "data.csv").frame,
+        read(tmp_path / "out.csv").frame,
+        key="id",
+        weights="weight",
+        by="region",
+    )
+    rows = pl.DataFrame(printed["table"], schema=expected.table.schema)
+    assert_frame_equal(rows, expected.table)
+    assert printed["meaning"] == expected.meaning
+    assert survey["region"][1] == rows["stratum"].unique(maintain_order=True)[2]
+    again = good(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, "--by", "region", "--csv").stdout
+    assert_frame_equal(pl.read_csv(io.StringIO(again), schema=expected.table.schema), expected.table)
+
+
+def test_another_process_prints_and_writes_the_same(tmp_path, survey):
+    assert survey.height
+    words = ["mask", "data.csv", "--method", "noise", "--seed", SEED, *ROLES, "-o"]
+    apart, here = run(tmp_path, *words, "a.csv"), good(tmp_path, *words, "b.csv")
+    assert apart.returncode == 0
+    assert apart.stdout.replace("a.csv", "b.csv") == here.stdout
+    assert apart.stderr == here.stderr
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_quiet_prints_nothing(tmp_path, survey):
+    done = good(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "noise", "--quiet", *ROLES)
+    assert (done.stdout, done.stderr) == ("", "")
+    done = good(tmp_path, "evaluate", "data.csv", "out.csv", "--quiet", *ROLES)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert survey.height == read(tmp_path / "out.csv").frame.height
+
+
+def test_seeds_repeat_and_never_show(tmp_path, survey):
+    assert survey.height
+    words = ["mask", "data.csv", "--method", "rank_swap", "--set", "p=0.3", *ROLES]
+    printed = ""
+    for name, more in {"a": ["--seed", SEED], "b": ["--seed", SEED, "--json"], "c": []}.items():
+        done = good(tmp_path, *words, "-o", f"{name}.csv", *more)
+        printed += done.stdout + done.stderr
+    files = contents(tmp_path)
+    assert files["a.csv"] == files["b.csv"]
+    assert len({files[f"{name}.csv"] for name in "ac"}) == 2
+    assert SEED not in printed
+    assert all(SEED.encode() not in content for content in files.values())
+
+
+@pytest.mark.parametrize("code", ["-999", "NA", "nan", "n/a"])
+def test_missing_codes_stay_where_they_were(tmp_path, code):
+    cells = [code if i % 5 == 0 else str(i * 7 % 23) for i in range(40)]
+    put(tmp_path, "data.csv", "\n".join(["x,y", *(f"{cell},{i}.5" for i, cell in enumerate(cells)), ""]))
+    done = good(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "noise", "--na", code, "--json")
+    lines = (tmp_path / "out.csv").read_text().splitlines()[1:]
+    assert [line.split(",")[0] == code for line in lines] == [cell == code for cell in cells]
+    counts = {
+        row["variable"]: row["n_used"] for row in json.loads(done.stdout)["table"] if row["metric"] == "mae"
+    }
+    assert (counts["x"], counts["y"]) == (32, 40)
+    again = good(tmp_path, "evaluate", "data.csv", "out.csv", "--na", code, "--json")
+    assert json.loads(again.stdout)["table"] == json.loads(done.stdout)["table"]
+
+
+def test_strata_are_masked_apart(tmp_path, survey):
+    words = ["--by", "region", "--columns", "income,age", "--set", "k=4", "--decimals", "none"]
+    good(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "mdav", *words)
+    masked = read(tmp_path / "out.csv").frame
+    means = [
+        frame.group_by("region", maintain_order=True).agg(pl.mean("income", "age"))
+        for frame in (survey, masked)
+    ]
+    assert_frame_equal(*means)
+    assert masked["rooms"].equals(survey["rooms"])
+
+
+def test_a_name_with_a_comma_goes_into_quotation_marks(tmp_path):
+    put(tmp_path, "data.csv", '"a,b",c\n' + "".join(f"{i}.5,{i}\n" for i in range(9)))
+    words = ["data.csv", "-o", "out.csv", "--method", "noise", "--columns", '"a,b"', "--csv"]
+    table = pl.read_csv(io.StringIO(good(tmp_path, "mask", *words).stdout))
+    assert table["variable"].unique().sort().to_list() == ["a,b", "all"]
+
+
+def test_a_column_suppressed_from_top_to_bottom_is_still_a_number(tmp_path):
+    put(tmp_path, "data.csv", "a,b\n" + "".join(f"{i * i}.5,{i if i < 3 else ''}\n" for i in range(20)))
+    done = good(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--set", "k=5", "--json")
+    assert json.loads(done.stdout)["table"][2]["n_suppressed"] == 3
+    again = good(tmp_path, "evaluate", "data.csv", "out.csv", "--json")
+    assert json.loads(again.stdout)["table"] == json.loads(done.stdout)["table"]
+
+
+def test_columns_that_stayed_the_same_are_named(tmp_path):
+    put(tmp_path, "data.csv", "flat,x\n" + "".join(f"5,{i}.5\n" for i in range(12)))
+    done = good(tmp_path, "mask", "data.csv", "-o", "a.csv", "--method", "noise")
+    assert done.stderr == "warning: not masked, every value is as in the original: 'flat'\n"
+    done = good(tmp_path, "mask", "data.csv", "-o", "b.csv", "--method", "rank_swap", "--set", "p=0")
+    assert done.stderr.endswith("as in the original: 'flat', 'x'\n")
+    assert "24 of 24 cells in 2 masked columns" in done.stdout
+
+
+def test_names_are_no_markup(tmp_path):
+    put(tmp_path, "data.csv", "[/b],:smile:,g\n" + "".join(f"{i}.5,{i * i}.5,[red]\n" for i in range(12)))
+    done = good(tmp_path, "evaluate", "data.csv", "data.csv", "--variables", "--by", "g")
+    assert all(name in done.stdout for name in ("[/b]", ":smile:", "[red]"))
+
+
+# columns of numbers that are read as text
+
+
+@pytest.mark.parametrize(
+    ("cell", "options", "warning"),
+    [
+        (
+            lambda i: "NA" if i < 15 else i,
+            [],
+            "because of 'NA' in 15 cells and is not masked; declare it with --na NA",
+        ),
+        (
+            lambda i: "NA" if i < 4 else "." if i < 5 else i,
+            [],
+            "because of 'NA' in 4 cells and '.' in 1 cell and is not masked; declare it with --na NA --na .",
+        ),
+        (lambda i: "not asked" if i < 9 else i, [], "; declare it with --na 'not asked'"),
+        (
+            lambda i: f"{i};5".replace(";", ",") if i % 2 else i,
+            ["--delimiter", ";"],
+            "; set --decimal-comma or write",
+        ),
+        (
+            lambda i: f"1.{i + 100}",
+            ["--decimal-comma"],
+            "because of the points in its numbers and is not masked",
+        ),
+        (
+            lambda i: f"{i}k" if i < 7 else i,
+            [],
+            "of '0k' and the like in 7 cells and is not masked; write plain",
+        ),
+        (
+            lambda i: 10**19 + i,
+            [],
+            "because of integers with more than 18 digits and is not masked; name it as",
+        ),
+        (lambda i: f"0{i}", [], None),
+        (lambda i: f"A{i}" if i % 3 else i, [], None),
+        (lambda i: "NA" if i < 15 else i, ["--na", "NA"], None),
+        (lambda i: "NA" if i < 15 else i, ["--columns", "x"], None),
+        (lambda i: "NA" if i < 15 else i, ["--by", "s"], None),
+    ],
+)
+def test_a_warning_names_text_that_is_nearly_numbers(tmp_path, cell, options, warning):
+    mark = ";" if {"--delimiter", "--decimal-comma"} & set(options) else ","
+    put(tmp_path, "data.csv", f"s{mark}x\n" + "".join(f"{cell(i)}{mark}{i * i % 31}\n" for i in range(40)))
+    done = good(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "noise", *options)
+    if warning is None:
+        assert done.stderr == ""
+        return
+    assert done.stderr.startswith("warning: column 's' is read as text because ")
+    assert warning in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "1 masked column " in done.stdout
+
+
+def test_the_warning_in_evaluate_and_for_parquet(tmp_path):
+    frame = pl.DataFrame({"s": [str(i) for i in range(20)], "x": [i * 7 % 13 for i in range(20)]})
+    frame.write_parquet(tmp_path / "data.parquet")
+    done = good(tmp_path, "evaluate", "data.parquet", "data.parquet")
+    assert done.stderr == (
+        "warning: column 's' is read as text because the file stores it so and is not measured; "
+        "store it as numbers first\n"
+    )

@@ -1,0 +1,59 @@
+"""The documentation is true: generated parts are up to date, every name is explained, versions agree."""
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import sdckit as sdc
+from sdckit.cli import sdckit as commands
+
+HERE = Path(__file__).parent.parent
+README = (HERE / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_reference_is_what_the_program_says():
+    spec = importlib.util.spec_from_file_location("make_reference", HERE / "tools" / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (HERE / "docs" / "reference.md").read_text(encoding="utf-8") == module.reference()
+
+
+@pytest.mark.parametrize("name", [*sdc.METRICS, *sdc.METHODS, *(f"sdckit {name}" for name in commands.commands)])
+def test_the_readme_names_everything(name):
+    assert f"`{name}`" in README or f"{name} " in README
+
+
+def test_the_readme_shows_what_the_demo_prints(tmp_path, capsys):
+    from sdckit.demo import run
+
+    run(tmp_path / "demo")
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    shown = README.split("```text\n")[1].split("```")[0]
+    for line in shown.splitlines():
+        assert "─" in line or line.split() in printed, line
+
+
+def test_the_two_commands_stand_in_the_readme():
+    assert "pip install -e . && sdckit demo" in README
+    assert 'pip install -e ".[dev]" && pytest' in README
+
+
+def test_versions_agree():
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    assert project["version"] == sdc.__version__
+    assert f"version: {sdc.__version__}" in (HERE / "CITATION.cff").read_text()
+    assert f"## [{sdc.__version__}]" in (HERE / "CHANGELOG.md").read_text()
+
+
+def test_every_public_name_exists_and_is_documented():
+    for name in dir(sdc):
+        value = getattr(sdc, name)
+        if callable(value):
+            assert (value.__doc__ or "").strip(), name
+
+
+def test_links_in_the_readme_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("http") or (HERE / target).exists(), target
