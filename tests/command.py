@@ -49,7 +49,14 @@ def run(folder, *words, full_disk=False, **more):
 
 
 def good(folder, *words, **more):
-    """The same within this process, where everything heavy is loaded already; it must succeed."""
+    """Run a command that must succeed."""
+    done = run_here(folder, *words, **more)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def run_here(folder, *words, **more):
+    """The same within this process, where everything heavy is loaded already."""
     out, err = io.StringIO(), io.StringIO()
     with (
         chdir(folder),
@@ -61,8 +68,7 @@ def good(folder, *words, **more):
     ):
         main([str(word) for word in words])
     show_progress(False)
-    assert stop.value.code == 0, err.getvalue()
-    return SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue())
+    return SimpleNamespace(returncode=stop.value.code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def contents(folder):

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 import sdckit as sdc
 from sdckit.cli import sdckit as commands
 
@@ -20,7 +21,10 @@ def test_the_reference_is_what_the_program_says():
     assert (HERE / "docs" / "reference.md").read_text(encoding="utf-8") == module.reference()
 
 
-@pytest.mark.parametrize("name", [*sdc.METRICS, *sdc.METHODS, *(f"sdckit {name}" for name in commands.commands)])
+NAMES = [*sdc.METRICS, *sdc.METHODS, *(f"sdckit {name}" for name in commands.commands)]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_readme_names_everything(name):
     assert f"`{name}`" in README or f"{name} " in README
 

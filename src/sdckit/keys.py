@@ -74,9 +74,13 @@ def _flip_negatives(keys: Ints, end: int) -> None:
 def sort_as_floats(keys: Ints) -> None:
     """Sort keys, or each row of them, as float64, which is faster than as int64; leave integers."""
     keys.view(np.float64).sort()
-    if keys.size and keys[..., 0].min() < 0:
+    if keys.size and keys[..., :2].min() < 0:
         for row in keys.reshape(-1, keys.shape[-1]):
-            _flip_negatives(row, int(np.searchsorted(row.view(np.float64), 0.0)))
+            end = int(np.searchsorted(row.view(np.float64), 0.0))
+            # The key -1 is now -0.0, which a float cannot tell from the key 0: there is at most one of each.
+            zeros = row[end : end + 2]
+            zeros.sort()
+            _flip_negatives(row, end + int((zeros < 0).sum()))
 
 
 @kernel
@@ -110,6 +114,7 @@ class SortedKeys:
     width: int
     exact: bool
     heavy: slice
+    quantised: bool = False  # high bits follow the distribution: unequal values far apart may share them
 
     @property
     def labels(self) -> Ints:
@@ -141,7 +146,7 @@ def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = T
     else:
         cut = fill_keys(bits, labels, width, keys)
     sort_as_floats(keys)
-    return SortedKeys(keys, width, cut == 0, slice(0, 0))
+    return SortedKeys(keys, width, cut == 0, slice(0, 0), quantised=n >= QUANTISED)
 
 
 def _ordered_bits(value: float) -> int:
@@ -182,7 +187,8 @@ def _quantiser(bits: Ints, width: int) -> tuple[Floats, Floats]:
     _count_cells(bits, counts)
     levels = float(1 << (62 - width)) / bits.size
     below = (np.cumsum(counts) - counts) * levels
-    return below.astype(np.float64), (counts * (levels / 2.0**48)).astype(np.float64)
+    # A little less than the way to the next cell: a rounded sum must not pass that cell's first key.
+    return below.astype(np.float64), (counts * (levels / 2.0**48 * (1 - 2.0**-20))).astype(np.float64)
 
 
 # Runs of equal high bits. Flags mark the stretches of CHUNK keys that hold a collision, so that
@@ -312,7 +318,7 @@ def find_blocks(found: SortedKeys, row_of: Ints, values: Floats, start: Ints) ->
         doubtful = sum(int(flag_collisions(keys, width, *part, flags)) for part in found.stretches)
     sort_again = False
     if doubtful > keys.size // 10:  # a second sort is cheaper than fetching every doubtful value
-        sort_again = not _on_coarse_grid(values, width)
+        sort_again = found.quantised or not _on_coarse_grid(values, width)
         flags[:] = False
         doubtful = 0
     if sort_again:
@@ -341,10 +347,12 @@ def _off_grid(values: Floats, scale: float) -> Int:
 def _on_coarse_grid(values: Floats, width: int) -> bool:
     """Whether all values have up to three decimals, far enough apart for the high bits to tell them."""
     sample = values[:: max(values.size // 64, 1)]
+    largest = max(abs(float(values.max())), abs(float(values.min())))
     for scale in (10.0, 100.0, 1000.0):
+        if largest * 2.0 ** (width - 52) >= 0.5 / scale:
+            return False
         if (np.rint(sample * scale) / scale == sample).all():
-            largest = max(abs(float(values.max())), abs(float(values.min())))
-            return largest * 2.0 ** (width - 52) < 0.5 / scale and not _off_grid(values, scale)
+            return not _off_grid(values, scale)
     return False
 
 

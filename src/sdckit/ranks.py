@@ -343,12 +343,16 @@ def _counted_sums(values: Floats, lowest: float, counts: Ints, middle2: Ints) ->
     return absolute, squared_low, squared_high
 
 
+def _range(values: Floats) -> float:
+    return float(values.max()) - float(values.min())  # Python's floats overflow without a warning
+
+
 def _count_small_integers(column: OrderedColumn, masked: Floats) -> RankSums | None:
     """Rank distance of whole numbers of a narrow range, counted instead of sorted."""
     sample = masked[:: max(masked.size // 64, 1)]
-    if masked.size < SMALL or (sample != np.floor(sample)).any() or np.ptp(sample) >= COUNTABLE:
+    if masked.size < SMALL or (sample != np.floor(sample)).any() or _range(sample) >= COUNTABLE:
         return None
-    lowest, highest = masked.min(), masked.max()
+    lowest, highest = float(masked.min()), float(masked.max())
     if highest - lowest >= min(COUNTABLE, column.n) or lowest != np.floor(lowest):
         return None
     counts = np.zeros(int(highest - lowest) + 1, np.int64)

@@ -241,12 +241,14 @@ def untied_level(n: int) -> tuple[float, float]:
 def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
     """brMAE and brMSE of a masked column whose order is unrelated to the original's.
 
-    Rules that break ties at random score as without ties; first, last, min and max have no closed
-    form where there are ties and are given the same level; mid-ranks score less there.
+    Rules that break ties at random score as without ties, mid-ranks score less. For first, last,
+    min and max no formula is known where there are ties: NaN.
     """
     n = alignment.n
-    if n < 2 or ties != "average" or not alignment.has_ties:
+    if n < 2 or not alignment.has_ties or ties in {"random", "expected"}:
         return untied_level(n)
+    if ties != "average":
+        return float("nan"), float("nan")
     original = alignment.column.middle2 / 2.0
     masked = (alignment.first + alignment.last) / 2.0
     absolute = mean_cross_gap(original, np.ones(n), masked) / largest_absolute(n)
@@ -260,11 +262,12 @@ class TieSummary(NamedTuple):
     has_ties: bool
     least: RankSums
     largest: RankSums
-    level: tuple[float, float]
+    levels: dict[str, tuple[float, float]]
 
 
 def summarise(alignment: Alignment) -> TieSummary:
     """The numbers of an alignment, without its arrays."""
     least = alignment.least()
     largest = alignment.largest() if alignment.has_ties else least
-    return TieSummary(alignment.has_ties, least, largest, random_level(alignment, "average"))
+    levels = {ties: random_level(alignment, ties) for ties in TIES}
+    return TieSummary(alignment.has_ties, least, largest, levels)

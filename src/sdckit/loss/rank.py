@@ -12,7 +12,7 @@ from sdckit import checks
 from sdckit.pairs import Pair, Score, Values, pair_of
 from sdckit.ranks import OrderedColumn, largest_absolute, largest_squared
 from sdckit.registry import Parameter, metric
-from sdckit.ties import TIES, untied_level
+from sdckit.ties import TIES
 
 if TYPE_CHECKING:
     from sdckit.compiled import Floats
@@ -121,15 +121,10 @@ def _details(pair: Pair, cost: Cost, ties: str) -> dict[str, Any]:
     if pair.original.weights is not None:
         level = np.array([_weighted_level(pair, j, cost) for j in range(pair.p)])
         return {"random": Values(mean_of(level), level), "notes": notes}
-    counts = pair.counts.both.tolist()
-    ranges = [pair.tie_summary(j) if n > 1 else None for j, n in enumerate(counts)]
-    level = np.array(
-        [
-            r.level[place] if r and ties == "average" else untied_level(n)[place]
-            for r, n in zip(ranges, counts, strict=True)
-        ]
-    )
-    found: dict[str, Any] = {"random": Values(mean_of(level), level), "notes": notes}
+    ranges = [pair.tie_summary(j) if n > 1 else None for j, n in enumerate(pair.counts.both)]
+    level = np.array([r.levels[ties][place] if r else np.nan for r in ranges])
+    known = not any(math.isnan(r.levels[ties][place]) for r in ranges if r)
+    found: dict[str, Any] = {"random": Values(mean_of(level) if known else math.nan, level), "notes": notes}
     if any(r.has_ties for r in ranges if r):
         low = np.array([getattr(r.least, cost) if r else np.nan for r in ranges])
         high = np.array([getattr(r.largest, cost) if r else np.nan for r in ranges])
@@ -206,7 +201,7 @@ def _explain(what: str, score: Score) -> str:
     if value == 0:
         return "the order of the records is the same as in the original"
     text = f"{what} is {value:.1%} of the largest possible"
-    if random is not None:
+    if random is not None and not math.isnan(random.overall):
         level = random.overall
         text += f"; an unrelated order would score {level:.3f}"
         if value >= level:
