@@ -246,7 +246,7 @@ def test_missing_cells_are_left_out_pairwise_and_counted():
     )
     for name in CELLS:
         assert result[name] == pytest.approx(naive.cell_loss(name, x.tolist(), y.tolist()))
-    assert any("2 suppressed cells" in note for note in result.notes)
+    assert any("suppressed cells, left out of every metric: 2" in note for note in result.notes)
     assert any("1 cells are missing in the original" in note for note in result.notes)
 
 
@@ -317,7 +317,7 @@ def test_rules_for_zeros():
         score = sdc.METRICS["il1"].score(pair, zeros=zeros, detail=True)
         assert (score.used.tolist(), score.left_out.tolist()) == ([used], [4 - used])
         assert score.notes == (
-            f"{4 - used} cells with original value 0 have no relative change and are left out",
+            f"cells left out because an original value of 0 has no relative change: {4 - used}",
         )
 
 

@@ -47,7 +47,9 @@ def reference() -> str:
     )
     parts.append("## Commands")
     for name, command in commands.commands.items():
-        context = click.Context(command, info_name=f"sdckit {name}", terminal_width=100)
+        context = click.Context(
+            command, info_name=f"sdckit {name}", terminal_width=100, **commands.context_settings
+        )
         parts.append(f"### `sdckit {name}`")
         parts.append(f"```text\n{command.get_help(context)}\n```")
     return "\n\n".join(parts) + "\n"

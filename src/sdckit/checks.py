@@ -207,7 +207,9 @@ def rounding(decimals: object) -> int | str | None:
 
 
 def some_columns(names: Sequence[str]) -> None:
-    """Refuse data without a numeric column."""
+    """Refuse data without a numeric column, or with one whose name the tables use for the whole file."""
+    if "all" in names:
+        raise ValueError("a column is named 'all', which stands for the whole file in tables; rename it")
     if not names:
         raise ValueError(
             "no numeric column left; name some with columns, or check decimal marks and missing codes"

@@ -1,6 +1,7 @@
 """The one way kernels are compiled: on first use, cached on disk, without the interpreter lock."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar, cast
 
 import numba
@@ -15,14 +16,17 @@ Int = int | np.int64  # kernels count in int64
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Function, **options: str) -> Function:
     """Compile `function` with numba; no fast-math, so that results do not depend on the CPU."""
-    return cast("Function", numba.njit(cache=True, nogil=True)(function))
+    compiled = numba.njit(nogil=True, **options)(function)
+    with suppress(RuntimeError):  # no folder to keep it in: compiled anew by each process
+        compiled.enable_caching()
+    return cast("Function", compiled)
 
 
 def inlined(function: Function) -> Function:
     """Compile a small formula that several kernels share."""
-    return cast("Function", numba.njit(cache=True, nogil=True, inline="always")(function))
+    return kernel(function, inline="always")
 
 
 @kernel

@@ -225,7 +225,9 @@ def _missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]
     suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())
     notes = []
     if suppressed and missing == "pairwise":
-        notes.append(f"{suppressed} suppressed cells count in no metric; see missing='penalise'")
+        notes.append(
+            f"suppressed cells, left out of every metric: {suppressed} (the rule penalise counts them)"
+        )
     if missing == "penalise" and any(not metric.bounded for metric in metrics):
         notes.append("metrics without a largest value leave suppressed cells out")
     if imputed:

@@ -161,7 +161,7 @@ def strata(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, Ints
     rows: dict[str, list[int]] = {}
     for i, levels in enumerate(zip(*columns, strict=True)):
         label = ", ".join("(missing)" if _is_missing(level) else str(level) for level in levels)
-        rows.setdefault(label, []).append(i)
+        rows.setdefault("'all'" if label == "all" else label, []).append(i)  # tables use all for the file
     return [(label, np.array(found)) for label, found in rows.items()]
 
 

@@ -107,11 +107,13 @@ class Original:
             return float("nan")
         if (x == x[0]).all():
             return 0.0
+        unit = float(np.exp2(np.frexp(np.abs(x).max())[1] - 1))  # a power of two: squares cannot overflow
+        x = x / unit
         if self.weights is None:
-            return float(np.std(x, ddof=1))
+            return unit * float(np.std(x, ddof=1))
         w = self.weights[seen]
         centre = np.average(x, weights=w)
-        return float(np.sqrt(n / (n - 1) * np.average((x - centre) ** 2, weights=w)))
+        return unit * float(np.sqrt(n / (n - 1) * np.average((x - centre) ** 2, weights=w)))
 
     def take(self, rows: Ints) -> Original:
         """The original restricted to some records."""

@@ -134,9 +134,8 @@ def _notes(pair: Pair, columns: list[_Column], left_out: Any) -> tuple[str, ...]
         if column.undefined and np.isinf(column.costs).any()
     ]
     if left_out.sum():
-        notes.append(
-            f"{int(left_out.sum())} cells with original value 0 have no relative change and are left out"
-        )
+        cells = int(left_out.sum())
+        notes.append(f"cells left out because an original value of 0 has no relative change: {cells}")
     return tuple(notes)
 
 

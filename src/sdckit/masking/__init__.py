@@ -109,7 +109,8 @@ def _apply(
 ) -> Floats:
     if method.group_size is not None:
         needed = options[method.group_size]
-        checks.enough_records(len(values), needed, what=what, method=method.name, parameter=method.group_size)
+        present = int((~np.isnan(values)).any(axis=1).sum())  # a record without any value is in no group
+        checks.enough_records(present, needed, what=what, method=method.name, parameter=method.group_size)
     extra = {"rng": rng} if method.random else {}
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in one line
         masked: Floats = method.function(values, **options, **extra)
