@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -16,7 +16,7 @@ Int = int | np.int64  # kernels count in int64
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def kernel(function: Function, **options: str) -> Function:
+def kernel(function: Function, **options: Any) -> Function:
     """Compile `function` with numba; no fast-math, so that results do not depend on the CPU."""
     compiled = numba.njit(nogil=True, **options)(function)
     with suppress(RuntimeError):  # no folder to keep it in: compiled anew by each process

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.compiled import Floats, Ints, inlined, kernel
+from sdckit.compiled import Floats, inlined, kernel
 from sdckit.progress import track
 from sdckit.ranks import OrderedColumn
 from sdckit.registry import Parameter, method
@@ -191,13 +191,4 @@ def swapped(column: OrderedColumn, p: float, tails: float, bound: str, rng: np.r
             ordered[:tail] = ordered[:tail].mean()
             ordered[end:] = ordered[end:].mean()
         swap_ranks(ordered[tail:end], window, rng)
-        return _to_rows(ordered, column.order)
-
-
-@kernel
-def _to_rows(ordered: Floats, order: Ints) -> Floats:
-    """Values by rank, put back into row order."""
-    values = np.empty_like(ordered)
-    for i in range(order.size):
-        values[order[i]] = ordered[i]
-    return values
+        return ordered.take(column.rank)
