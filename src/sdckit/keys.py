@@ -309,12 +309,18 @@ def all_short(runs: Ints) -> bool:
     return bool((runs[:, 1] - runs[:, 0]).max(initial=0) <= LONG_RUN)
 
 
-def find_blocks(found: SortedKeys, row_of: Ints, values: Floats, start: Ints) -> None:
-    """Write the start of each position's true tie block; puts near ties into their exact order."""
+def find_blocks(
+    found: SortedKeys, row_of: Ints, values: Floats, start: Ints, flagged: tuple[Bools, int] | None = None
+) -> None:
+    """Write the start of each position's true tie block; puts near ties into their exact order.
+
+    `flagged` are the flags and the number of collisions, where they are known already.
+    """
     keys, width = found.keys, found.width
-    flags = no_flags(keys)
-    doubtful = 0
-    if not found.exact:
+    flags, doubtful = flagged or (no_flags(keys), 0)
+    if found.exact:
+        flags[:], doubtful = False, 0
+    elif flagged is None:
         doubtful = sum(int(flag_collisions(keys, width, *part, flags)) for part in found.stretches)
     sort_again = False
     if doubtful > keys.size // 10:  # a second sort is cheaper than fetching every doubtful value
@@ -347,12 +353,12 @@ def _off_grid(values: Floats, scale: float) -> Int:
 def _on_coarse_grid(values: Floats, width: int) -> bool:
     """Whether all values have up to three decimals, far enough apart for the high bits to tell them."""
     sample = values[:: max(values.size // 64, 1)]
-    largest = max(abs(float(values.max())), abs(float(values.min())))
     for scale in (10.0, 100.0, 1000.0):
-        if largest * 2.0 ** (width - 52) >= 0.5 / scale:
-            return False
-        if (np.rint(sample * scale) / scale == sample).all():
-            return not _off_grid(values, scale)
+        with np.errstate(over="ignore"):
+            fits = (np.rint(sample * scale) / scale == sample).all()
+        if fits:
+            largest = max(abs(float(values.max())), abs(float(values.min())))
+            return largest * 2.0 ** (width - 52) < 0.5 / scale and not _off_grid(values, scale)
     return False
 
 

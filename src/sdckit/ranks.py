@@ -312,7 +312,7 @@ def _sorted_distance(column: OrderedColumn, masked: Floats, found: SortedKeys) -
             sums.append(_run_corrections(keys, width, runs, column.order, masked, tied, middle2))
             return _sums(column.n, sums)
     with borrowed(column.n) as start:
-        find_blocks(found, column.order, masked, start)
+        find_blocks(found, column.order, masked, start, (flags, doubtful))
         _to_middles2(start)
         return _sums(column.n, [_middle_sums(keys, width, start, tied, middle2)])
 
