@@ -313,7 +313,7 @@ CASES = {
         mask("--overwrite"),
         "'out.csv' is a folder; name a file in it",
     ),
-    "unknown option": ({}, mask("--colour red"), "no such option '--colour'.*; see sdckit mask --help"),
+    "unknown option": ({}, mask("--colour red"), "no such option:? '?--colour.*; see sdckit mask --help"),
     "missing option": (
         {},
         ["mask", "data.csv", "-o", "out.csv"],
@@ -329,7 +329,7 @@ CASES = {
         mask("--key"),
         "option '--key' requires an argument; see sdckit",
     ),
-    "unknown command": ({}, ["maks"], r"no such command 'maks' \(did you mean 'mask'\?\); see sdckit --help"),
+    "unknown command": ({}, ["maks"], r"no such command 'maks'.*; see sdckit --help"),
     "two formats": ({}, evaluate("--json --csv"), "--json and --csv exclude each other; give one"),
     "ranks as CSV": ({}, evaluate("--ranks --csv"), "--ranks is another table than --csv prints; drop one"),
     "demo among other files": (
