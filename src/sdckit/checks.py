@@ -137,11 +137,11 @@ def weights_of(values: Floats, name: str) -> Floats:
 
 
 def apart(columns: Collection[str] | None, roles: Collection[str]) -> None:
-    """Refuse to mask a column that identifies, weights or groups records."""
+    """Refuse a variable that also identifies, weights or groups records."""
     for name in columns or ():
         if name in roles:
             raise ValueError(
-                f"column {name!r} is to be masked but also key, weights or stratum; give it one role"
+                f"column {name!r} is a variable but also key, weights or stratum; give it one role"
             )
 
 

@@ -1,7 +1,9 @@
 """The one way kernels are compiled: on first use, cached on disk, without the interpreter lock."""
 
+import hashlib
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -16,11 +18,29 @@ Int = int | np.int64  # kernels count in int64
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
+def digest_of_kernels() -> str:
+    """Digest of all modules with kernels.
+
+    A compiled kernel contains code of the kernels it calls, also of other modules, while numba asks
+    only whether the kernel's own file has changed: after an update it would go on with old code.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        text = file.read_bytes()
+        if b"@kernel" in text or b"@inlined" in text:
+            digest.update(text)
+    return digest.hexdigest()
+
+
+STAMP = digest_of_kernels()
+
+
 def kernel(function: Function, **options: Any) -> Function:
     """Compile `function` with numba; no fast-math, so that results do not depend on the CPU."""
     compiled = numba.njit(nogil=True, **options)(function)
     with suppress(RuntimeError):  # no folder to keep it in: compiled anew by each process
         compiled.enable_caching()
+        compiled._cache._cache_file._source_stamp = STAMP  # noqa: SLF001 - numba offers no other way
     return cast("Function", compiled)
 
 

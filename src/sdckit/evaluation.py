@@ -175,6 +175,8 @@ def _prepare(
         checks.known_columns(roles, table.names)
         columns = table.numeric(None, leave_out=roles)
         frames.warn_about_roles(table, columns, table.floats(columns, na))
+    if isinstance(original, Original):
+        checks.apart(original.columns, [by] if isinstance(by, str) else by or ())
     pair = pair_of(original, masked, columns=columns, key=key, weights=weights, na=na)
     groups = [("all", pair)]
     if by is not None:

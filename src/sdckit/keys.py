@@ -225,7 +225,7 @@ def flag_collisions(keys: Ints, width: int, begin: int, end: int, flags: Bools) 
 def starts_of_keys(keys: Ints, width: int, start: Ints) -> None:
     """Position at which each run of equal high bits begins."""
     begin = np.int64(0)
-    start[0] = 0
+    start[:1] = 0
     for j in range(1, keys.size):
         fresh = np.int64(((keys[j] ^ keys[j - 1]) >> width) != 0)
         begin = max(begin, j * fresh)  # not an "if": mispredicted branches cost more than the sort

@@ -6,15 +6,18 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sdckit import checks, frames
 from sdckit.compiled import count_special
 from sdckit.keys import SMALL
-from sdckit.ranks import ColumnStack, OrderedColumn, RankSums
-from sdckit.ties import Alignment, TieSummary, distance, summarise
+from sdckit.progress import each
+from sdckit.ranks import OrderedColumn, RankSums, gap_distance
+from sdckit.stack import ColumnStack
+from sdckit.ties import Alignment, TieSummary, distance, row_gaps2, summarise
+from sdckit.weighting import WeightedRanks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,6 +161,8 @@ def prepare(
     if isinstance(original, Original):
         if columns is not None:
             raise ValueError("the original is prepared already; name its columns when you prepare it")
+        if na is not None:
+            raise ValueError("the original is prepared already; declare missing codes when you prepare it")
         return original
     table = frames.Table(original)
     keys = [key] if isinstance(key, str) else list(key or ())
@@ -199,6 +204,8 @@ class Pair:
     masked: Floats
     _sums: dict[str, list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
+    _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
+    _random: list[Ints] = field(default_factory=list)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -235,6 +242,10 @@ class Pair:
         """Rows of a variable that both files observe."""
         return slice(None) if self.complete else ~self.original.missing[:, j] & ~self.missing[:, j]
 
+    def suppressed(self, j: int) -> Bools:
+        """Rows of a variable that only the original has."""
+        return ~self.original.missing[:, j] & self.missing[:, j]
+
     def cells(self, j: int) -> tuple[Floats, Floats, Floats | None]:
         """Original values, masked values and weights of the rows that both files observe."""
         rows = self.both(j)
@@ -260,6 +271,25 @@ class Pair:
             self._summaries[j] = summarise(self.alignment(j))
         return self._summaries[j]
 
+    def weighted(self, j: int, what: Literal["values", "levels"]) -> tuple[float, float]:
+        """Weighted brMAE and brMSE of a variable, or their levels of unrelated order."""
+        if (j, what) not in self._weighted:
+            self._weighted[j, what] = getattr(self.weighted_ranks(j), what)()
+        return self._weighted[j, what]
+
+    def weighted_ranks(self, j: int) -> WeightedRanks:
+        """Both columns in weighted order; large, so not kept."""
+        x, y, weights = self.cells(j)
+        return WeightedRanks(x, y, np.ones(x.size) if weights is None else weights)
+
+    def gaps2(self, j: int, ties: str, rng: np.random.Generator | None = None) -> Ints:
+        """Doubled rank difference of each record that both files observe; random ties are drawn once."""
+        if ties != "random":
+            return row_gaps2(*self.ranked(j), ties)
+        if not self._random:
+            self._random = [row_gaps2(*self.ranked(i), ties, rng) for i in range(self.p)]
+        return self._random[j]
+
     def rank_sums(self, ties: str, rng: np.random.Generator | None = None) -> list[RankSums]:
         """Rank distance of each variable."""
         if ties not in self._sums:
@@ -267,17 +297,20 @@ class Pair:
         return self._sums[ties]
 
     def _rank_sums(self, ties: str, rng: np.random.Generator | None) -> list[RankSums]:
+        if ties == "random":
+            return [gap_distance(self.gaps2(j, ties, rng)) for j in range(self.p)]
         small = self.original.n < SMALL
         if ties == "average" and small and self.complete:
             return self.original.stack.average_distances(np.ascontiguousarray(self.masked.T))
-        if small or self.p == 1 or ties == "random":
-            return [self._distance(j, ties, rng) for j in range(self.p)]
+        if small or self.p == 1:
+            return [self._distance(j, ties) for j in range(self.p)]
         with ThreadPoolExecutor(min(self.p, os.cpu_count() or 1)) as pool:
-            return list(pool.map(lambda j: self._distance(j, ties, None), range(self.p)))
+            tasks = [pool.submit(self._distance, j, ties) for j in range(self.p)]
+            return [task.result() for task in each("ranking", tasks)]
 
-    def _distance(self, j: int, ties: str, rng: np.random.Generator | None) -> RankSums:
+    def _distance(self, j: int, ties: str) -> RankSums:
         column, masked = self.ranked(j)
-        return distance(column, masked, ties, rng) if column.n > 1 else RankSums(column.n, 0, 0)
+        return distance(column, masked, ties) if column.n > 1 else RankSums(column.n, 0, 0)
 
     def take(self, rows: Ints) -> Pair:
         """The pair restricted to some records."""

@@ -1,18 +1,24 @@
 """Progress of long work: silent in the library, on stderr when the command line asks for it."""
 
+from __future__ import annotations
+
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from rich.progress import Progress
 
 PATIENCE = 2.0  # seconds before anything is shown
 PLAIN_STEP = 5.0  # seconds between lines where stderr is not a terminal
 
+Item = TypeVar("Item")
+
 _enabled = False
+_current: _Meter | None = None
 
 
 def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a switch
@@ -23,21 +29,43 @@ def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a
 
 @contextmanager
 def track(what: str, total: float) -> Iterator[Callable[[float], None]]:
-    """Yield `report(done)`; it shows a bar with the time left once the work has lasted two seconds."""
-    meter = _Meter(what, total)
+    """Yield `report(done)`; it shows a bar with the time left once the work has lasted two seconds.
+
+    Inside the work of another `track`, it refines the step that the outer one is at.
+    """
+    global _current  # noqa: PLW0603 - there is one screen
+    outer, total = _current, max(total, 1e-12)
+    if outer is not None:
+        begun = outer.done
+        yield lambda done: outer.show(begun + min(done / total, 1.0))
+        return
+    _current = meter = _Meter(what, total)
     try:
         yield meter.report
     finally:
+        _current = None
         meter.close()
+
+
+def each(what: str, items: Sequence[Item]) -> Iterator[Item]:
+    """Yield the items, showing progress."""
+    with track(what, len(items)) as report:
+        for place, item in enumerate(items):
+            report(place)
+            yield item
 
 
 class _Meter:
     def __init__(self, what: str, total: float) -> None:
-        self.what, self.total = what, max(total, 1e-12)
+        self.what, self.total, self.done = what, total, 0.0
         self.started = self.printed = time.monotonic()
         self.bar: Progress | None = None
 
     def report(self, done: float) -> None:
+        self.done = done
+        self.show(done)
+
+    def show(self, done: float) -> None:
         now = time.monotonic()
         if not _enabled or now - self.started < PATIENCE:
             return

@@ -21,14 +21,10 @@ from sdckit.keys import (
     collided_runs,
     count_collisions,
     ends,
-    fill_keys,
     find_blocks,
     no_flags,
     order_run,
-    settle_runs,
-    sort_as_floats,
     sort_keys,
-    starts_of_keys,
 )
 from sdckit.scratch import borrowed
 
@@ -201,7 +197,7 @@ def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle
 
 
 @kernel
-def _to_middles2(start: Ints) -> None:
+def to_middles2(start: Ints) -> None:
     """Replace the start of each position's tie block by the block's doubled mid-rank."""
     end = np.int64(start.size - 1)
     for j in range(start.size - 1, -1, -1):
@@ -212,7 +208,7 @@ def _to_middles2(start: Ints) -> None:
 
 
 @kernel
-def _middle_sums(keys: Ints, width: int, masked2: Ints, tied: bool, middle2: Ints) -> Sums:
+def middle_sums(keys: Ints, width: int, masked2: Ints, tied: bool, middle2: Ints) -> Sums:
     """Sums over all positions, given the doubled masked mid-rank of each."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
@@ -226,11 +222,11 @@ def _middle_sums(keys: Ints, width: int, masked2: Ints, tied: bool, middle2: Int
 
 
 @kernel
-def _row_sums(ranks2: Ints, others2: Ints) -> Sums:
-    """Sums of the differences of two doubled ranks per row."""
+def _gap_sums(gaps2: Ints) -> Sums:
+    """Sums over doubled rank differences."""
     absolute = squared_low = squared_high = np.int64(0)
-    for i in range(ranks2.size):
-        difference = ranks2[i] - others2[i]
+    for i in range(gaps2.size):
+        difference = gaps2[i]
         absolute += abs(difference)
         squared_low += _low(difference * difference)
         squared_high += _high(difference * difference)
@@ -238,7 +234,7 @@ def _row_sums(ranks2: Ints, others2: Ints) -> Sums:
 
 
 @kernel
-def _singles_and_flags(
+def singles_and_flags(
     keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints, flags: Bools
 ) -> tuple[Int, Int, Int, Int]:
     """Single sums over keys[begin:end], and flags and number of collisions, in one pass through memory."""
@@ -283,9 +279,9 @@ def _sums(n: int, parts: list[Sums]) -> RankSums:
     return RankSums(n, absolute, (squared_high << 32) + squared_low)
 
 
-def row_distance(ranks2: Ints, others2: Ints) -> RankSums:
-    """Rank distance from the doubled ranks of each row."""
-    return _sums(ranks2.size, [_row_sums(ranks2, others2)])
+def gap_distance(gaps2: Ints) -> RankSums:
+    """Rank distance from the doubled rank difference of each record."""
+    return _sums(gaps2.size, [_gap_sums(gaps2)])
 
 
 def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
@@ -302,7 +298,7 @@ def _sorted_distance(column: OrderedColumn, masked: Floats, found: SortedKeys) -
     keys, width, heavy = found.keys, found.width, found.heavy
     tied, middle2 = column.tied, column.middle2
     flags = no_flags(keys)
-    parts = [_singles_and_flags(keys, width, *part, tied, middle2, flags) for part in found.stretches]
+    parts = [singles_and_flags(keys, width, *part, tied, middle2, flags) for part in found.stretches]
     doubtful = sum(int(part[3]) for part in parts)
     if doubtful <= column.n // 10:
         runs = collided_runs(keys, width, flags, doubtful, keys, False, heavy.start, heavy.stop)
@@ -313,8 +309,8 @@ def _sorted_distance(column: OrderedColumn, masked: Floats, found: SortedKeys) -
             return _sums(column.n, sums)
     with borrowed(column.n) as start:
         find_blocks(found, column.order, masked, start, (flags, doubtful))
-        _to_middles2(start)
-        return _sums(column.n, [_middle_sums(keys, width, start, tied, middle2)])
+        to_middles2(start)
+        return _sums(column.n, [middle_sums(keys, width, start, tied, middle2)])
 
 
 @kernel
@@ -359,51 +355,3 @@ def _count_small_integers(column: OrderedColumn, masked: Floats) -> RankSums | N
     if not _count_whole(masked, lowest, counts):
         return None
     return _sums(column.n, [_counted_sums(masked, lowest, counts, column.row_middle2)])
-
-
-class ColumnStack:
-    """Several short columns of one length, prepared so that one call measures them all."""
-
-    def __init__(self, columns: list[OrderedColumn]) -> None:
-        self.n = columns[0].n
-        self.rank = np.stack([column.rank for column in columns])
-        self.order = np.stack([column.order for column in columns])
-        self.middle2 = np.stack([column.middle2 for column in columns])
-
-    def average_distances(self, masked: Floats) -> list[RankSums]:
-        """Rank distance under mid-ranks of each row of `masked` (one row per column of the table)."""
-        width = max(self.n - 1, 1).bit_length()
-        keys = np.empty(self.rank.shape, np.int64)
-        cut = _fill_stack(masked.view(np.int64), self.rank, width, keys)
-        sort_as_floats(keys)
-        sums = _stack_sums(keys, width, cut, self.order, masked, self.middle2, no_flags(keys[0]))
-        return [RankSums(self.n, a, (high << 32) + low) for a, low, high in sums.tolist()]
-
-
-@kernel
-def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
-    cut = np.empty(len(bits), np.int64)
-    for c in range(len(bits)):
-        cut[c] = fill_keys(bits[c], labels[c], width, keys[c])
-    return cut
-
-
-@kernel
-def _stack_sums(
-    keys: Ints, width: int, cut: Ints, order: Ints, masked: Floats, middle2: Ints, flags: Bools
-) -> Ints:
-    sums = np.empty((len(keys), 3), np.int64)
-    start = np.empty(keys.shape[1], np.int64)
-    for c in range(len(keys)):
-        flags[:] = False
-        a, low, high, collisions = _singles_and_flags(keys[c], width, 0, start.size, True, middle2[c], flags)
-        if collisions == 0:
-            sums[c] = a, low, high
-            continue
-        starts_of_keys(keys[c], width, start)
-        if cut[c]:
-            runs = collided_runs(keys[c], width, flags, collisions, start, False, 0, 0)
-            settle_runs(keys[c], width, runs, order[c], masked[c], start)
-        _to_middles2(start)
-        sums[c] = _middle_sums(keys[c], width, start, True, middle2[c])
-    return sums

@@ -8,9 +8,10 @@ lexicographic and anti-lexicographic order; and min <= average <= expected <= ma
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from sdckit.compiled import Floats, Ints, inlined, kernel
 from sdckit.keys import ends, find_blocks, sort_keys
@@ -18,13 +19,15 @@ from sdckit.ranks import (
     OrderedColumn,
     RankSums,
     average_distance,
+    gap_distance,
     has_ties,
     largest_absolute,
     largest_squared,
-    row_distance,
     tie_sum,
 )
 from sdckit.scratch import borrowed
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 TIES = ("average", "expected", "random", "first", "last", "min", "max")
 
@@ -38,8 +41,18 @@ def distance(
     if ties in {"min", "max", "expected"}:
         alignment = Alignment(column, masked)
         return {"min": alignment.least, "max": alignment.largest, "expected": alignment.expected}[ties]()
-    other = OrderedColumn(masked)
-    return row_distance(column.ranks2(ties, rng), other.ranks2(ties, rng))
+    return gap_distance(row_gaps2(column, masked, ties, rng))
+
+
+def row_gaps2(
+    column: OrderedColumn, masked: Floats, ties: str, rng: np.random.Generator | None = None
+) -> Ints:
+    """Doubled rank difference of each row, for every rule that assigns ranks."""
+    if ties in {"min", "max"}:
+        alignment = Alignment(column, masked)
+        ours, theirs = alignment.least_ranks() if ties == "min" else alignment.largest_ranks()
+        return alignment.to_rows(2 * (ours - theirs))
+    return column.ranks2(ties, rng) - OrderedColumn(masked).ranks2(ties, rng)
 
 
 class Alignment:
@@ -67,9 +80,9 @@ class Alignment:
         """True where some rule can differ from another."""
         return self.tied or self.column.tied
 
-    def to_rows(self, by_position: Ints | Floats) -> Floats:
+    def to_rows(self, by_position: npt.NDArray[Number]) -> npt.NDArray[Number]:
         """Values by masked position, put back into row order."""
-        rows = np.empty(self.n, np.float64)
+        rows = np.empty_like(by_position)
         rows[self.column.order[self.label]] = by_position
         return rows
 
@@ -91,16 +104,16 @@ class Alignment:
     def least(self) -> RankSums:
         """The least distance over all tie-breakings."""
         original, masked = self.least_ranks()
-        return row_distance(2 * original, 2 * masked)
+        return gap_distance(2 * (original - masked))
 
     def largest(self) -> RankSums:
         """The largest distance over all tie-breakings."""
         original, masked = self.largest_ranks()
-        return row_distance(2 * original, 2 * masked)
+        return gap_distance(2 * (original - masked))
 
     def average(self) -> RankSums:
         """The distance between mid-ranks."""
-        return row_distance(self.column.middle2[self.label], self.first + self.last)
+        return gap_distance(self.column.middle2[self.label] - (self.first + self.last))
 
     def expected(self) -> RankSums:
         """The mean distance over independent random tie-breakings of both columns."""

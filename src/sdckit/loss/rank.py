@@ -10,7 +10,8 @@ import numpy as np
 
 from sdckit import checks
 from sdckit.pairs import Pair, Score, Values, pair_of
-from sdckit.ranks import OrderedColumn, largest_absolute, largest_squared
+from sdckit.progress import each
+from sdckit.ranks import largest_absolute, largest_squared
 from sdckit.registry import Parameter, metric
 from sdckit.ties import TIES
 
@@ -24,112 +25,100 @@ OPTIONS = (
     Parameter("ties", str, "average", "how equal values are ranked", choices=TIES),
     Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING),
 )
-PERMUTATIONS = 99  # for the level of unrelated order under weights, where no formula is known
 HEAVY_RECORD = 0.25  # share of the weight from which one record bends the weighted scale
-
-
-def weighted_positions(column: OrderedColumn, weights: Floats) -> Floats:
-    """Weight below each row's value plus half the weight tied with it."""
-    ordered = weights[column.order]
-    above = np.concatenate(([0.0], np.cumsum(ordered)))
-    below, upto = above[column.first], above[column.last + 1]
-    positions = np.empty(column.n)
-    positions[column.order] = (below + upto) / 2
-    return positions
-
-
-def _reach(column: OrderedColumn, weights: Floats) -> float:
-    """A, the weighted distance of all positions from the middle, ties broken by weight."""
-    order = np.lexsort((weights, column.first[column.rank]))
-    ordered = weights[order]
-    positions = np.cumsum(ordered) - ordered / 2
-    return float(np.sum(ordered * np.abs(positions - weights.sum() / 2)))
-
-
-def weighted_distance(x: Floats, y: Floats, weights: Floats, cost: Cost) -> tuple[float, Floats]:
-    """Weighted brMAE or brMSE of one column, and the cost of each record."""
-    original, masked = OrderedColumn(x), OrderedColumn(y)
-    gap = weighted_positions(original, weights) - weighted_positions(masked, weights)
-    total = weights.sum()
-    if cost == "absolute":
-        largest = _reach(original, weights) + _reach(masked, weights)
-        costs = np.abs(gap)
-    else:
-        largest = (total**3 - np.sum(weights**3)) / 3
-        costs = gap**2
-    value = min(float(np.sum(weights * costs) / largest), 1.0)
-    return value, costs * total / largest
+PLACE = {"absolute": 0, "squared": 1}
+LARGEST = {"absolute": largest_absolute, "squared": largest_squared}
 
 
 def score_rank(
     cost: Cost,
     pair: Pair,
     *,
+    bounded: bool = True,
     ties: str = "average",
     missing: str = "pairwise",
     rng: Any = None,
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """brMAE (cost "absolute") or brMSE ("squared") of a pair."""
+    """brMAE (cost "absolute") or brMSE ("squared") of a pair; rMAE and rMSE where not `bounded`."""
     checks.one_of("rule for ties", ties, TIES)
-    checks.missing_rule(missing, bounded=True, name="the metric")
-    weights = pair.original.weights
-    checks.no_weights_with(ties, weights)
-    if weights is None:
-        generator = checks.generator(rng) if ties == "random" else None
-        variables = np.array([getattr(sums, cost) for sums in pair.rank_sums(ties, generator)])
-    else:
-        variables = np.array([_weighted(pair, j, cost) for j in range(pair.p)])
-    if missing == "penalise":
-        variables = _penalised(pair, variables)
-    counts = pair.counts if detail or missing == "penalise" or not pair.complete else None
-    used = counts.both if counts else np.full(pair.p, pair.original.n)
+    checks.missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
+    checks.no_weights_with(ties, pair.original.weights)
+    generator = checks.generator(rng) if ties == "random" else None
+    variables = _variables(cost, pair, ties, generator, bounded=bounded)
+    levels: dict[str, Floats] = {"value": variables}
     extra: dict[str, Any] = {}
     if detail:
-        extra = _details(pair, cost, ties)
+        levels |= _levels(cost, pair, ties, bounded=bounded)
+        extra["notes"] = _notes(pair)
+    if missing == "penalise":
+        levels = {name: _penalised(pair, level) for name, level in levels.items()}
     if per_record:
-        extra["records"] = _records(pair, cost, ties, rng)
-    return Score(Values(mean_of(variables), variables), used, np.zeros(pair.p, np.int64), **extra)
+        extra["records"] = _records(
+            cost, pair, ties, generator, bounded=bounded, penalise=missing == "penalise"
+        )
+    used = np.full(pair.p, pair.original.n) if pair.complete else pair.counts.both
+    values: dict[str, Any] = {
+        name: Values(_overall(level, variables), level) for name, level in levels.items()
+    }
+    return Score(**values, used=used, left_out=np.zeros(pair.p, np.int64), **extra)
+
+
+def _variables(
+    cost: Cost, pair: Pair, ties: str, rng: np.random.Generator | None, *, bounded: bool
+) -> Floats:
+    """The value of each variable; NaN with fewer than two records to compare."""
+    if pair.original.weights is None:
+        name = cost if bounded else f"mean_{cost}"
+        return np.array([getattr(sums, name) for sums in pair.rank_sums(ties, rng)])
+    if not bounded:
+        raise ValueError("unbounded rank means take no weights; use brmae or brmse")
+    return _of_weighted(cost, pair, "values")
+
+
+def _of_weighted(cost: Cost, pair: Pair, what: Literal["values", "levels"]) -> Floats:
+    counts = pair.counts.both
+    variables = each("ranking", range(pair.p))
+    return np.array([pair.weighted(j, what)[PLACE[cost]] if counts[j] > 1 else np.nan for j in variables])
 
 
 def mean_of(variables: Floats) -> float:
     """Mean over the variables that have a value; NaN where none has."""
-    known = [value for value in variables.tolist() if value == value]  # noqa: PLR0124 - NaN differs from itself
+    known = [value for value in variables.tolist() if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
 
 
-def _weighted(pair: Pair, j: int, cost: Cost) -> float:
-    x, y, weights = pair.cells(j)
-    return weighted_distance(x, y, weights, cost)[0] if x.size > 1 and weights is not None else float("nan")
+def _overall(level: Floats, variables: Floats) -> float:
+    """The mean of a level; none where it is unknown for a variable that counts."""
+    unknown = (np.isnan(level) & ~np.isnan(variables)).any()
+    return math.nan if unknown else mean_of(level)
+
+
+def _levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Floats]:
+    """The level of unrelated order and, where there are ties, their range."""
+    if pair.original.weights is not None:
+        return {"random": _of_weighted(cost, pair, "levels")}
+    counts = pair.counts.both.tolist()
+    variables = each("ranking", range(pair.p))
+    summaries = [pair.tie_summary(j) if counts[j] > 1 else None for j in variables]
+    scale = np.array([1.0 if bounded else LARGEST[cost](n) / n if n > 1 else np.nan for n in counts])
+    found = {"random": scale * [s.levels[ties][PLACE[cost]] if s else np.nan for s in summaries]}
+    if any(s.has_ties for s in summaries if s):
+        found["tie_low"] = scale * [getattr(s.least, cost) if s else np.nan for s in summaries]
+        found["tie_high"] = scale * [getattr(s.largest, cost) if s else np.nan for s in summaries]
+    return found
 
 
 def _penalised(pair: Pair, variables: Floats) -> Floats:
     """Count a suppressed cell as a complete loss; a single record compared has lost nothing."""
     weights = np.ones(pair.original.n) if pair.original.weights is None else pair.original.weights
     kept = np.array([weights[pair.both(j)].sum() for j in range(pair.p)])
-    gone = np.array([weights[~pair.original.missing[:, j] & pair.missing[:, j]].sum() for j in range(pair.p)])
+    gone = np.array([weights[pair.suppressed(j)].sum() for j in range(pair.p)])
+    alone = pair.counts.both < 2
+    shares = kept * np.where(alone, 0.0, variables) + gone
     total = kept + gone
-    shares = np.where(kept > 0, np.nan_to_num(variables) * kept, 0.0) + gone
-    return np.divide(shares, total, out=np.full(pair.p, np.nan), where=total > 0)
-
-
-def _details(pair: Pair, cost: Cost, ties: str) -> dict[str, Any]:
-    """The level of unrelated order, the tie range and notes."""
-    place = 0 if cost == "absolute" else 1
-    notes = _notes(pair)
-    if pair.original.weights is not None:
-        level = np.array([_weighted_level(pair, j, cost) for j in range(pair.p)])
-        return {"random": Values(mean_of(level), level), "notes": notes}
-    ranges = [pair.tie_summary(j) if n > 1 else None for j, n in enumerate(pair.counts.both)]
-    level = np.array([r.levels[ties][place] if r else np.nan for r in ranges])
-    known = not any(math.isnan(r.levels[ties][place]) for r in ranges if r)
-    found: dict[str, Any] = {"random": Values(mean_of(level) if known else math.nan, level), "notes": notes}
-    if any(r.has_ties for r in ranges if r):
-        low = np.array([getattr(r.least, cost) if r else np.nan for r in ranges])
-        high = np.array([getattr(r.largest, cost) if r else np.nan for r in ranges])
-        found["tie_low"], found["tie_high"] = Values(mean_of(low), low), Values(mean_of(high), high)
-    return found
+    return np.divide(shares, total, out=np.full(pair.p, np.nan), where=(total > 0) & (~alone | (gone > 0)))
 
 
 def _notes(pair: Pair) -> tuple[str, ...]:
@@ -149,63 +138,52 @@ def _notes(pair: Pair) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _weighted_level(pair: Pair, j: int, cost: Cost) -> float:
-    """Mean over random pairings; the same pairings at every call, so that a table repeats itself."""
-    x, y, weights = pair.cells(j)
-    if x.size < 2 or weights is None:
-        return float("nan")
-    generator = np.random.default_rng(0)
-    return float(
-        np.mean(
-            [weighted_distance(x, generator.permutation(y), weights, cost)[0] for _ in range(PERMUTATIONS)]
-        )
-    )
-
-
-def _records(pair: Pair, cost: Cost, ties: str, rng: Any) -> Floats:
+def _records(
+    cost: Cost, pair: Pair, ties: str, rng: np.random.Generator | None, *, bounded: bool, penalise: bool
+) -> Floats:
     """Each record's share of the loss; their mean is the value where no cell is missing."""
     total = np.zeros(pair.original.n)
     seen = np.zeros(pair.original.n)
     for j in range(pair.p):
-        x, y, weights = pair.cells(j)
-        if x.size < 2:
-            continue
         rows = pair.both(j)
-        if weights is not None:
-            total[rows] += weighted_distance(x, y, weights, cost)[1]
-        else:
-            total[rows] += _record_costs(pair, j, cost, ties, rng)
-        seen[rows] += 1
+        if pair.counts.both[j] > 1:
+            total[rows] += _record_costs(cost, pair, j, ties, rng, bounded=bounded)
+            seen[rows] += 1
+        if penalise:
+            total[pair.suppressed(j)] += 1
+            seen[pair.suppressed(j)] += 1
     return np.divide(total, seen, out=np.full(pair.original.n, np.nan), where=seen > 0)
 
 
-def _record_costs(pair: Pair, j: int, cost: Cost, ties: str, rng: Any) -> Floats:
-    alignment = pair.alignment(j)
-    n = alignment.n
-    largest = largest_absolute(n) if cost == "absolute" else largest_squared(n)
+def _record_costs(
+    cost: Cost, pair: Pair, j: int, ties: str, rng: np.random.Generator | None, *, bounded: bool
+) -> Floats:
+    if pair.original.weights is not None:
+        return pair.weighted_ranks(j).record_costs()[PLACE[cost]]
+    n = int(pair.counts.both[j])
+    scale = n / LARGEST[cost](n) if bounded else 1.0
     if ties == "expected":
+        alignment = pair.alignment(j)
         found = alignment.expected_absolute() if cost == "absolute" else alignment.expected_squared()
-        return alignment.to_rows(found) * n / largest
-    if ties in {"min", "max"}:
-        ours, theirs = alignment.least_ranks() if ties == "min" else alignment.largest_ranks()
-        gap = alignment.to_rows(ours - theirs)
-    else:
-        column, masked = pair.ranked(j)
-        generator = checks.generator(rng) if ties == "random" else None
-        gap = (column.ranks2(ties, generator) - OrderedColumn(masked).ranks2(ties, generator)) / 2
-    return (np.abs(gap) if cost == "absolute" else gap**2) * n / largest
+        return alignment.to_rows(found) * scale
+    gaps = pair.gaps2(j, ties, rng) / 2
+    return (np.abs(gaps) if cost == "absolute" else gaps**2) * scale
 
 
 def _explain(what: str, score: Score) -> str:
-    value, random = score.value.overall, score.random
+    value = score.value.overall
+    if math.isnan(value):
+        return "there are no records to compare"
     if value == 0:
-        return "the order of the records is the same as in the original"
+        return "no two records have changed places"
     text = f"{what} is {value:.1%} of the largest possible"
-    if random is not None and not math.isnan(random.overall):
-        level = random.overall
+    level = score.random.overall if score.random is not None else math.nan
+    if value > 1.1 * level:
+        text += f"; more than the {level:.3f} of an unrelated order: the order is turned round"
+    elif value > 0.9 * level:
+        text += f"; about the {level:.3f} of an unrelated order: nothing of the order is left"
+    elif level > 0:
         text += f"; an unrelated order would score {level:.3f}"
-        if value >= level:
-            text += ", so nothing of the order is left"
     if score.tie_low is not None and score.tie_high is not None:
         text += f"; ties leave it open between {score.tie_low.overall:.3f} and {score.tie_high.overall:.3f}"
     return text

@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sdckit.loss.rank import NOTE, OPTIONS, Cost, mean_of, score_rank
-from sdckit.pairs import Pair, Score, Values, pair_of
-from sdckit.ranks import largest_absolute, largest_squared
+from sdckit.loss.rank import LARGEST, NOTE, OPTIONS, score_rank
+from sdckit.pairs import Score, pair_of
 from sdckit.registry import metric
 from sdckit.ties import random_level
 
 if TYPE_CHECKING:
     import polars as pl
 
-LARGEST = {"absolute": largest_absolute, "squared": largest_squared}
-
-
-def _largest_mean(cost: Cost, n: int) -> float:
-    """The largest rMAE or rMSE of n records."""
-    return LARGEST[cost](n) / n if n > 1 else float("nan")
-
-
-def score_rank_mean(cost: Cost, pair: Pair, **options: Any) -> Score:
-    """rMAE or rMSE of a pair: the bounded value times its largest value."""
-    if pair.original.weights is not None:
-        raise ValueError("unbounded rank means take no weights; use brmae or brmse")
-    score = score_rank(cost, pair, **options)
-    scale = np.array([_largest_mean(cost, int(n)) for n in score.used])
-
-    def scaled(values: Values | None) -> Values | None:
-        return values and Values(mean_of(values.variables * scale), values.variables * scale)
-
-    sums = pair.rank_sums(options.get("ties", "average"))  # computed by the call above
-    variables = np.array([getattr(column, f"mean_{cost}") for column in sums])
-    value = Values(mean_of(variables), variables)
-    records = None if score.records is None else score.records * mean_of(scale)
-    return replace(
-        score,
-        value=value,
-        random=scaled(score.random),
-        tie_low=scaled(score.tie_low),
-        tie_high=scaled(score.tie_high),
-        records=records,
-    )
-
 
 def _explain(unit: str, score: Score) -> str:
+    if math.isnan(score.value.overall):
+        return "there are no records to compare"
     return f"a value moved {score.value.overall:.4g} {unit} on average"
 
 
@@ -59,7 +27,7 @@ def _explain(unit: str, score: Score) -> str:
     bounds=(0.0, float("inf")),
     best=0.0,
     needs="ranks",
-    score=partial(score_rank_mean, "absolute"),
+    score=partial(score_rank, "absolute", bounded=False),
     explain=partial(_explain, "ranks"),
     reference=NOTE,
     parameters=OPTIONS[:1],
@@ -91,7 +59,7 @@ def rmae(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) 
     >>> sdc.rmae([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
     0.8
     """
-    return score_rank_mean("absolute", pair_of(original, masked), ties=ties, rng=rng).value.overall
+    return score_rank("absolute", pair_of(original, masked), bounded=False, ties=ties, rng=rng).value.overall
 
 
 @metric(
@@ -100,7 +68,7 @@ def rmae(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) 
     bounds=(0.0, float("inf")),
     best=0.0,
     needs="ranks",
-    score=partial(score_rank_mean, "squared"),
+    score=partial(score_rank, "squared", bounded=False),
     explain=partial(_explain, "squared ranks"),
     reference=NOTE,
     parameters=OPTIONS[:1],
@@ -132,7 +100,7 @@ def rmse(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) 
     >>> sdc.rmse([1, 2, 3, 4, 5], [2, 1, 3, 6, 4])
     0.8
     """
-    return score_rank_mean("squared", pair_of(original, masked), ties=ties, rng=rng).value.overall
+    return score_rank("squared", pair_of(original, masked), bounded=False, ties=ties, rng=rng).value.overall
 
 
 def rank_table(

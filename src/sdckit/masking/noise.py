@@ -61,7 +61,14 @@ def noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) ->
 def spread(values: Floats) -> Floats:
     """Standard deviation (ddof 1) of the observed cells of each column; 0 for fewer than two."""
     count = np.sum(~np.isnan(values), axis=0)
-    return np.sqrt((deviations(values) ** 2).sum(0) / np.maximum(count - 1, 1))
+    centred = deviations(values)
+    unit = powers_of_two(centred)
+    return unit * np.sqrt(((centred / unit) ** 2).sum(0) / np.maximum(count - 1, 1))
+
+
+def powers_of_two(values: Floats) -> Floats:
+    """The size of each column: dividing by it changes no digit, and squares stay within range."""
+    return np.exp2(np.frexp(np.abs(values).max(axis=0, initial=0.0))[1])
 
 
 def deviations(values: Floats) -> Floats:
@@ -89,8 +96,10 @@ def correlated_noise(
     """Add normal noise with the correlations of the data.
 
     Correlations are kept in expectation and all variances grow by the same factor. Linear
-    relations between variables, such as a total and its parts, are kept exactly; so are the
-    directions in which an intruder can undo the noise: measure the risk.
+    relations between variables, such as a total and its parts, are kept (up to rounding, and in
+    records without missing cells); so are the directions in which an intruder can undo the noise:
+    measure the risk. With many missing cells the covariances, each from the records that have both
+    variables, may not fit together, and the noise becomes somewhat stronger than asked for.
 
     Parameters
     ----------
@@ -134,6 +143,8 @@ def covariance_root(values: Floats) -> Floats:
     """
     seen = (~np.isnan(values)).astype(np.float64)
     centred = deviations(values)
+    powers = powers_of_two(centred)
+    centred /= powers
     pairs = seen.T @ seen
     covariance = (centred.T @ centred) / np.maximum(pairs - 1, 1)
     size = np.sqrt(np.diag(covariance))
@@ -141,4 +152,4 @@ def covariance_root(values: Floats) -> Floats:
     roots, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
     # Where columns depend on each other a root is 0, and rounding alone must not bring noise into it.
     rounding = roots.max() * max(values.shape) * np.finfo(np.float64).eps
-    return np.sqrt(np.where(roots > rounding, roots, 0.0))[:, None] * vectors.T * size
+    return np.sqrt(np.where(roots > rounding, roots, 0.0))[:, None] * vectors.T * (size * powers)

@@ -1,0 +1,56 @@
+"""Compiled code is never older than the sources it was made from."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import sdckit
+from sdckit import compiled
+
+PACKAGE = Path(sdckit.__file__).parent
+
+
+def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
+    copy = tmp_path / "sdckit"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    question = "import sdckit; print(sdckit.brmae([1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 2.0, 3.0]))"
+
+    def answer():
+        environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-c", question], env=environment, capture_output=True, text=True, check=True
+        )
+        return float(done.stdout)
+
+    assert answer() == answer() == 0.125
+    file = copy / "keys.py"
+    honest = "        begin = max(begin, j * fresh)"
+    assert honest in file.read_text()
+    file.write_text(file.read_text().replace(honest, "        begin = j"))  # no ties any more
+    assert answer() == 0.0
+
+
+def test_the_digest_follows_the_sources_of_kernels_only(tmp_path, monkeypatch):
+    shutil.copytree(PACKAGE, tmp_path / "sdckit", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(compiled, "__file__", str(tmp_path / "sdckit" / "compiled.py"))
+    before = compiled.digest_of_kernels()
+    (tmp_path / "sdckit" / "cli.py").write_text("")
+    assert compiled.digest_of_kernels() == before
+    with (tmp_path / "sdckit" / "ties.py").open("a") as file:
+        file.write("\n")
+    assert compiled.digest_of_kernels() != before
+
+
+def test_kernels_work_without_a_folder_for_the_cache(monkeypatch):
+    def nowhere(*_):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr("numba.core.dispatcher.FunctionCache", nowhere)
+
+    @compiled.kernel
+    def double(value):
+        return 2 * value
+
+    assert double(21) == 42

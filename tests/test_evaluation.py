@@ -1,0 +1,123 @@
+"""What stands beside a value: levels, tie range, records, sentences; all of them belong to that value."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import naive
+import sdckit as sdc
+
+RNG = np.random.default_rng(5)
+
+
+def row(result, metric, variable="all"):
+    found = result.table.filter((pl.col("metric") == metric) & (pl.col("variable") == variable))
+    return found.row(0, named=True)
+
+
+def zero_inflated():
+    x = np.where(RNG.random(60) < 0.5, 0.0, RNG.lognormal(2, 1, 60))
+    return x, np.where(x == 0, 0.0, x * RNG.normal(1, 0.05, 60))
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_the_random_level_of_il1_knows_zeros_and_no_units(unit):
+    x, y = zero_inflated()
+    level = row(sdc.evaluate(x * unit, y * unit, metrics="il1"), "il1")["random"]
+    shuffled = [sdc.il1(x, RNG.permutation(y)) for _ in range(4000)]
+    assert level == pytest.approx(np.mean(shuffled), rel=0.02)
+
+
+def test_the_random_level_of_il1_without_zeros_is_exact():
+    x, y = RNG.lognormal(0, 1, 5), RNG.lognormal(0, 1, 5)
+    level = row(sdc.evaluate(x, y, metrics="il1"), "il1")["random"]
+    assert level == pytest.approx(np.mean(np.abs(x[:, None] - y[None, :]) / x[:, None]), rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["brmae", "brmse"])
+def test_a_penalty_moves_value_range_and_level_together(metric):
+    x = RNG.integers(0, 9, 100).astype(float)
+    y = np.where(np.arange(100) < 60, np.nan, x + RNG.integers(-1, 2, 100))
+    found = row(sdc.evaluate(x, y, metrics=metric, missing="penalise", per_record=True), metric)
+    assert found["tie_low"] <= found["value"] <= found["tie_high"] <= 1
+    assert found["value"] < found["random"] <= 1
+    kept = row(sdc.evaluate(x, y, metrics=metric), metric)
+    for name in ("value", "tie_low", "tie_high", "random"):
+        assert found[name] == pytest.approx((40 * kept[name] + 60) / 100, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["brmae", "brmse"])
+def test_records_are_penalised_like_the_value(metric):
+    x = RNG.normal(size=50)
+    y = np.where(np.arange(50) < 20, np.nan, x + RNG.normal(size=50))
+    result = sdc.evaluate(x, y, metrics=metric, missing="penalise", per_record=True)
+    assert result.records[metric].mean() == pytest.approx(result[metric], rel=1e-12)
+    assert (result.records[metric][:20] == 1).all()
+
+
+@pytest.mark.parametrize("rng", [3, None])
+@pytest.mark.parametrize("metric", ["brmae", "brmse", "rmae", "rmse"])
+def test_random_ties_give_records_of_the_same_draw(metric, rng):
+    x = RNG.integers(0, 3, (40, 4)).astype(float)
+    y = RNG.integers(0, 3, (40, 4)).astype(float)
+    result = sdc.evaluate(x, y, metrics=metric, ties="random", rng=rng, per_record=True)
+    assert result.records[metric].mean() == pytest.approx(result[metric], rel=1e-12)
+
+
+def test_rank_means_of_records_are_rank_differences_whatever_is_missing():
+    x = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [4.0, np.nan], [5.0, np.nan]])
+    y = np.array([[5.0, 2.0], [2.0, 1.0], [3.0, 3.0], [4.0, np.nan], [1.0, np.nan]])
+    records = sdc.evaluate(x, y, metrics="rmae", per_record=True).records["rmae"].to_list()
+    assert records == [2.5, 0.5, 0.0, 0.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "words"),
+    [
+        ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5], {}, "no two records have changed places"),
+        ([1, 2, 3, 4, 5], [5, 4, 3, 2, 1], {}, "the order is turned round"),
+        ([1, 2, 3, 4], [9, 9, 9, 9], {"ties": "min"}, "no two records have changed places"),
+        ([1, 2, 3, 4, 5, 6], [2, 1, 3, 4, 5, 6], {}, "an unrelated order would score 0.500"),
+    ],
+)
+def test_sentences_of_brmse_are_true(x, y, options, words):
+    assert words in sdc.evaluate(x, y, metrics="brmse", **options).meaning["brmse"]
+
+
+@pytest.mark.parametrize("metric", sdc.METRICS)
+def test_a_sentence_without_numbers_where_nothing_can_be_compared(metric):
+    nothing = np.full(4, np.nan)
+    result = sdc.evaluate(np.arange(4.0), nothing, metrics=metric)
+    assert "no " in result.meaning[metric]
+    assert "nan" not in result.meaning[metric]
+
+
+def test_the_sentence_of_il1s_speaks_of_standard_deviations():
+    meaning = sdc.evaluate([0.0, 1.0, 2.0], [1.0, 2.0, 3.0], metrics="il1s").meaning["il1s"]
+    assert meaning.startswith("a cell changed by 100.0% of its variable's standard deviation")
+
+
+def test_a_stratum_of_one_record_has_no_spread_and_no_il1s():
+    data = pl.DataFrame({"x": [1.0, 2.0, 4.0], "s": ["a", "a", "b"]})
+    masked = data.with_columns(pl.col("x") + 1)
+    table = sdc.evaluate(data, masked, by="s", metrics="il1s").table
+    assert table.filter((pl.col("stratum") == "b") & (pl.col("variable") == "x"))["value"].to_list() == [None]
+
+
+def test_prepared_data_refuse_what_belongs_into_prepare():
+    data = pl.DataFrame({"x": [1.0, 2.0, 4.0], "s": [1, 1, 2]})
+    prepared = sdc.prepare(data)
+    with pytest.raises(ValueError, match="declare missing codes when you prepare"):
+        sdc.evaluate(prepared, data, na=-999)
+    with pytest.raises(ValueError, match="name its columns when you prepare"):
+        sdc.evaluate(prepared, data, columns=["x"])
+    with pytest.raises(ValueError, match="'s'"):
+        sdc.evaluate(prepared, data, by="s")
+
+
+def test_weighted_levels_are_means_over_random_pairings():
+    x, y, weights = RNG.integers(0, 6, 30) * 1.0, RNG.integers(0, 6, 30) * 1.0, RNG.uniform(0.5, 4, 30)
+    result = sdc.evaluate(x, y, weights=weights, metrics=["brmae", "brmse"])
+    draws = [naive.weighted_br(x, RNG.permutation(y), weights) for _ in range(300)]
+    levels = [row(result, metric)["random"] for metric in ("brmae", "brmse")]
+    assert levels == pytest.approx(np.mean(draws, axis=0), rel=0.05)

@@ -1,0 +1,59 @@
+"""Progress: silent at first and in the library; inner work refines the step of the outer."""
+
+import pytest
+
+from sdckit import progress
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PLAIN_STEP", 0.0)
+    progress.show_progress(True)
+    yield
+    progress.show_progress(False)
+
+
+def lines(capsys):
+    return [line.split(",")[0] for line in capsys.readouterr().err.splitlines()]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_each_step_is_reported(capsys):
+    assert list(progress.each("counting", [5, 6, 7, 8])) == [5, 6, 7, 8]
+    assert lines(capsys) == ["counting: 0%", "counting: 25%", "counting: 50%", "counting: 75%"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_inner_work_refines_the_step_of_the_outer(capsys):
+    for _ in progress.each("outer", range(2)):
+        for _ in progress.each("inner", range(2)):
+            pass
+    assert lines(capsys) == ["outer: 0%", "outer: 0%", "outer: 25%", "outer: 50%", "outer: 50%", "outer: 75%"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_after_an_error_the_next_work_starts_afresh(capsys):
+    def interrupted():
+        with progress.track("stopped", 2) as report:
+            report(1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    with progress.track("next", 2) as report:
+        report(1)
+    assert lines(capsys) == ["stopped: 50%", "next: 50%"]
+
+
+def test_silent_unless_asked_for(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    assert list(progress.each("counting", range(3))) == [0, 1, 2]
+    assert lines(capsys) == []
+
+
+def test_short_work_shows_nothing(capsys):
+    progress.show_progress(True)
+    assert list(progress.each("counting", range(3))) == [0, 1, 2]
+    progress.show_progress(False)
+    assert lines(capsys) == []
