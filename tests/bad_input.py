@@ -82,11 +82,26 @@ CASES = {
         mask(),
         "'age' is read as text because of 'NA' in 2 cells; declare it with --na NA",
     ),
+    "NA in every column": (
+        {"data.csv": "a,b\n1,NA\nNA,3\n4,5\n"},
+        plain(),
+        "no numeric column left: column 'a' is read as text because of 'NA' in 1 cell; declare .* --na NA$",
+    ),
+    "NA in every column to measure": (
+        {"data.csv": "a\n1\nNA\n4\n", "masked.csv": "a\n1\nNA\n4\n"},
+        evaluate(),
+        "no numeric column left: column 'a' is read as text because of 'NA' in 1 cell; declare .* --na NA$",
+    ),
+    "prices": (
+        changed(income=[f"$ {value}" for value in PEOPLE["income"]]),
+        mask(),
+        r"column 'income' is read as text because of '\$ 1200.5' and the like in 12 cells; write plain num",
+    ),
     "unknown column": ({}, plain("--columns incom"), r"unknown column 'incom' \(did you mean 'income'\?\)"),
     "unknown key": ({}, mask("--key idd"), r"unknown column 'idd' \(did you mean 'id'\?\); choose from"),
     "unknown weights": ({}, mask("--weights wight"), r"unknown column 'wight' \(did you mean 'weight'\?\)"),
     "no columns at all": ({}, [*plain("--columns"), ","], "no numeric column left; name some"),
-    "two roles": ({}, mask("--weights age"), "column 'age' is to be masked but also key, weights or stratum"),
+    "two roles": ({}, mask("--weights age"), "column 'age' is a variable but also key, weights or stratum"),
     "unknown method": ({}, mask(method="mdaw"), r"unknown method 'mdaw' \(did you mean 'mdav'\?\)"),
     "unknown metric": ({}, mask("--metrics brmaee"), r"unknown metric 'brmaee' \(did you mean 'brmae'\?\)"),
     "unknown metric to measure": ({}, evaluate("--metrics entropy"), "unknown metric 'entropy'; choose from"),
@@ -154,7 +169,7 @@ CASES = {
     ),
     "overflow": (
         changed(income=[1e308, -1e308, *PEOPLE["income"][2:]]),
-        mask(),
+        mask("--set percent=10000"),
         "column 'income' holds numbers too large for noise; divide",
     ),
     **{
@@ -221,6 +236,11 @@ CASES = {
     "stratum smaller than k": (
         {},
         mask("--by region --set k=6", method="mdav"),
+        "stratum 'south' has 5 records, fewer than k = 6 of mdav; lower k or merge strata",
+    ),
+    "stratum smaller than k, and a warning": (
+        {},
+        plain("--by region --key id --method mdav --set k=6"),
         "stratum 'south' has 5 records, fewer than k = 6 of mdav; lower k or merge strata",
     ),
     "file smaller than k": (

@@ -2,10 +2,11 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import warnings
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -25,6 +26,16 @@ import resource, runpy
 resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 runpy.run_module("sdckit.cli", run_name="__main__", alter_sys=True)
 """
+
+
+@contextmanager
+def interruptible():
+    """Let Ctrl-C interrupt this process and those it starts, even where the shell said to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def environment(**more):

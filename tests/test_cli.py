@@ -13,7 +13,18 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from command import ROLES, VARIABLES, arguments, contents, environment, good, put, put_survey, run
+from command import (
+    ROLES,
+    VARIABLES,
+    arguments,
+    contents,
+    environment,
+    good,
+    interruptible,
+    put,
+    put_survey,
+    run,
+)
 from sdckit.checks import MISSING
 from sdckit.ties import TIES
 
@@ -26,6 +37,7 @@ COMMANDS = {
     "metrics": ["--json", "--csv"],
     "methods": ["--json", "--csv"],
 }
+NOT_FOR_PUBLICATION = "note: not for publication: losses of single records tell how far each value moved\n"
 HEAVY = ("numpy", "numba", "polars", "narwhals", "rich")
 
 
@@ -92,6 +104,8 @@ def test_demo_repeats_itself(tmp_path):
     assert set(left) == {"sdckit-demo", *(f"sdckit-demo/{name}" for name in names)}
     for word in ("mdav", "rank_swap", "brmae", "unrelated order", "sdckit-demo/"):
         assert word in first.stdout
+    level = next(line for line in first.stdout.splitlines() if line.strip().startswith("unrelated order"))
+    assert level.split() == ["unrelated", "order", "0.6667", "0.5000", "-", "-", "-", "-"]
     assert first.stderr == ""
     assert good(tmp_path, "demo").stdout == first.stdout
     assert contents(tmp_path) == left
@@ -145,8 +159,20 @@ def test_records(tmp_path, pair):
     assert records.columns == ["id", "brmae", "mae"]
     assert records["id"].equals(pair[0]["id"])
     assert "note: wrote r.csv" in done.stdout
+    assert NOT_FOR_PUBLICATION in done.stdout
+    assert NOT_FOR_PUBLICATION not in good(tmp_path, *words, "--key", "id").stdout
     good(tmp_path, *words, "--records", "r.csv", "--overwrite")
     assert pl.read_csv(tmp_path / "r.csv")["record"].to_list() == list(range(1, 61))
+
+
+@pytest.mark.parametrize(("size", "noted"), [(1, True), (2, True), (3, False)])
+def test_losses_of_tiny_strata_are_not_for_publication(tmp_path, size, noted):
+    rows = [f"{'ab'[i < size]},{i * 7 % 20 + 1}.5\n" for i in range(20)]
+    put(tmp_path, "data.csv", "g,x\n" + "".join(rows))
+    words = ["mask", "data.csv", "-o", "out.csv", "--method", "noise", "--by", "g"]
+    assert (NOT_FOR_PUBLICATION in good(tmp_path, *words).stdout) == noted
+    done = good(tmp_path, "evaluate", "data.csv", "out.csv", "--by", "g")
+    assert (NOT_FOR_PUBLICATION in done.stdout) == noted
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])
@@ -157,6 +183,12 @@ def test_tables_for_people(tmp_path, pair, columns):
     assert max(map(len, shown.splitlines())) <= int(columns)
     for word in (*VARIABLES, "süd", "brmae", "il1s", "random order", "expected", "tie_sd", "what it means"):
         assert re.search(rf"\b{word}\b", shown), word
+    for metric in ("brmae", "brmse"):
+        assert re.search(rf"^( +{metric}){{4,}} *$", shown, re.MULTILINE), metric
+    note = "note: weights play no part in the tables of ranks\n"
+    assert note in shown
+    assert note not in good(tmp_path, *words[:-1], COLUMNS=columns).stdout
+    assert note not in good(tmp_path, *words[:3], "--ranks", COLUMNS=columns).stdout
 
 
 def test_ranks_in_json(tmp_path, pair):
@@ -208,14 +240,17 @@ def long_work(tmp_path):
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
     before = contents(tmp_path)
-    with subprocess.Popen(
-        arguments(long_work),
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment(),
-        cwd=tmp_path,
-        text=True,
-    ) as process:
+    with (
+        interruptible(),
+        subprocess.Popen(
+            arguments(long_work),
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            cwd=tmp_path,
+            text=True,
+        ) as process,
+    ):
         progress = process.stderr.readline()  # appears after two seconds, in the middle of the work
         assert re.fullmatch(r"MDAV: \d+%, about \d+ s left\n", progress)
         process.send_signal(sent)
@@ -223,16 +258,20 @@ def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
         output, errors = process.communicate(timeout=60)
         assert time.monotonic() - started < 10  # two seconds at rest; the machine may be busy
     assert process.returncode == code
-    lines = [line for line in errors.splitlines() if line and not line.startswith("MDAV: ")]
+    lines = [line for line in errors.splitlines() if not line.startswith("MDAV: ")]
     assert lines == (["stopped: interrupted; no unfinished file is left"] if code == 130 else [])
     assert output == ""
     assert contents(tmp_path) == before
 
 
 def test_quiet_shows_no_progress(tmp_path, long_work):
-    with subprocess.Popen(
-        [*arguments(long_work), "--quiet"], stderr=subprocess.PIPE, env=environment(), cwd=tmp_path, text=True
-    ) as process:
+    words = [*arguments(long_work), "--quiet"]
+    with (
+        interruptible(),
+        subprocess.Popen(
+            words, stderr=subprocess.PIPE, env=environment(), cwd=tmp_path, text=True
+        ) as process,
+    ):
         time.sleep(5)  # more than the two seconds after which progress would appear
         assert process.poll() is None
         process.send_signal(signal.SIGINT)

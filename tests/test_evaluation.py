@@ -121,3 +121,18 @@ def test_weighted_levels_are_means_over_random_pairings():
     draws = [naive.weighted_br(x, RNG.permutation(y), weights) for _ in range(300)]
     levels = [row(result, metric)["random"] for metric in ("brmae", "brmse")]
     assert levels == pytest.approx(np.mean(draws, axis=0), rel=0.05)
+
+
+def test_columns_of_any_label_play_any_role():
+    import pandas as pd
+
+    data = pd.DataFrame(RNG.normal(size=(12, 4)))
+    data[3] = RNG.uniform(1, 2, 12)
+    masked = data.copy()
+    masked[0] = masked[0].to_numpy()[::-1]
+    result = sdc.evaluate(data, masked, weights=3, columns=[0, 1], metrics="brmae")
+    assert result.table["variable"].to_list() == ["all", "0", "1"]
+    assert sdc.evaluate(data, masked, key=2, weights=3, metrics="brmae").table["variable"].to_list()[1:] == [
+        "0",
+        "1",
+    ]

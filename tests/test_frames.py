@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.frames import Table, decimals_of, match_keys, strata
+from sdckit.frames import Table, decimals_of, match_keys, rounded, strata
 
 NAN = float("nan")
 
@@ -68,7 +69,7 @@ def test_polars_keeps_nulls_order_and_types():
     back = mirrored(frame, ["b", "a"])
     assert back.columns == frame.columns
     assert back["a"].to_list() == [2.0, None, 6.0]
-    assert back["b"].to_list() == [1.0, None, None]
+    assert back["b"].to_list() == pytest.approx([1.0, NAN, None], nan_ok=True)
     assert back.select("s", "c").equals(frame.select("s", "c"))
 
 
@@ -95,6 +96,7 @@ def test_pyarrow_in_chunks_keeps_nulls():
 def test_series_come_back_as_series(series):
     masked = sdc.mask(series, "rank_swap", p=1, rng=1)
     assert type(masked) is type(series)
+    assert masked.name == series.name
     assert sorted(masked) == [1.0, 2.0, 4.0]
     assert sdc.brmae(series, series) == 0
     if isinstance(series, pd.Series):
@@ -122,11 +124,110 @@ def test_arrays_and_lists():
         ({"a": [1, 2]}, TypeError, "dict"),
         (3.0, TypeError, "float"),
         (np.array([True, False]), TypeError, "bool is not numeric"),
+        ([None, "a"], TypeError, "object is not numeric"),
+        ([None, True], TypeError, "object is not numeric"),
+        ([None, 2**53 + 1], ValueError, r"beyond 2\*\*53"),
+        ([[1.0, 2.0], [3.0]], ValueError, "^the rows of the list differ in length; give one value per"),
+        (np.ma.masked_equal([1, 2], 1), TypeError, r"is masked; .*array.astype\(float\).filled\(np.nan\)$"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), ValueError, "^2 columns are named 'a'; give each its"),
+        (pd.DataFrame([[1, 2]], columns=[0, "0"]), ValueError, "^2 columns are named '0'; give each its"),
+        (pa.table([[1], [2]], names=["a", "a"]), ValueError, "^2 columns are named 'a'; give each its"),
+        (
+            pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])),
+            ValueError,
+            "^the column names have 2 levels; flatten them first",
+        ),
     ],
 )
 def test_what_is_no_table_is_refused(data, error, match):
-    with pytest.raises(error, match=match):
+    with pytest.raises(error, match=match) as refused:
         Table(data)
+    assert "\n" not in str(refused.value)
+
+
+def test_none_in_a_list_is_missing():
+    values = Table([[None, 1], [2.5, Decimal("0.5")], [pd.NA, 3]]).floats(["x1", "x2"])
+    assert np.array_equal(values, [[NAN, 1], [2.5, 0.5], [NAN, 3]], equal_nan=True)
+    masked = sdc.mask([None, 1.0, 2.0], "noise", rng=1)
+    assert np.isnan(masked).tolist() == [True, False, False]
+
+
+def test_labels_of_pandas_that_are_no_text():
+    labels = pd.Index([0, "a", 2.5, None], name="label")
+    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(10, 4)), columns=labels)
+    before = frame.copy(deep=True)
+    assert Table(frame).names == [str(label) for label in labels]
+    masked = sdc.mask(frame, "mdav", k=2)
+    assert not (masked.to_numpy() == frame.to_numpy()).any()
+    pd.testing.assert_index_equal(masked.columns, labels)
+    pd.testing.assert_frame_equal(frame, before)
+    for columns in (["0"], [0], 0, "0"):
+        masked = sdc.mask(frame, "mdav", columns=columns, k=2)
+        assert (masked.to_numpy() != frame.to_numpy()).any(axis=0).tolist() == [True, False, False, False]
+    assert sdc.evaluate(frame, frame, columns=[0, "2.5"])["mae"] == 0
+    grouped = sdc.mask(frame.assign(g=[1, 2] * 5).rename(columns={"g": 7}), "mdav", by=7, key=[0], k=2)
+    assert grouped[0].equals(frame[0])
+    assert grouped[7].tolist() == [1, 2] * 5
+    with pytest.raises(ValueError, match="unknown column '1'"):
+        sdc.mask(frame, "mdav", columns=[1])
+    with pytest.raises(ValueError, match=r"^stratum '1' has 5 records"):
+        sdc.mask(frame.assign(g=[1, 2] * 5).rename(columns={"g": 7}), "mdav", by=7, k=6)
+
+
+def test_a_record_batch_comes_back_as_one():
+    batch = pa.RecordBatch.from_pydict({"a": [1.0, None, 4.0], "s": ["u", "v", "w"]})
+    back = mirrored(batch, ["a"])
+    assert isinstance(back, pa.RecordBatch)
+    assert back.to_pydict() == {"a": [2.0, None, 8.0], "s": ["u", "v", "w"]}
+
+
+def test_cells_that_were_nan_stay_nan_and_others_become_null():
+    for frame in (
+        pl.DataFrame({"a": [1.0, NAN, None, 4.0]}),
+        pa.table({"a": pa.array([1.0, NAN, None, 4.0])}),
+    ):
+        found = Table(frame)
+        values = found.floats(["a"])
+        values[3] = NAN
+        back = pl.DataFrame(found.with_values(["a"], values))["a"]
+        assert back.to_list() == pytest.approx([1.0, NAN, None, None], nan_ok=True)
+
+
+def decimal_tables():
+    cells = [Decimal("1.50"), Decimal("2.25"), None, Decimal("4.00")]
+    arrow = pa.table({"a": pa.array(cells, pa.decimal128(9, 2))})
+    return {
+        "polars": pl.DataFrame({"a": cells}),
+        "pyarrow": arrow,
+        "pandas": pd.DataFrame({"a": pd.array(cells, dtype=pd.ArrowDtype(pa.decimal128(9, 2)))}),
+    }
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow", "pandas"])
+def test_decimal_types_are_numeric(kind):
+    table = decimal_tables()[kind]
+    assert np.array_equal(Table(table).floats(["a"])[:, 0], [1.5, 2.25, NAN, 4.0], equal_nan=True)
+    masked = Table(sdc.mask(table, "noise", percent=50, decimals="original", rng=1)).floats(["a"])
+    assert decimals_of(masked[:, 0]) == 2
+    assert np.isnan(masked[:, 0]).tolist() == [False, False, True, False]
+
+
+def test_numbers_stored_as_objects_are_named_in_a_warning():
+    a = [1.0, 2.0, 5.0, 9.0]
+    kinds = {
+        "pandas": pd.DataFrame({"a": a, "o": pd.Series([1, None, 2.5, Decimal(3)], dtype=object)}),
+        "polars": pl.DataFrame({"a": a, "o": pl.Series([1, None, 2.5, Decimal(3)], dtype=pl.Object)}),
+        "pyarrow": pa.table(
+            {"a": a, "o": pa.array([Decimal(1), None, Decimal(2), None], pa.decimal256(50, 1))}
+        ),
+    }
+    for frame in kinds.values():
+        with pytest.warns(UserWarning, match="^column 'o' looks like numbers stored as objects and is left"):
+            sdc.mask(frame, "noise", rng=1)
+        sdc.mask(frame, "noise", columns="a", rng=1)
+        sdc.mask(frame, "noise", key="o", rng=1)
+    for other in (["x", 1, 2, 3], [True, False, True, None], [None] * 4, [[1], [2], [3], [4]]):
+        sdc.mask(pd.DataFrame({"a": a, "o": pd.Series(other, dtype=object)}), "noise", rng=1)
 
 
 def test_lazy_frames_are_refused():
@@ -207,6 +308,26 @@ def test_strata_in_order_of_appearance():
         ("u, 2", [2]),
     ]
     assert [(name, rows.tolist()) for name, rows in strata(Table(frame), None)] == [("all", [0, 1, 2, 3])]
+
+
+def test_strata_are_told_apart():
+    def labels(by, **columns):
+        return {name: rows.tolist() for name, rows in strata(Table(pd.DataFrame(columns).astype(object)), by)}
+
+    pairs = {"r": ["x, y", "x", "x"], "s": ["z", "y, z", "y"]}
+    assert labels(["r", "s"], **pairs) == {"'x, y', z": [0], "x, 'y, z'": [1], "x, y": [2]}
+    assert labels("r", **pairs) == {"x, y": [0], "x": [1, 2]}
+    assert labels("g", g=["(missing)", None, NAN, pd.NA]) == {"'(missing)'": [0], "(missing)": [1, 2, 3]}
+    assert labels("g", g=["all", "'all'", "b"]) == {"'all'": [0], "\"'all'\"": [1], "b": [2]}
+    assert labels("g", g=[1, "1", 1, "'1'"]) == {"1": [0, 2], "'1'": [1], "\"'1'\"": [3]}
+    assert labels([], g=[1, 2]) == {"all": [0, 1]}
+    lists = strata(Table(pl.DataFrame({"g": [[1], [2], [1]]})), "g")
+    assert [(name, rows.tolist()) for name, rows in lists] == [("[1]", [0, 2]), ("[2]", [1])]
+
+
+def test_strata_of_nullable_pandas():
+    frame = pd.DataFrame({"g": pd.array([1, None, 1], dtype="Int64")})
+    assert [name for name, _ in strata(Table(frame), "g")] == ["1", "(missing)"]
 
 
 # --- keys ---
@@ -313,18 +434,37 @@ def test_decimals_are_those_that_show(numbers, places):
 
 def test_integer_columns_with_gaps_keep_them():
     frame = pl.DataFrame({"a": [3, None, 8, 1, 9, 4], "b": [1, 2, 3, 5, 8, 13]})
-    masked = sdc.mask(frame, "noise", decimals="original", rng=1)
+    masked = sdc.mask(frame, "noise", percent=50, decimals="original", rng=1)
     assert masked.schema == frame.schema
     assert masked["a"].is_null().to_list() == [False, True, False, False, False, False]
-    arrow = sdc.mask(frame.to_arrow(), "noise", decimals="original", rng=1)
+    arrow = sdc.mask(frame.to_arrow(), "noise", percent=50, decimals="original", rng=1)
     assert arrow["a"].to_pylist() == masked["a"].to_list()
-    frames = sdc.mask(frame.to_pandas(), "noise", decimals="original", rng=1)
+    frames = sdc.mask(frame.to_pandas(), "noise", percent=50, decimals="original", rng=1)
     assert frames["a"].isna().tolist() == masked["a"].is_null().to_list()
+
+
+@pytest.mark.parametrize(("given_", "expected"), [("Int64", "Int64"), ("Int32", "Int64"), ("UInt8", "Int64")])
+def test_nullable_integers_of_pandas_stay_so(given_, expected):
+    for cells in ([1, None, 9, 4], [1, 2, 9, 4]):
+        frame = pd.DataFrame({"a": pd.array(cells, dtype=given_)}, index=[3, 3, 1, 2])
+        masked = sdc.mask(frame, "noise", percent=100, decimals=0, rng=1)
+        assert masked["a"].dtype == expected
+        assert masked["a"].isna().tolist() == frame["a"].isna().tolist()
+        assert masked.index.tolist() == [3, 3, 1, 2]
+    arrow = pd.DataFrame({"a": pd.array([1, None, 9], dtype="int64[pyarrow]")})
+    assert sdc.mask(arrow, "noise", percent=100, decimals=0, rng=1)["a"].dtype == "int64[pyarrow]"
+
+
+def test_rounding_does_not_overflow():
+    values = np.array([1e300, -2e300, 0.123456789, NAN, 2.0**53])
+    assert decimals_of(values) == 9
+    assert np.array_equal(rounded(values, 15), values, equal_nan=True)
+    assert np.array_equal(rounded(values, 2), [1e300, -2e300, 0.12, NAN, 2.0**53], equal_nan=True)
 
 
 def test_declared_codes_are_missing_and_come_back():
     frame = pl.DataFrame({"a": [1, -999, 8, 3, -1, 4], "b": [1.5, 2.5, -999.0, 5.5, 8.5, 2.5]})
-    masked = sdc.mask(frame, "noise", na=[-999, -1], decimals="original", rng=1)
+    masked = sdc.mask(frame, "noise", percent=50, na=[-999, -1], decimals="original", rng=1)
     assert masked["a"].to_list()[1] == -999
     assert masked["a"].to_list()[4] == -1
     assert masked["b"].to_list()[2] == -999.0

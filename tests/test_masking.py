@@ -1,8 +1,9 @@
-"""Invariants of noise and rank swapping; every check is also shown a broken method, on which it must fail."""
+"""Invariants of noise and rank swapping, each also shown a broken method; what `mask` refuses or warns of."""
 
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -275,3 +276,91 @@ def test_the_checks_of_noise_refuse_broken_methods():
     assert fails(check_relations, values, independent)
     assert fails(check_correlations, values, independent)
     assert not fails(check_correlations, values, good)
+
+
+# --- the call: numbers out of range ---
+
+
+def test_rounding_keeps_large_numbers_and_is_checked():
+    values = [1e300, 2e300, 3e300, 0.125]
+    masked = sdc.mask(values, "mdav", k=2, decimals="original")
+    assert np.array_equal(masked, sdc.mask(values, "mdav", k=2))
+    assert np.isfinite(sdc.mask(values, "mdav", k=2, decimals=15)).all()
+
+
+def test_large_whole_numbers_raise_no_warning_of_numpy():
+    values = [1.7e308, -1.7e308, 1e308]
+    assert sorted(sdc.mask(values, "rank_swap", p=1, rng=1)) == sorted(values)
+
+
+@pytest.mark.parametrize("decimals", [None, "original", 2])
+def test_arithmetic_out_of_range_is_refused(decimals):
+    values = [1e308, -1e308, 3.0, 4.5, 7.25]
+    for method in METHODS:
+        with pytest.raises(ValueError, match=r"^column 'x1' holds numbers too large for"):
+            sdc.mask(values, method, percent=10_000, decimals=decimals, rng=1)
+
+
+def test_masked_integers_beyond_2_to_the_53_are_refused():
+    frame = pl.DataFrame({"a": [1, 2, 9, 4]})
+    for table in (frame, frame.to_pandas(), frame.to_arrow()):
+        with pytest.raises(
+            ValueError, match=r"^column 'a' has masked values up to .*e\+.*, too large for whole"
+        ):
+            sdc.mask(table, "noise", percent=1e20, decimals="original", rng=1)
+    exact = sdc.mask(frame, "noise", percent=1e20, rng=1)
+    assert exact.schema["a"] == pl.Float64
+    assert exact["a"].abs().max() > 2**60
+
+
+# --- the call: originals published as they were ---
+
+
+def test_columns_that_the_method_left_alone_are_named_once():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 3.0, 5.0], "b": [4.0, 8.0, 2.0, 1.0], "c": [7.0] * 4})
+    text = (
+        r"^not masked, every value is as in the original: 'a', 'b'; raise the parameter or leave the col.*t$"
+    )
+    with pytest.warns(UserWarning, match=text) as caught:
+        sdc.mask(frame, "rank_swap", p=0.1, rng=1)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="original: 'a'; raise"):  # rounding brings the values back
+        sdc.mask(pl.DataFrame({"a": [1, 2, 4], "b": [1.5, 2.25, 9.125]}), "noise", decimals="original", rng=1)
+    with pytest.warns(UserWarning, match="original: 'x1'; raise"):  # a rounded original is no masked one
+        sdc.mask([1.25, 2.25, 3.25], "noise", percent=0.1, decimals=0, rng=1)
+    with pytest.warns(UserWarning, match="original: 'x2'; raise"):  # a single value
+        sdc.mask([[1.0, None], [2.0, 5.0], [4.0, None]], "noise", rng=1)
+
+
+def test_what_was_asked_for_or_has_nothing_to_change_is_not_named():
+    values = [1.0, 2.0, 4.0]
+    for method, options in {
+        "mdav": {"k": 1},
+        "noise": {"percent": 0},
+        "correlated_noise": {"percent": 0},
+        "rank_swap": {"p": 0},
+    }.items():
+        assert sdc.mask(values, method, **options).tolist() == values
+    sdc.mask([[1.0, 3.0, NAN], [2.0, 3.0, NAN], [4.0, NAN, NAN]], "noise", rng=1)  # constant, empty
+    sdc.mask([0.1, 0.2, 0.4], "noise", decimals=0, rng=1)  # rounding left a constant
+    frame = pl.DataFrame({"a": [1.0, 2.0, 5.0, 5.0], "g": ["u", "u", "v", "v"]})
+    sdc.mask(frame, "noise", by="g", rng=1)
+
+
+def test_strata_that_the_method_left_alone_are_named():
+    frame = pl.DataFrame(
+        {"a": [1.0, 2.0, 3.0, 5.0, 6.0], "b": [4.0, 8.0, None, 2.0, 1.0], "g": list("uuvww")}
+    )
+    text = "original: 'a' in stratum 'v'; raise the parameter, merge strata or leave the column out$"
+    with pytest.warns(UserWarning, match=text) as caught:
+        sdc.mask(frame, "noise", by="g", rng=1)
+    assert len(caught) == 1
+    alone = pl.DataFrame({"a": np.arange(9.0) ** 2, "g": [f"s{i}" for i in range(9)]})
+    with pytest.warns(UserWarning, match="'a' in stratum 's3', 'a' in stratum 's4' and 4 more; raise"):
+        sdc.mask(alone, "noise", by="g", rng=1)
+
+
+def test_no_column_in_by_means_one_stratum():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 30.0, 31.0]})
+    assert sdc.mask(frame, "mdav", k=2, by=[])["a"].to_list() == [1.5, 1.5, 30.5, 30.5]

@@ -5,22 +5,24 @@ from __future__ import annotations
 import csv
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import checks, doubts, frames, outputs, ties
+from sdckit import checks, doubts, frames, outputs, terminal, ties
 from sdckit.evaluation import Evaluation, evaluate
 from sdckit.files import Dialect, Source
 from sdckit.loss.rankmeans import rank_table
 from sdckit.pairs import Original, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
-    from sdckit.compiled import Floats
+    from sdckit.compiled import Floats, Ints
+
+FEW = 3  # losses over fewer values than this are nearly those of single records
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,16 @@ class Asked:
             "na": self.na,
         }
 
+    def within(self, given: dict[str, Any], known: Collection[str]) -> Asked:
+        """The same for a file with these columns, whose names may begin or end with blanks."""
+        return replace(self, **_roles(given, known))
+
     def prepared(self, source: Source) -> Original:
         """The original of a masking, with every role checked."""
         frame = source.frame
         checks.at_least_two(frame.height)
-        self.warn_of_text(source, "masked")
         checks.known_columns(self.roles, frame.columns)
+        self.warn_of_text(source, "masked")
         checks.apart(self.columns, self.roles)
         if self.key:
             unique = frame.select(self.key).n_unique()
@@ -76,9 +82,12 @@ class Asked:
         return original
 
     def warn_of_text(self, source: Source, done: str) -> None:
-        """Name the text columns that are numeric but for a few words; refuse those that were asked for."""
+        """Name the text columns that are numeric but for a few words; refuse those that are needed."""
+        left = any(c.dtype.is_numeric() and c.name not in self.roles for c in source.frame)
         for name, (reason, remedy) in doubts.text_numbers(source, skip=self.roles).items():
             fact = f"column {name!r} is read as text because {reason}"
+            if self.columns is None and not left:
+                raise ValueError(f"no numeric column left: {fact}; {remedy}")
             if self.columns is None:
                 warnings.warn(f"{fact} and is not {done}; {remedy}", stacklevel=2)
             elif name in self.columns:
@@ -107,13 +116,9 @@ class Asked:
 
 def understood(given: dict[str, Any]) -> Asked:
     """Check everything that needs no data."""
-    if given["as_json"] and given["as_csv"]:
-        raise ValueError("--json and --csv exclude each other; give one of them")
+    terminal.check_format(given)
     asked = Asked(
-        columns=names(given["columns"]),
-        key=names(given["key"]) or [],
-        weights=given["weights"],
-        by=names(given["by"]) or [],
+        **_roles(given),
         na=[code for code in given["na"] if _is_number(code)] or None,
         metrics=names(given["metrics"]),
         ties=checks.one_of("rule for ties", given["ties"], ties.TIES),
@@ -134,12 +139,31 @@ def understood(given: dict[str, Any]) -> Asked:
     return asked
 
 
-def names(text: str | None) -> list[str] | None:
-    """Split a list of names; a name with a comma goes into quotation marks."""
+def _roles(given: dict[str, Any], known: Collection[str] = ()) -> dict[str, Any]:
+    weights = given["weights"]
+    return {
+        "columns": names(given["columns"], known),
+        "key": names(given["key"], known) or [],
+        "weights": weights if weights is None or weights in known else weights.strip(),
+        "by": names(given["by"], known) or [],
+    }
+
+
+def names(text: str | None, known: Collection[str] = ()) -> list[str] | None:
+    """Split a list of names; a name with a comma goes into quotation marks.
+
+    Blanks around a name do not count, unless a column is known by that very name.
+    """
     if text is None:
         return None
-    found = next(csv.reader([text], skipinitialspace=True), [])
-    return [name.strip() for name in found if name.strip()]
+    exact, found = (next(csv.reader([text], skipinitialspace=skip), []) for skip in (False, True))
+    if len(exact) != len(found):  # a blank before a quotation mark
+        exact = found
+    return [
+        next((name for name in (raw, cell) if name in known), cell.strip())
+        for raw, cell in zip(exact, found, strict=True)
+        if cell.strip()
+    ]
 
 
 def settings(words: Sequence[str]) -> dict[str, str]:
@@ -175,16 +199,40 @@ def like(theirs: pl.DataFrame, ours: pl.DataFrame) -> pl.DataFrame:
     return theirs.with_columns(pl.col(empty).cast(pl.Float64))
 
 
+def masked_columns(original: Original, written: Floats, columns: Sequence[str], *, whole: bool) -> str:
+    """Say which columns were masked and which were not; long lists are shortened unless `whole`."""
+    same, cells = _same_cells(original, written)
+    idle = [name for name, s, n in zip(original.columns, same, cells, strict=True) if s == n]
+    lists = {
+        "masked": [name for name in original.columns if name not in idle],
+        "not changed by the method": idle,
+        "left as they were": [name for name in columns if name not in original.columns],
+    }
+    return "; ".join(
+        f"{what}: {terminal.listed(found, whole=whole)}"
+        for what, found in lists.items()
+        if found or what == "masked"
+    )
+
+
 def untouched(original: Original, written: Floats) -> str:
-    """Count the cells that are as in the original; warn of columns that are so from top to bottom."""
-    same = (original.values == written).sum(axis=0)
-    cells = (~original.missing).sum(axis=0)
-    idle = [name for name, s, n in zip(original.columns, same, cells, strict=True) if n and s == n]
-    if idle:
-        listed = ", ".join(repr(name) for name in idle)
-        warnings.warn(f"not masked, every value is as in the original: {listed}", stacklevel=2)
+    """Count the cells that are as in the original."""
+    same, cells = _same_cells(original, written)
     columns = f"{len(cells)} masked column{'s' * (len(cells) != 1)}"
     return f"{same.sum()} of {cells.sum()} cells in {columns} are as in the original"
+
+
+def _same_cells(original: Original, written: Floats) -> tuple[Ints, Ints]:
+    """Cells of each column that are as in the original, and those that have a value there."""
+    return (original.values == written).sum(axis=0), (~original.missing).sum(axis=0)
+
+
+def privacy_notes(result: Evaluation) -> list[str]:
+    """Warn of losses of single records, and of so few that they come close to it."""
+    cells = result.table.filter(pl.col("variable") != "all")["n_used"]
+    if result.records is None and not cells.is_between(1, FEW - 1).any():
+        return []
+    return ["not for publication: losses of single records tell how far each value moved"]
 
 
 def _is_number(code: str) -> bool:

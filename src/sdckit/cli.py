@@ -74,8 +74,24 @@ def _usage(error: click.ClickException) -> str:
     return f"{text[:1].lower()}{text[1:]}; see {context.command_path if context else 'sdckit'} --help"
 
 
+class Commands(click.Group):
+    """A group that keeps click's empty line after Ctrl-C for terminals, where it ends the line with ^C."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            if sys.stderr.isatty():
+                raise
+            raise click.Abort from stop
+
+
 @click.group(
-    epilog=EXAMPLES, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Commands,
+    epilog=EXAMPLES,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, "--version", "-V", message="sdckit %(version)s")
 @click.pass_context
@@ -122,11 +138,11 @@ dialect_options = _options(
         "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of CSV files."
     ),
 )
-outputs = _options(
+listing = _options(
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
     click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
-    click.option("--quiet", "-q", is_flag=True, help="No progress, no table."),
 )
+outputs = _options(listing, click.option("--quiet", "-q", is_flag=True, help="No progress, no table."))
 measuring = _options(
     click.option(
         "--metrics", metavar="A,B", help="Metrics, all default ones if not given; see `sdckit metrics`."
@@ -199,16 +215,26 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     overwrite, dialect = given["overwrite"], asked.dialect
     arguments.check_output(output, [data], overwrite=overwrite)
     source = files.read(data, dialect)
+    asked = asked.within(given, source.frame.columns)
     original = asked.prepared(source)
-    click.get_current_context().obj.release()
     masked = masking.mask(
         source.frame, method.name, **asked.who, rng=asked.seed, decimals=decimals, **parameters
     )
-    with files.drafted(output, masked, source=source, dialect=dialect, overwrite=overwrite) as draft:
+    click.get_current_context().obj.release()
+    whole = original.columns if decimals == 0 else ()
+    with files.drafted(
+        output, masked, source=source, whole=whole, dialect=dialect, overwrite=overwrite
+    ) as draft:
         written = arguments.like(files.read_draft(draft, output, dialect).frame, source.frame)
         result = asked.measure_release(original, written)
     values = frames.Table(written).floats(original.columns, asked.na)
-    _print_result(result, given, notes=[arguments.untouched(original, values), f"wrote {output}"])
+    notes = [
+        arguments.masked_columns(original, values, source.frame.columns, whole=given["as_json"]),
+        arguments.untouched(original, values),
+        *arguments.privacy_notes(result),
+        f"wrote {output}",
+    ]
+    _print_result(result, given, notes=notes)
 
 
 @sdckit.command(
@@ -239,10 +265,13 @@ def evaluate(original: Path, masked: Path, **given: Any) -> None:
         arguments.check_output(given["records"], [original, masked], overwrite=given["overwrite"])
     source, theirs = files.read(original, asked.dialect), files.read(masked, asked.dialect).frame
     ours = source.frame
+    asked = asked.within(given, ours.columns)
     asked.warn_of_text(source, "measured")
     result = asked.measure(ours, theirs, per_record=given["records"] is not None)
     click.get_current_context().obj.release()
-    notes = []
+    notes = arguments.privacy_notes(result)
+    if given["ranks"] and asked.weights:
+        notes.append("weights play no part in the tables of ranks")
     if given["records"]:
         files.write(
             given["records"], asked.records(result, ours), dialect=asked.dialect, overwrite=given["overwrite"]
@@ -260,15 +289,9 @@ def evaluate(original: Path, masked: Path, **given: Any) -> None:
     _print_result(result, given, extra=extra, notes=notes, more=more)
 
 
-listing = _options(
-    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
-)
-
-
 @sdckit.command(epilog="\b\nExamples:\n  sdckit metrics\n  sdckit metrics --json")
 @listing
-def metrics(as_json: bool, as_csv: bool) -> None:  # noqa: FBT001 - a command's flags
+def metrics(**given: bool) -> None:
     """List the metrics: what each measures."""
     from sdckit import METRICS
 
@@ -285,12 +308,12 @@ def metrics(as_json: bool, as_csv: bool) -> None:  # noqa: FBT001 - a command's 
         }
         for metric in METRICS.values()
     ]
-    _print_rows(rows, as_json=as_json, as_csv=as_csv)
+    _print_rows(rows, given)
 
 
 @sdckit.command(epilog="\b\nExamples:\n  sdckit methods\n  sdckit methods --csv")
 @listing
-def methods(as_json: bool, as_csv: bool) -> None:  # noqa: FBT001 - a command's flags
+def methods(**given: bool) -> None:
     """List the masking methods and their parameters."""
     from sdckit import METHODS
 
@@ -305,7 +328,7 @@ def methods(as_json: bool, as_csv: bool) -> None:  # noqa: FBT001 - a command's 
         }
         for method in METHODS.values()
     ]
-    _print_rows(rows, as_json=as_json, as_csv=as_csv)
+    _print_rows(rows, given)
 
 
 # What the commands print.
@@ -342,12 +365,11 @@ def _print_result(
             terminal.say(f"note: {note}")
 
 
-def _print_rows(rows: list[dict[str, str]], *, as_json: bool, as_csv: bool) -> None:
-    if as_json and as_csv:
-        raise ValueError("--json and --csv exclude each other; give one of them")
-    if as_json:
+def _print_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
+    terminal.check_format(given)
+    if given["as_json"]:
         terminal.say(terminal.as_json(rows))
-    elif as_csv:
+    elif given["as_csv"]:
         import polars as pl
 
         terminal.say(pl.DataFrame(rows).write_csv().rstrip("\n"))

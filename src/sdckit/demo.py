@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import datasets, files, terminal
+from sdckit import datasets, files, terminal, ties
 from sdckit.evaluation import Evaluation, evaluate
 from sdckit.masking import mask
 from sdckit.registry import METRICS
@@ -90,8 +90,8 @@ def _show(folder: Path, records: int, variables: int, results: dict[str, Evaluat
         [method, _setting(method), *(terminal.number(result[metric]) for metric in metrics)]
         for method, result in results.items()
     ]
-    level = next(iter(results.values())).summary["random"]
-    rows.append(["unrelated order", "", *(terminal.number(value) for value in level)])
+    levels = dict(zip(("brmae", "brmse"), ties.untied_level(records), strict=True))
+    rows.append(["unrelated order", "", *(terminal.number(levels.get(metric)) for metric in metrics)])
     terminal.say(f"A synthetic business survey: {records} firms, {variables} variables, masked in four ways.")
     terminal.console().print(terminal.grid(["method", "parameters", *metrics], rows, right=2))
     bounded = " and ".join(name for name in metrics if METRICS[name].bounded)
@@ -99,7 +99,8 @@ def _show(folder: Path, records: int, variables: int, results: dict[str, Evaluat
     meaning = results[best].meaning["brmae"].split(";")[0]
     terminal.say(f"""\
 {bounded}: from 0 (every variable keeps its order) to 1 (as far from it as can be).
-The other losses have no upper end; the last line is what an unrelated order would score.
+The last line is what an unrelated order scores where no values are equal; ties lower it.
+The other losses have no upper end.
 Least change of order: {best} ({_setting(best)}):
 {meaning}.
 Loss is one half of the choice: a masking that changes little may protect little.

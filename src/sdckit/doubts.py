@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 PLAIN = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 OTHERWISE = r"^[+-]?([0-9]{1,3}([,. '][0-9]{3})+|[0-9]+)([.,][0-9]+)?$"  # 1,234.5 or 1.234,5 or 1,5 or +5
 COMMA = r"^-?[0-9]+,[0-9]+$"
+CURRENCY = (
+    r"([A-Z]{0,3}\p{Sc}|(?i:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|MXN|NOK|NZD|PLN|RON|SEK|TRY|USD|ZAR"
+    r"|euros?|dollars?|pounds?|francs?|kr\.?|zł))"
+)
+FIGURE = r"([0-9]{1,3}([,. '\x{a0}\x{202f}][0-9]{3})+([.,][0-9]*)?|[0-9]+[.,]?[0-9]*|[.,][0-9]+)"
+MARKED = (  # $5, -$5, 12 EUR, 5%
+    rf"^[+-]?\s*{CURRENCY}\s*[+-]?{FIGURE}$"
+    rf"|^[+-]?{FIGURE}\s*({CURRENCY}|[%‰]|(?i:percent|per cent|p\.?c\.?))$"
+)
 CODE = r"^-?0[0-9]"  # 007 is a code, and so are its neighbours
 FEW = 3  # so many different words may be missing codes
 
@@ -37,7 +46,7 @@ def _doubt(column: pl.Series, source: Source) -> tuple[str, str] | None:
     cells = cells.filter(~cells.is_in(["", *source.dialect.missing]))
     plain = (cells.str.replace(",", ".", literal=True) if comma else cells).str.contains(PLAIN)
     odd = cells.filter(~plain)
-    numbers = len(cells) - len(odd) + len(odd.filter(odd.str.contains(OTHERWISE)))
+    numbers = len(cells) - len(odd) + len(odd.filter(odd.str.contains(OTHERWISE) | odd.str.contains(MARKED)))
     if not len(cells) or 2 * numbers < len(cells) or cells.str.contains(CODE).any():
         return None
     if source.text is None:
@@ -55,7 +64,10 @@ def _odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
     like = f"of '{names[0]}' and the like in {len(odd)} cells"
     if not comma and odd.str.contains(COMMA).all():
         return like, "set --decimal-comma or write plain numbers"
-    if odd.str.contains(OTHERWISE).any() or len(names) > FEW:
+    marked = odd.str.contains(MARKED)
+    if marked.all():
+        return like, "write plain numbers"
+    if marked.any() or odd.str.contains(OTHERWISE).any() or len(names) > FEW:
         return like, "write plain numbers, or declare missing codes with --na"
     listed = " and ".join(
         f"'{name}' in {count} cell{'s' * (count > 1)}" for name, count in zip(names, counts, strict=True)

@@ -169,14 +169,13 @@ def _prepare(
     """Align the files; the strata, with the whole file first."""
     table = original.table if isinstance(original, Original) else frames.Table(original)
     if columns is None and table is not None and not isinstance(original, Original):
-        keys = [key] if isinstance(key, str) else list(key or ())
-        strata = [by] if isinstance(by, str) else list(by or ())
-        roles = [*keys, *strata, *([weights] if isinstance(weights, str) else [])]
+        named = [weights] if isinstance(weights, (str, int)) else []
+        roles = [*frames.names_of(key), *frames.names_of(by), *frames.names_of(named)]
         checks.known_columns(roles, table.names)
         columns = table.numeric(None, leave_out=roles)
         frames.warn_about_roles(table, columns, table.floats(columns, na))
     if isinstance(original, Original):
-        checks.apart(original.columns, [by] if isinstance(by, str) else by or ())
+        checks.apart(original.columns, frames.names_of(by))
     pair = pair_of(original, masked, columns=columns, key=key, weights=weights, na=na)
     groups = [("all", pair)]
     if by is not None:

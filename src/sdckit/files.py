@@ -226,7 +226,7 @@ def write(
     frame: pl.DataFrame,
     *,
     source: Source | None = None,
-    changed: Collection[str] = (),
+    whole: Collection[str] = (),
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
 ) -> None:
@@ -243,8 +243,8 @@ def write(
         The table.
     source
         What `frame` was made from.
-    changed
-        Columns to write anew even where their values are as before.
+    whole
+        Columns whose floats a CSV is to show without decimals, as in 1234, where they have none.
     dialect
         How a text file is to be written.
     overwrite
@@ -257,7 +257,7 @@ def write(
     ValueError
         The suffix is unknown, or a value has no place in the format or encoding.
     """
-    with drafted(path, frame, source=source, changed=changed, dialect=dialect, overwrite=overwrite):
+    with drafted(path, frame, source=source, whole=whole, dialect=dialect, overwrite=overwrite):
         pass
 
 
@@ -267,7 +267,7 @@ def drafted(
     frame: pl.DataFrame,
     *,
     source: Source | None = None,
-    changed: Collection[str] = (),
+    whole: Collection[str] = (),
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
 ) -> Iterator[Path]:
@@ -275,7 +275,7 @@ def drafted(
 
     Parameters
     ----------
-    path, frame, source, changed, dialect, overwrite
+    path, frame, source, whole, dialect, overwrite
         As for `write`.
 
     Yields
@@ -286,7 +286,7 @@ def drafted(
     path = Path(path)
     check_target(path, overwrite)
     try:
-        content = _content(path, frame, source, changed, dialect)
+        content = _content(path, frame, source, whole, dialect)
     except POLARS_ERRORS as error:
         reason = str(error).split("\n", 1)[0]
         raise ValueError(f"could not write '{path}' ({reason}); change that column or the format") from error
@@ -301,38 +301,39 @@ def read_draft(draft: Path, path: AnyPath, dialect: Dialect = DEFAULT) -> Source
 
 
 def _content(
-    path: Path, frame: pl.DataFrame, source: Source | None, changed: Collection[str], dialect: Dialect
+    path: Path, frame: pl.DataFrame, source: Source | None, whole: Collection[str], dialect: Dialect
 ) -> bytes:
     if path.suffix.lower() in PARQUET_SUFFIXES:
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         return buffer.getvalue()
-    return _csv_bytes(path, _as_text(frame, source, changed, dialect), dialect)
+    return _csv_bytes(path, _as_text(frame, source, whole, dialect), dialect)
 
 
 def _as_text(
-    frame: pl.DataFrame, source: Source | None, changed: Collection[str], dialect: Dialect
+    frame: pl.DataFrame, source: Source | None, whole: Collection[str], dialect: Dialect
 ) -> pl.DataFrame:
     """Return the table whose cells are what a CSV is to show."""
-    kept = _kept(frame, source, changed, dialect)
+    kept = _kept(frame, source, dialect)
     table = pl.DataFrame(
-        [kept[c.name] if c.name in kept else _with_codes(_shown(c, dialect), source) for c in frame]
+        [
+            kept[c.name] if c.name in kept else _with_codes(_shown(c, dialect, whole=c.name in whole), source)
+            for c in frame
+        ]
     )
     if table.width == 1 and table.dtypes[0] == pl.String:
         table = table.select(pl.all().fill_null(""))  # written as "": a blank line would be no record
     return table
 
 
-def _kept(
-    frame: pl.DataFrame, source: Source | None, changed: Collection[str], dialect: Dialect
-) -> dict[str, pl.Series]:
-    """Return the original text of the columns whose values are untouched, whatever `changed` says."""
+def _kept(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[str, pl.Series]:
+    """Return the original text of the columns whose values are untouched."""
     if source is None or source.text is None:
         return {}
     kept = {}
     for column in frame:
         name = column.name
-        if name in changed or name not in source.frame.columns:
+        if name not in source.frame.columns:
             continue
         before = source.frame[name]
         same_marks = column.dtype == pl.String or source.dialect.decimal_comma == dialect.decimal_comma
@@ -354,13 +355,15 @@ def _with_codes(shown: pl.Series, source: Source | None) -> pl.Series:
     return text.zip_with(coded, shown.cast(pl.String)) if coded.any() else shown
 
 
-def _shown(column: pl.Series, dialect: Dialect) -> pl.Series:
+def _shown(column: pl.Series, dialect: Dialect, *, whole: bool) -> pl.Series:
     if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
         raise ValueError(
             f"column {column.name!r} of type {column.dtype} has no place in a CSV; drop it or write Parquet"
         )
     if column.dtype.is_float():
         column = column.fill_nan(None).cast(pl.String)
+        if whole:
+            column = column.str.strip_suffix(".0").replace("-0", "0")
     elif column.dtype.is_decimal():
         column = column.cast(pl.String)
     else:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Hashable, Iterable
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -16,7 +19,7 @@ import numpy as np
 from sdckit import checks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from sdckit.compiled import Bools, Floats, Ints
 
@@ -27,27 +30,30 @@ IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" o
 
 
 class Table:
-    """A table of any type, read by column name."""
+    """A table of any type, read by column name; labels that are no text are read as their text."""
 
     def __init__(self, data: Any) -> None:
         self.native = data
         self.frame: nw.DataFrame[Any] | None = None
+        self.labels: Any = None  # pandas' own labels where they are no text, or the name of a series
         if isinstance(data, (list, tuple, np.ndarray)):
             self.array = _as_array(data)
             self.names = [f"x{j + 1}" for j in range(self.array.shape[1])]
             self.n = len(self.array)
             return
-        try:
-            found = nw.from_native(data, allow_series=True)
-        except TypeError as error:
-            raise TypeError(
-                f"data of type {type(data).__name__} are no table; "
-                "give a pandas, polars or pyarrow table, or a numpy array"
-            ) from error
-        if isinstance(found, nw.LazyFrame):
-            raise TypeError(f"{type(data).__name__} is lazy; collect it first")
+        self.batch = _is_record_batch(data)
+        if self.batch:
+            data = nw.dependencies.get_pyarrow().Table.from_batches([data])
+        elif nw.dependencies.is_pandas_like_dataframe(data) and list(data.columns) != _text_labels(data):
+            self.labels = data.columns
+            data = data.copy(deep=False)
+            data.columns = _text_labels(data)
+        found = _opened(data)
         self.series = isinstance(found, nw.Series)
-        self.frame = found.alias(found.name or "x1").to_frame() if isinstance(found, nw.Series) else found
+        if isinstance(found, nw.Series):
+            self.labels = found.name
+            found = found.alias(str(found.name) if found.name not in {None, ""} else "x1").to_frame()
+        self.frame = found
         self.names = list(self.frame.columns)
         self.n = len(self.frame)
 
@@ -56,7 +62,7 @@ class Table:
     ) -> list[str]:
         """Names of the columns to work on: the given ones, or all numeric ones that have no other role."""
         if columns is not None:
-            names = [columns] if isinstance(columns, str) else list(columns)
+            names = names_of(columns)
             checks.known_columns(names, self.names)
             for name in names:
                 if not self._is_numeric(name):
@@ -101,23 +107,27 @@ class Table:
         integers = set(whole)
         fresh = [self._series(name, values[:, j], whole=name in integers) for j, name in enumerate(columns)]
         frame = self.frame.with_columns(*fresh)
-        return (frame[self.names[0]] if self.series else frame).to_native()
+        if self.series:
+            return frame[self.names[0]].alias(self.labels).to_native()
+        native = frame.to_native()
+        if self.batch:
+            return native.combine_chunks().to_batches()[0]
+        if self.labels is not None:
+            native.columns = self.labels
+        return native
 
     def _series(self, name: str, values: Floats, *, whole: bool) -> nw.Series[Any]:
         assert self.frame is not None  # noqa: S101 - arrays were dealt with
-        missing = np.isnan(values)
-        backend = self.frame.implementation
-        integer = whole and self.frame[name].dtype.is_integer()
-        if integer and backend.is_pandas() and missing.any():
-            integer = False  # numpy's integers, which pandas uses, have no missing cell
-        dtype = nw.Int64 if integer else nw.Float64
-        cells = np.where(missing, 0, values).astype(np.int64) if integer else values
-        fresh = nw.new_series(name, cells, dtype, backend=backend)
-        if missing.any() and not backend.is_pandas():
-            present = nw.new_series(name, ~missing, nw.Boolean, backend=backend)
-            nothing = nw.new_series(name, [None] * len(values), dtype, backend=backend)
-            fresh = fresh.zip_with(present, nothing)
-        return fresh
+        old = self.frame[name]
+        integer = whole and old.dtype.is_integer()
+        largest = np.fmax.reduce(np.abs(values), initial=0)
+        if integer and largest > LARGEST_INTEGER:
+            raise ValueError(
+                f"column {name!r} has masked values up to {largest:.3g}, too large for whole numbers; "
+                "weaken the masking or do not round"
+            )
+        make = _pandas_series if self.frame.implementation.is_pandas() else _other_series
+        return make(old, values, integer=integer)
 
     def _is_numeric(self, name: str) -> bool:
         return self.frame is None or bool(self.frame[name].dtype.is_numeric())
@@ -139,39 +149,160 @@ class Table:
         return np.asarray(values, np.float64)
 
 
+def names_of(columns: Any) -> list[str]:
+    """Column names from one name or several; labels that are no text become their text."""
+    if columns is None:
+        return []
+    several = isinstance(columns, Iterable) and not isinstance(columns, (str, bytes))
+    return [str(name) for name in columns] if several else [str(columns)]
+
+
+def _is_record_batch(data: Any) -> bool:
+    pyarrow = nw.dependencies.get_pyarrow()
+    return pyarrow is not None and isinstance(data, pyarrow.RecordBatch)
+
+
+def _text_labels(data: Any) -> list[str]:
+    if data.columns.nlevels > 1:
+        raise ValueError(
+            f"the column names have {data.columns.nlevels} levels; flatten them first, "
+            "such as with data.columns.map('_'.join)"
+        )
+    return _unrepeated([str(label) for label in data.columns])
+
+
+def _unrepeated(names: list[str]) -> list[str]:
+    for name in names if len(set(names)) < len(names) else ():
+        if names.count(name) > 1:
+            raise ValueError(f"{names.count(name)} columns are named {name!r}; give each its own name")
+    return names
+
+
+def _opened(data: Any) -> nw.DataFrame[Any] | nw.Series[Any]:
+    if nw.dependencies.is_pyarrow_table(data):
+        _unrepeated(data.column_names)
+    try:
+        found = nw.from_native(data, allow_series=True)
+    except TypeError as error:
+        raise TypeError(
+            f"data of type {type(data).__name__} are no table; "
+            "give a pandas, polars or pyarrow table, or a numpy array"
+        ) from error
+    if isinstance(found, nw.LazyFrame):
+        raise TypeError(f"{type(data).__name__} is lazy; collect it first")
+    return found
+
+
+def _pandas_series(old: nw.Series[Any], values: Floats, *, integer: bool) -> nw.Series[Any]:
+    backend = old.implementation
+    fresh = nw.new_series(old.name, values, nw.Float64, backend=backend)
+    kind = str(old.to_native().dtype)
+    if integer and (kind.endswith("[pyarrow]") or kind.startswith(("Int", "UInt"))):
+        nullable = "int64[pyarrow]" if kind.endswith("[pyarrow]") else "Int64"
+        return nw.from_native(fresh.to_native().astype(nullable), series_only=True)
+    if integer and not np.isnan(values).any():  # numpy's integers have no missing cell
+        return nw.new_series(old.name, values.astype(np.int64), nw.Int64, backend=backend)
+    return fresh
+
+
+def _other_series(old: nw.Series[Any], values: Floats, *, integer: bool) -> nw.Series[Any]:
+    missing, backend = np.isnan(values), old.implementation
+    dtype = nw.Int64 if integer else nw.Float64
+    cells = np.where(missing, 0, values).astype(np.int64) if integer else values
+    fresh = nw.new_series(old.name, cells, dtype, backend=backend)
+    null = missing
+    if missing.any() and old.dtype.is_float():  # a cell that was NaN, not null, stays NaN
+        null = missing & ~(np.isnan(old.to_numpy()) & ~old.is_null().to_numpy())
+    if null.any():
+        present = nw.new_series(old.name, ~null, nw.Boolean, backend=backend)
+        nothing = nw.new_series(old.name, [None] * len(values), dtype, backend=backend)
+        fresh = fresh.zip_with(present, nothing)
+    return fresh
+
+
 def _as_array(data: Any) -> Floats:
-    array = np.asarray(data)
+    if isinstance(data, np.ma.MaskedArray):
+        raise TypeError("the array is masked; mark its missing cells with array.astype(float).filled(np.nan)")
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise ValueError("the rows of the list differ in length; give one value per variable") from error
+    if array.dtype.kind == "O":
+        array = _from_objects(array)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"array of type {array.dtype} is not numeric; give numbers")
     if array.ndim not in (1, 2):
         raise ValueError(f"array has {array.ndim} dimensions; give one or two (records x variables)")
     if array.size == 0:
         raise ValueError(f"array of shape {array.shape} is empty; give at least 2 records")
-    if array.dtype.kind in "iu" and (array.min() < -LARGEST_INTEGER or array.max() > LARGEST_INTEGER):
+    whole = array.dtype.kind in "iu"
+    if whole and (array.min() < -LARGEST_INTEGER or array.max() > LARGEST_INTEGER):
         raise ValueError("the array has integers beyond 2**53, which lose digits; leave their columns out")
     return array.reshape(len(array), -1)
 
 
+def _from_objects(array: Any) -> Any:
+    """Numbers and None as floats; anything else is returned as it came, to be refused."""
+    cells = array.ravel().tolist()
+    if not all(_is_missing(cell) or _is_number(cell) for cell in cells):
+        return array
+    if any(isinstance(cell, int) and abs(cell) > LARGEST_INTEGER for cell in cells):
+        raise ValueError("the array has integers beyond 2**53, which lose digits; leave their columns out")
+    return np.array([np.nan if _is_missing(cell) else float(cell) for cell in cells]).reshape(array.shape)
+
+
 def strata(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, Ints]]:
     """Names and rows of the strata, in order of first appearance; one stratum "all" without `by`."""
-    if by is None:
+    names = names_of(by)
+    if not names:
         return [("all", np.arange(table.n))]
-    names = [by] if isinstance(by, str) else list(by)
-    columns = [table.column(name).to_list() for name in names]
-    rows: dict[str, list[int]] = {}
+    columns = [[_level(cell) for cell in table.column(name).to_list()] for name in names]
+    rows: dict[tuple[Hashable, ...], list[int]] = {}
     for i, levels in enumerate(zip(*columns, strict=True)):
-        label = ", ".join("(missing)" if _is_missing(level) else str(level) for level in levels)
-        rows.setdefault("'all'" if label == "all" else label, []).append(i)  # tables use all for the file
-    return [(label, np.array(found)) for label, found in rows.items()]
+        rows.setdefault(levels, []).append(i)
+    labels: dict[str, Ints] = {}
+    for levels, found in rows.items():
+        label = ", ".join(_shown(level, alone=len(names) == 1) for level in levels)
+        if label in labels:  # 1 and "1" in a column of objects
+            label = ", ".join("(missing)" if level is None else repr(level) for level in levels)
+        labels[label] = np.array(found)
+    return list(labels.items())
 
 
-def _is_missing(level: object) -> bool:
-    return level is None or level != level  # noqa: PLR0124 - NaN is the value that differs from itself
+def _level(cell: Any) -> Hashable:
+    if _is_missing(cell):
+        return None
+    try:
+        hash(cell)
+    except TypeError:  # a list, say
+        return repr(cell)
+    return cell
+
+
+def _shown(level: Hashable, *, alone: bool) -> str:
+    """The level as text, in quotation marks where it could be taken for something else."""
+    if level is None:
+        return "(missing)"
+    text = str(level)
+    unclear = text == "all" if alone else "," in text  # tables use all for the file
+    return repr(text) if unclear or text == "(missing)" or text.startswith(("'", '"')) else text
+
+
+def _is_missing(cell: Any) -> bool:
+    if isinstance(cell, (str, list, np.ndarray)):
+        return False
+    if cell is None or type(cell).__name__ == "NAType":  # pandas' NA refuses to be compared
+        return True
+    return bool(cell != cell)  # noqa: PLR0124 - NaN is the value that differs from itself
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, (Real, Decimal)) and not isinstance(cell, bool)
 
 
 def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints:
     """Row of `masked` for each row of `original` with the same key."""
-    names = [key] if isinstance(key, str) else list(key)
+    names = names_of(key)
     ours = list(zip(*(original.column(name).to_list() for name in names), strict=True))
     theirs = list(zip(*(masked.column(name).to_list() for name in names), strict=True))
     label = ", ".join(names)
@@ -202,22 +333,43 @@ def warn_about_roles(table: Table, columns: Sequence[str], values: Floats) -> No
             )
 
 
+def warn_about_objects(table: Table, leave_out: Sequence[str] = ()) -> None:
+    """Name the columns that hold nothing but numbers, yet in a type that is not numeric."""
+    for name in table.names if table.frame is not None else ():
+        column = table.column(name)
+        if name in leave_out or column.dtype not in {nw.Object, nw.Unknown}:
+            continue
+        cells = [cell for cell in column.to_list() if not _is_missing(cell)]
+        if cells and all(_is_number(cell) for cell in cells):
+            warnings.warn(
+                f"column {name!r} looks like numbers stored as objects and is left as it is; "
+                "convert it to a numeric type or drop it",
+                stacklevel=3,
+            )
+
+
 def _looks_like_identifier(name: str, values: Floats) -> bool:
     if values.size < 3 or np.isnan(values).any() or (values != np.floor(values)).any():
         return False
     ordered = np.sort(values)
-    if not (np.diff(ordered) > 0).all():
+    if not (ordered[1:] > ordered[:-1]).all():
         return False
-    return bool(IDENTIFIER.search(name)) or bool(ordered[-1] - ordered[0] == values.size - 1)
+    return bool(IDENTIFIER.search(name)) or bool(ordered[-1] == ordered[0] + values.size - 1)
 
 
 def decimals_of(values: Floats) -> int:
     """The largest number of decimals that a column shows, at most 15."""
-    seen = values[np.isfinite(values)]
+    seen = values[np.abs(values) < LARGEST_INTEGER]  # larger ones are whole
     for decimals in range(15):
         if (np.round(seen, decimals) == seen).all():
             return decimals
     return 15
+
+
+def rounded(values: Floats, decimals: int) -> Floats:
+    """Values with so many decimals; those beyond 2**53 are whole, and numpy's rounding would overflow."""
+    small = np.abs(values) < LARGEST_INTEGER
+    return np.where(small, np.round(np.where(small, values, 0), decimals), values)
 
 
 def missing_cells(values: Floats) -> Bools:

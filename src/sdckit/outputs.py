@@ -6,7 +6,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,15 +27,13 @@ _REMEDIES = {
 }
 
 
-def check_target(path: AnyPath, overwrite: bool, *, suffixes: Collection[str] = SUFFIXES) -> None:  # noqa: FBT001 - the flag of the same name
+def check_target(path: AnyPath, overwrite: bool) -> None:  # noqa: FBT001 - the flag of the same name
     """Refuse, before any work, a file that could not be written afterwards.
 
     Parameters
     ----------
     path, overwrite
         The file to be written, and whether it may replace one that exists.
-    suffixes
-        How its name may end.
 
     Raises
     ------
@@ -49,8 +47,8 @@ def check_target(path: AnyPath, overwrite: bool, *, suffixes: Collection[str] = 
     try:
         if path.is_dir():
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
-        if path.suffix.lower() not in suffixes:
-            raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
+        if path.suffix.lower() not in SUFFIXES:
+            raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(SUFFIXES)}")
         if path.exists() and not path.is_file():
             raise FileExistsError(f"'{path}' is a device, not a file; choose another name")
         if path.exists() and not overwrite:
@@ -141,24 +139,3 @@ def _move(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None
                 raise
     except FileExistsError as error:
         raise _exists(path) from error
-
-
-def write_text(path: AnyPath, text: str, overwrite: bool = False) -> None:  # noqa: FBT001, FBT002 - the flag of the same name
-    """Write text, such as a report, as UTF-8 in one step.
-
-    Parameters
-    ----------
-    path
-        The file to be written.
-    text
-        What it is to hold.
-    overwrite
-        Replace a file that exists.
-
-    Raises
-    ------
-    OSError
-        The file exists, or the system refused to write it; nothing is left behind.
-    """
-    with atomic(path, overwrite) as temporary:
-        temporary.write_bytes(text.encode("utf-8"))

@@ -165,8 +165,8 @@ def prepare(
             raise ValueError("the original is prepared already; declare missing codes when you prepare it")
         return original
     table = frames.Table(original)
-    keys = [key] if isinstance(key, str) else list(key or ())
-    roles = [*keys, *([weights] if isinstance(weights, str) else [])]
+    named = [weights] if isinstance(weights, (str, int)) else []
+    roles = [*frames.names_of(key), *frames.names_of(named)]
     checks.known_columns(roles, table.names)
     names = table.numeric(columns, leave_out=roles)
     values = table.floats(names, na)
@@ -178,8 +178,9 @@ def weight_values(table: frames.Table, weights: Any) -> Floats | None:
     """Survey weights by column name or as one number per record."""
     if weights is None:
         return None
-    if isinstance(weights, str):
-        name, values = weights, table.floats(table.numeric([weights]))[:, 0]
+    if isinstance(weights, (str, int)):
+        name = str(weights)
+        values = table.floats(table.numeric([name]))[:, 0]
     else:
         name, values = "weights", frames.Table(weights).floats(["x1"])[:, 0]
         checks.same_length("weights", len(values), table.n)

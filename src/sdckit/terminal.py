@@ -10,6 +10,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
     from rich.console import Console
     from rich.table import Table
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from sdckit.evaluation import Evaluation
 
 WIDTH = 120  # where the output is no terminal
+MANY = 10  # so many names are listed in full
 LABEL = 12  # width of the first column of cards
 
 
@@ -38,6 +41,19 @@ def say(text: str) -> None:
 def complain(kind: str, text: str) -> None:
     """Print one line on stderr."""
     print(f"{kind}: {' '.join(str(text).split())}", file=sys.stderr)  # noqa: T201
+
+
+def check_format(given: dict[str, Any]) -> None:
+    """Refuse two formats at once."""
+    if given["as_json"] and given["as_csv"]:
+        raise ValueError("--json and --csv exclude each other; give one of them")
+
+
+def listed(names: Sequence[str], *, whole: bool = False) -> str:
+    """Names in a row; of a long list the first ones, unless it is to be whole."""
+    if whole or len(names) <= MANY:
+        return ", ".join(names) or "none"
+    return f"{', '.join(names[: MANY - 1])} and {len(names) - MANY + 1} more"
 
 
 class Warnings:
@@ -122,15 +138,17 @@ def crossed(result: Evaluation, rows_by: str) -> Table:
 
 
 def rank_tables(ranks: pl.DataFrame) -> list[Table]:
-    """What there is about ranks, in two tables that fit a screen."""
+    """What there is about ranks, in three tables that fit a screen."""
     distances = ["variable", "n", "rmae", "rmae_max", "rmse", "rmse_max"]
-    rules = ["brmae_min", "brmae_average", "brmae_expected", "brmae_max", "brmse_tie_sd"]
+    rules = ["min", "average", "expected", "max"]
+    absolute = ["variable", *(f"brmae_{rule}" for rule in rules)]
+    squared = ["variable", *(f"brmse_{rule}" for rule in [*rules, "tie_sd"])]
     return [
         grid(
             [name.replace("_", "\n", 1) for name in names],
             [[_cell(row[name]) for name in names] for row in ranks.iter_rows(named=True)],
         )
-        for names in (distances, ["variable", *rules])
+        for names in (distances, absolute, squared)
     ]
 
 

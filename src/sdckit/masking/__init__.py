@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from sdckit.masking import microaggregation, noise, swapping  # isort: skip - th
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Floats
+    from sdckit.compiled import Bools, Floats, Ints
     from sdckit.registry import Method
 
+NAMED = 5  # so many columns a warning names
 __all__ = ["METHODS", "mask", "microaggregation", "noise", "swapping"]
 
 
@@ -76,23 +78,29 @@ def mask(
     generator = checks.generator(rng)
     table = frames.Table(data)
     checks.at_least_two(table.n)
-    roles = [name for role in (key, weights, by) for name in _names(role)]
+    roles = [name for role in (key, weights, by) for name in frames.names_of(role)]
     checks.known_columns(roles, table.names)
-    checks.apart(_names(columns), roles)
+    checks.apart(frames.names_of(columns), roles)
+    if columns is None:
+        frames.warn_about_objects(table, roles)
     names = table.numeric(columns, leave_out=roles)
     values = table.floats(names, na)
     if columns is None:
         frames.warn_about_roles(table, names, values)
     masked = np.empty_like(values)
-    for stratum, rows in frames.strata(table, by):
-        what = "the file" if by is None else f"stratum {stratum!r}"
+    strata = frames.strata(table, by)
+    grouped = bool(frames.names_of(by))
+    for stratum, rows in strata:
+        what = f"stratum {stratum!r}" if grouped else "the file"
         masked[rows] = _apply(record, np.asfortranarray(values[rows]), options, generator, what)
-    checks.representable(masked, names, record.name)
-    whole: list[str] = []
+    plain, whole = values, []
     if digits is not None:
         places = [frames.decimals_of(column) if digits == "original" else int(digits) for column in values.T]
-        masked = np.column_stack([np.round(column, d) for column, d in zip(masked.T, places, strict=True)])
+        masked, plain = _rounded(masked, places), _rounded(values, places)
         whole = [name for name, d in zip(names, places, strict=True) if d == 0]
+    checks.representable(masked, names, record.name)
+    if not _asks_for_nothing(record, options) or not np.array_equal(plain, masked, equal_nan=True):
+        _warn_of_originals(plain, masked, names, strata, grouped=grouped)
     if na is not None:
         raw = table.floats(names)
         declared = np.isnan(values)
@@ -100,8 +108,49 @@ def mask(
     return table.with_values(names, masked, whole=whole)
 
 
-def _names(role: str | Sequence[str] | None) -> list[str]:
-    return [role] if isinstance(role, str) else list(role or ())
+def _rounded(values: Floats, places: Sequence[int]) -> Floats:
+    return np.column_stack([frames.rounded(column, d) for column, d in zip(values.T, places, strict=True)])
+
+
+def _asks_for_nothing(method: Method, options: dict[str, Any]) -> bool:
+    """True for k = 1, percent = 0 and the like: whoever sets them knows that nothing will change."""
+    lows = {parameter.name: parameter.low for parameter in method.parameters if parameter.low is not None}
+    return bool(lows) and all(options[name] == low for name, low in lows.items())
+
+
+def _warn_of_originals(
+    original: Floats,
+    masked: Floats,
+    names: Sequence[str],
+    strata: list[tuple[str, Ints]],
+    *,
+    grouped: bool,
+) -> None:
+    """Name, in one warning, the columns that are published as they were, from top to bottom of a stratum."""
+    found = [
+        f"{name!r} in stratum {stratum!r}" if grouped else repr(name)
+        for stratum, rows in strata
+        for name, idle in zip(names, _untouched(original[rows], masked[rows]), strict=True)
+        if idle
+    ]
+    if found:
+        listed = ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if found[NAMED:] else "")
+        remedy = "raise the parameter, merge strata" if grouped else "raise the parameter"
+        warnings.warn(
+            f"not masked, every value is as in the original: {listed}; {remedy} or leave the column out",
+            stacklevel=3,
+        )
+
+
+def _untouched(original: Floats, masked: Floats) -> Bools:
+    """Which columns show all observed values as they were, though there was something to change."""
+    gaps = np.isnan(original)
+    same: Bools = ((original == masked) | gaps).all(axis=0)
+    if not same.any():
+        return same
+    observed = (~gaps).sum(axis=0)
+    constant = np.fmin.reduce(original) == np.fmax.reduce(original)
+    return same & (observed > 0) & ~(constant & (observed > 1))
 
 
 def _apply(
@@ -114,4 +163,6 @@ def _apply(
     extra = {"rng": rng} if method.random else {}
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in one line
         masked: Floats = method.function(values, **options, **extra)
+    if method.group_size is None:  # groups may suppress a cell; elsewhere a lost one is inf - inf
+        masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
     return masked

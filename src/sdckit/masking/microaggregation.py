@@ -30,9 +30,9 @@ GROUP_SIZE = Parameter("k", int, 3, "smallest group size", low=1, grid=range(2, 
 def mdav(values: Floats, *, k: int = 3) -> Floats:
     """Replace each record by the mean of a group of at least k similar records.
 
-    Column means are kept and no published record stands for fewer than k; variances shrink, the more
-    so the larger k is. Not for files whose columns should be masked one at a time (see
-    `individual_ranking`), nor for columns of codes, whose means say nothing.
+    Column means are kept (where no cell is missing) and no published record stands for fewer than k;
+    variances shrink, the more so the larger k is. Not for files whose columns should be masked one at
+    a time (see `individual_ranking`), nor for columns of codes, whose means say nothing.
 
     Parameters
     ----------
@@ -194,6 +194,9 @@ def run_means(values: Floats, starts: Ints, k: int) -> Floats:
     A run with fewer than k observed values in a column is NaN there.
     """
     observed = ~np.isnan(values)
+    largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
+    unit = np.exp2(np.maximum(np.frexp(largest)[1] - 960, 0))  # 1, except where a sum could overflow
+    values = values / unit
     counts = np.add.reduceat(observed, starts, axis=0, dtype=np.int64)
     means = np.add.reduceat(np.where(observed, values, 0.0), starts, axis=0) / np.maximum(counts, 1)
     # A mean lies between its smallest and largest value; rounding could leave that interval, and
@@ -201,4 +204,4 @@ def run_means(values: Floats, starts: Ints, k: int) -> Floats:
     means = np.clip(means, np.fmin.reduceat(values, starts, axis=0), np.fmax.reduceat(values, starts, axis=0))
     means[counts < k] = np.nan
     repeated = np.repeat(means, np.diff(starts, append=len(values)), axis=0)
-    return np.where(observed, repeated, np.nan)
+    return np.where(observed, repeated, np.nan) * unit

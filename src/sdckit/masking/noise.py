@@ -61,14 +61,13 @@ def noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) ->
 def spread(values: Floats) -> Floats:
     """Standard deviation (ddof 1) of the observed cells of each column; 0 for fewer than two."""
     count = np.sum(~np.isnan(values), axis=0)
-    centred = deviations(values)
-    unit = powers_of_two(centred)
-    return unit * np.sqrt(((centred / unit) ** 2).sum(0) / np.maximum(count - 1, 1))
+    unit = powers_of_two(values)
+    return unit * np.sqrt((deviations(values / unit) ** 2).sum(0) / np.maximum(count - 1, 1))
 
 
 def powers_of_two(values: Floats) -> Floats:
-    """The size of each column: dividing by it changes no digit, and squares stay within range."""
-    return np.exp2(np.frexp(np.abs(values).max(axis=0, initial=0.0))[1])
+    """The size of each column: dividing by it changes no digit, and sums of squares stay within range."""
+    return np.exp2(np.frexp(np.fmax.reduce(np.abs(values), axis=0, initial=0.0))[1] - 1)
 
 
 def deviations(values: Floats) -> Floats:
@@ -142,9 +141,8 @@ def covariance_root(values: Floats) -> Floats:
     missing cells each covariance uses the records that have both variables.
     """
     seen = (~np.isnan(values)).astype(np.float64)
-    centred = deviations(values)
-    powers = powers_of_two(centred)
-    centred /= powers
+    powers = powers_of_two(values)
+    centred = deviations(values / powers)
     pairs = seen.T @ seen
     covariance = (centred.T @ centred) / np.maximum(pairs - 1, 1)
     size = np.sqrt(np.diag(covariance))
