@@ -61,3 +61,9 @@ def test_every_public_name_exists_and_is_documented():
 def test_links_in_the_readme_lead_somewhere():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("http") or (HERE / target).exists(), target
+
+
+def test_no_placeholder_is_left():
+    for file in (HERE / "README.md", HERE / "CONTRIBUTING.md", HERE / "CHANGELOG.md"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            assert not re.fullmatch(r"[A-Z]{3,}", line), f"{file.name}: {line}"

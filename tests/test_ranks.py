@@ -290,3 +290,18 @@ def test_sums_beyond_63_bits_are_exact(millions):
     assert found.absolute2 == 2 * largest_absolute(n)
     ranks2 = 2 * np.arange(n)
     assert gap_distance(ranks2 - ranks2[::-1]).squared4 == 4 * largest_squared(n)
+
+
+@pytest.mark.parametrize("spoil", [None, 0.3, 2.0**-40])
+@pytest.mark.parametrize("unit", [1.0, -1.0, 0.5, 1e10])
+def test_whole_numbers_of_a_wide_range_beside_a_tied_original(unit, spoil):
+    rng = np.random.default_rng(11)
+    x = np.round(rng.lognormal(3, 1, 5000))
+    y = np.round(rng.normal(0, 1e5, 5000)) * unit
+    y[rng.integers(0, 5000, 1500)] = y[:1500]  # ties, none of them heavy
+    if spoil is not None:
+        y[7] = spoil
+    gaps = naive.middle_ranks2(x) - naive.middle_ranks2(y)
+    found = average_distance(OrderedColumn(x), y)
+    assert found.absolute2 == naive.exact_sum(np.abs(gaps))
+    assert found.squared4 == naive.exact_sum(gaps * gaps)

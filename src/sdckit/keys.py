@@ -132,7 +132,7 @@ def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = T
     n = values.size
     bits = values.view(np.int64)
     width = max(n - 1, 1).bit_length()
-    heavy = _heavy_value(values)
+    heavy = heavy_value(values)
     if heavy is not None:
         target = np.int64(_ordered_bits(heavy))
         cut, front = _fill_keys_apart(bits, labels, width, target, keys)
@@ -154,7 +154,7 @@ def _ordered_bits(value: float) -> int:
     return bits if bits >= 0 else bits ^ 0x7FFFFFFFFFFFFFFF
 
 
-def _heavy_value(values: Floats) -> float | None:
+def heavy_value(values: Floats) -> float | None:
     """A value that seems to fill at least an eighth of the column, from a sample of 64 rows."""
     if values.size < SMALL:
         return None

@@ -21,10 +21,14 @@ from sdckit.keys import (
     collided_runs,
     count_collisions,
     ends,
+    fill_keys,
     find_blocks,
+    heavy_value,
     no_flags,
     order_run,
+    sort_as_floats,
     sort_keys,
+    starts_of_keys,
 )
 from sdckit.scratch import borrowed
 
@@ -208,13 +212,16 @@ def to_middles2(start: Ints) -> None:
 
 
 @kernel
-def middle_sums(keys: Ints, width: int, masked2: Ints, tied: bool, middle2: Ints) -> Sums:
-    """Sums over all positions, given the doubled masked mid-rank of each."""
+def middle_sums(keys: Ints, width: int, masked2: Ints, factor: int, middle2: Ints) -> Sums:
+    """Sums over all positions, given the doubled masked mid-rank of each.
+
+    The doubled original mid-rank is `factor` times the label or, where that is 0, looked up.
+    """
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
     for j in range(keys.size):
         label = keys[j] & low
-        difference = (middle2[label] if tied else 2 * label) - masked2[j]
+        difference = (middle2[label] if factor == 0 else factor * label) - masked2[j]
         absolute += abs(difference)
         squared_low += _low(difference * difference)
         squared_high += _high(difference * difference)
@@ -290,7 +297,29 @@ def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
     if counted is not None:
         return counted
     with borrowed(column.n) as keys:
+        whole = _whole_distance(column, masked, keys) if column.tied else None
+        if whole is not None:
+            return whole
         return _sorted_distance(column, masked, sort_keys(masked, column.rank, keys, inside_ties=False))
+
+
+def _whole_distance(column: OrderedColumn, masked: Floats, keys: Ints) -> RankSums | None:
+    """The same for values whose last bits are all 0, such as whole numbers: equal keys are ties.
+
+    Nobody needs the row of a key then, so the label can be the mid-rank itself, which saves looking
+    it up in a large table. None for other values, and where one value fills much of the column.
+    """
+    width = (2 * column.n).bit_length()
+    sample = masked[:: max(column.n // 64, 1)]
+    if column.n < SMALL or (sample != np.floor(sample)).any() or heavy_value(masked) is not None:
+        return None
+    if fill_keys(masked.view(np.int64), column.row_middle2, width, keys):
+        return None
+    sort_as_floats(keys)
+    with borrowed(column.n) as start:
+        starts_of_keys(keys, width, start)
+        to_middles2(start)
+        return _sums(column.n, [middle_sums(keys, width, start, 1, column.middle2)])
 
 
 def _sorted_distance(column: OrderedColumn, masked: Floats, found: SortedKeys) -> RankSums:
@@ -310,7 +339,7 @@ def _sorted_distance(column: OrderedColumn, masked: Floats, found: SortedKeys) -
     with borrowed(column.n) as start:
         find_blocks(found, column.order, masked, start, (flags, doubtful))
         to_middles2(start)
-        return _sums(column.n, [middle_sums(keys, width, start, tied, middle2)])
+        return _sums(column.n, [middle_sums(keys, width, start, 0 if tied else 2, middle2)])
 
 
 @kernel

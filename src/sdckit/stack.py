@@ -53,5 +53,5 @@ def _stack_sums(
             runs = collided_runs(keys[c], width, flags, collisions, start, False, 0, 0)
             settle_runs(keys[c], width, runs, order[c], masked[c], start)
         to_middles2(start)
-        sums[c] = middle_sums(keys[c], width, start, True, middle2[c])
+        sums[c] = middle_sums(keys[c], width, start, 0, middle2[c])
     return sums
