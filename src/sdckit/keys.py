@@ -337,7 +337,7 @@ def find_blocks(
     if all_short(runs):
         settle_runs(keys, width, runs, row_of, values, start)
     else:
-        _sort_exactly(found, row_of, values)
+        sort_exactly(found, row_of, values)
         _starts_of_values(values, start)
 
 
@@ -371,7 +371,7 @@ def _starts_of_values(values: Floats, start: Ints) -> None:
         starts_of_keys(bits, 0, start)
 
 
-def _sort_exactly(found: SortedKeys, row_of: Ints, values: Floats) -> None:
+def sort_exactly(found: SortedKeys, row_of: Ints, values: Floats) -> None:
     """Put the keys into exact order where the kept bits say too little: values that differ by ulps."""
     labels = np.empty(values.size, np.int64)
     labels[row_of] = np.arange(values.size)
