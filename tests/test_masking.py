@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
-from sdckit.masking.noise import correlated_noise, covariance_root, noise, spread
+from sdckit.masking.noise import correlated_noise, covariance_root, noise
 from sdckit.masking.swapping import rank_swap
 from sdckit.ranks import largest_absolute, largest_squared
+from sdckit.scales import spread
 
 NAN = float("nan")
 

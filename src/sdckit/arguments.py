@@ -76,10 +76,7 @@ class Asked:
             unique = frame.select(self.key).n_unique()
             checks.unique_keys(unique, frame.height, ", ".join(self.key), "original")
         columns = frames.Table(frame).numeric(self.columns, leave_out=self.roles)
-        original = prepare(frame, columns=columns, weights=self.weights, na=self.na)
-        if self.columns is None:
-            frames.warn_about_roles(frames.Table(frame), columns, original.values)
-        return original
+        return prepare(frame, columns=columns, weights=self.weights, na=self.na)
 
     def warn_of_text(self, source: Source, done: str) -> None:
         """Name the text columns that are numeric but for a few words; refuse those that are needed."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit import checks, frames, loss
-from sdckit.pairs import Original, Pair, Score, pair_of
+from sdckit.pairs import Original, Pair, Score, pair_of, prepare_table
 from sdckit.progress import track
 
 if TYPE_CHECKING:
@@ -167,21 +167,21 @@ def _prepare(
     original: Any, masked: Any, *, columns: Any, key: Any, weights: Any, by: Any, na: Any
 ) -> tuple[Pair, list[tuple[str, Pair]]]:
     """Align the files; the strata, with the whole file first."""
-    table = original.table if isinstance(original, Original) else frames.Table(original)
-    if columns is None and table is not None and not isinstance(original, Original):
-        named = [weights] if isinstance(weights, (str, int)) else []
-        roles = [*frames.names_of(key), *frames.names_of(by), *frames.names_of(named)]
-        checks.known_columns(roles, table.names)
-        columns = table.numeric(None, leave_out=roles)
-        frames.warn_about_roles(table, columns, table.floats(columns, na))
     if isinstance(original, Original):
         checks.apart(original.columns, frames.names_of(by))
-    pair = pair_of(original, masked, columns=columns, key=key, weights=weights, na=na)
+        pair = pair_of(original, masked, columns=columns, key=key, weights=weights, na=na)
+    else:
+        prepared = prepare_table(
+            frames.Table(original), columns=columns, key=key, weights=weights, na=na, by=by
+        )
+        if columns is None and prepared.table is not None:
+            frames.warn_about_roles(prepared.table, prepared.columns, prepared.values)
+        pair = pair_of(prepared, masked)
     groups = [("all", pair)]
     if by is not None:
-        if table is None:
+        if pair.original.table is None:
             raise ValueError("these prepared data have no strata; give the table itself")
-        groups += [(name, pair.take(rows)) for name, rows in frames.strata(table, by)]
+        groups += [(name, pair.take(rows)) for name, rows in frames.strata(pair.original.table, by)]
     return pair, groups
 
 

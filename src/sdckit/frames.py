@@ -21,7 +21,7 @@ from sdckit import checks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Bools, Floats, Ints
+    from sdckit.compiled import Floats, Ints
 
 LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
 IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" or "valid"
@@ -370,8 +370,3 @@ def rounded(values: Floats, decimals: int) -> Floats:
     """Values with so many decimals; those beyond 2**53 are whole, and numpy's rounding would overflow."""
     small = np.abs(values) < LARGEST_INTEGER
     return np.where(small, np.round(np.where(small, values, 0), decimals), values)
-
-
-def missing_cells(values: Floats) -> Bools:
-    """Where a matrix has missing cells."""
-    return np.isnan(values)

@@ -134,7 +134,7 @@ def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = T
     width = max(n - 1, 1).bit_length()
     heavy = heavy_value(values)
     if heavy is not None:
-        target = np.int64(_ordered_bits(heavy))
+        target = np.int64(_ordered(np.float64(heavy).view(np.int64)))
         cut, front = _fill_keys_apart(bits, labels, width, target, keys)
         block = _sort_apart(keys, front, target >> width, width, inside_ties=inside_ties)
         if block is not None:
@@ -149,17 +149,16 @@ def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = T
     return SortedKeys(keys, width, cut == 0, slice(0, 0), quantised=n >= QUANTISED)
 
 
-def _ordered_bits(value: float) -> int:
-    bits = int(np.float64(value + 0.0).view(np.int64))
-    return bits if bits >= 0 else bits ^ 0x7FFFFFFFFFFFFFFF
+def sample_of(values: Floats) -> Floats:
+    """Some 64 values, evenly spaced."""
+    return values[:: max(values.size // 64, 1)]
 
 
 def heavy_value(values: Floats) -> float | None:
-    """A value that seems to fill at least an eighth of the column, from a sample of 64 rows."""
+    """A value that seems to fill at least an eighth of the column, from a sample."""
     if values.size < SMALL:
         return None
-    sample = np.sort(values[:: values.size // 64][:64])
-    found, counts = np.unique(sample, return_counts=True)
+    found, counts = np.unique(sample_of(values), return_counts=True)
     heaviest = int(counts.argmax())
     return float(found[heaviest]) if counts[heaviest] >= 8 else None
 
@@ -352,7 +351,7 @@ def _off_grid(values: Floats, scale: float) -> Int:
 
 def _on_coarse_grid(values: Floats, width: int) -> bool:
     """Whether all values have up to three decimals, far enough apart for the high bits to tell them."""
-    sample = values[:: max(values.size // 64, 1)]
+    sample = sample_of(values)
     for scale in (10.0, 100.0, 1000.0):
         with np.errstate(over="ignore"):
             fits = (np.rint(sample * scale) / scale == sample).all()

@@ -15,6 +15,7 @@ from sdckit.compiled import count_special
 from sdckit.keys import SMALL
 from sdckit.progress import each
 from sdckit.ranks import OrderedColumn, RankSums, gap_distance
+from sdckit.scales import spread
 from sdckit.stack import ColumnStack
 from sdckit.ties import Alignment, TieSummary, distance, row_gaps2, summarise
 from sdckit.weighting import WeightedRanks
@@ -61,7 +62,6 @@ class Original:
         weights: Floats | None = None,
         table: frames.Table | None = None,
         key: str | Sequence[str] | None = None,
-        roles: Sequence[str] = (),
         na: object = None,
     ) -> None:
         self.columns = tuple(columns)
@@ -69,7 +69,6 @@ class Original:
         self.weights = weights
         self.table = table
         self.key = key
-        self.roles = tuple(roles)
         self.na = na
         self.n = len(values)
         self._ordered: dict[int, OrderedColumn] = {}
@@ -80,7 +79,7 @@ class Original:
     @cached_property
     def missing(self) -> Bools:
         """Where cells are missing."""
-        return frames.missing_cells(self.values)
+        return np.isnan(self.values)
 
     @cached_property
     def complete(self) -> bool:
@@ -100,23 +99,8 @@ class Original:
 
     @cached_property
     def spreads(self) -> Floats:
-        """Standard deviation of each column (ddof 1; weighted where there are weights)."""
-        return np.array([self._spread(j) for j in range(len(self.columns))])
-
-    def _spread(self, j: int) -> float:
-        seen = ~self.missing[:, j]
-        x, n = self.values[seen, j], int(seen.sum())
-        if n < 2:
-            return float("nan")
-        if (x == x[0]).all():
-            return 0.0
-        unit = float(np.exp2(np.frexp(np.abs(x).max())[1] - 1))  # a power of two: squares cannot overflow
-        x = x / unit
-        if self.weights is None:
-            return unit * float(np.std(x, ddof=1))
-        w = self.weights[seen]
-        centre = np.average(x, weights=w)
-        return unit * float(np.sqrt(n / (n - 1) * np.average((x - centre) ** 2, weights=w)))
+        """Standard deviation of each column (ddof 1; weighted where there are weights); NaN without one."""
+        return np.where((~self.missing).sum(0) > 1, spread(self.values, self.weights), np.nan)
 
     def take(self, rows: Ints) -> Original:
         """The original restricted to some records."""
@@ -164,14 +148,20 @@ def prepare(
         if na is not None:
             raise ValueError("the original is prepared already; declare missing codes when you prepare it")
         return original
-    table = frames.Table(original)
+    return prepare_table(frames.Table(original), columns=columns, key=key, weights=weights, na=na)
+
+
+def prepare_table(
+    table: frames.Table, *, columns: Any, key: Any, weights: Any, na: Any, by: Any = None
+) -> Original:
+    """The same for a table that is known to be one; strata are no variables."""
     named = [weights] if isinstance(weights, (str, int)) else []
-    roles = [*frames.names_of(key), *frames.names_of(named)]
+    roles = [name for role in (key, by, named) for name in frames.names_of(role)]
     checks.known_columns(roles, table.names)
     names = table.numeric(columns, leave_out=roles)
     values = table.floats(names, na)
     found = weight_values(table, weights)
-    return Original(names, values, weights=found, table=table, key=key, roles=roles, na=na)
+    return Original(names, values, weights=found, table=table, key=key, na=na)
 
 
 def weight_values(table: frames.Table, weights: Any) -> Floats | None:
@@ -221,7 +211,7 @@ class Pair:
     @cached_property
     def missing(self) -> Bools:
         """Where masked cells are missing."""
-        return frames.missing_cells(self.masked)
+        return np.isnan(self.masked)
 
     @cached_property
     def complete(self) -> bool:
@@ -353,6 +343,11 @@ def _with_weights(original: Original, weights: Any) -> Original:
     if original.table is None:
         raise ValueError("these prepared data take no weights any more; give weights to prepare")
     found = weight_values(original.table, weights)
-    fresh = Original(original.columns, original.values, weights=found, table=original.table)
-    fresh.key, fresh.na, fresh.roles = original.key, original.na, original.roles
-    return fresh
+    return Original(
+        original.columns,
+        original.values,
+        weights=found,
+        table=original.table,
+        key=original.key,
+        na=original.na,
+    )

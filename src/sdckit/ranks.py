@@ -26,6 +26,7 @@ from sdckit.keys import (
     heavy_value,
     no_flags,
     order_run,
+    sample_of,
     sort_as_floats,
     sort_keys,
     starts_of_keys,
@@ -293,13 +294,14 @@ def gap_distance(gaps2: Ints) -> RankSums:
 
 def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
     """Rank distance under mid-ranks, the default rule; one sort of the masked column."""
-    counted = _count_small_integers(column, masked)
+    whole = _seem_whole(masked)
+    counted = _counted_distance(column, masked) if whole else None
     if counted is not None:
         return counted
     with borrowed(column.n) as keys:
-        whole = _whole_distance(column, masked, keys) if column.tied else None
-        if whole is not None:
-            return whole
+        found = _whole_distance(column, masked, keys) if whole and column.tied else None
+        if found is not None:
+            return found
         return _sorted_distance(column, masked, sort_keys(masked, column.rank, keys, inside_ties=False))
 
 
@@ -310,8 +312,7 @@ def _whole_distance(column: OrderedColumn, masked: Floats, keys: Ints) -> RankSu
     it up in a large table. None for other values, and where one value fills much of the column.
     """
     width = (2 * column.n).bit_length()
-    sample = masked[:: max(column.n // 64, 1)]
-    if column.n < SMALL or (sample != np.floor(sample)).any() or heavy_value(masked) is not None:
+    if heavy_value(masked) is not None:
         return None
     if fill_keys(masked.view(np.int64), column.row_middle2, width, keys):
         return None
@@ -368,17 +369,23 @@ def _counted_sums(values: Floats, lowest: float, counts: Ints, middle2: Ints) ->
     return absolute, squared_low, squared_high
 
 
-def _range(values: Floats) -> float:
-    return float(values.max()) - float(values.min())  # Python's floats overflow without a warning
+def _seem_whole(values: Floats) -> bool:
+    """Whether a long column seems to hold whole numbers only, from a sample."""
+    sample = sample_of(values)
+    return values.size >= SMALL and bool((sample == np.floor(sample)).all())
 
 
-def _count_small_integers(column: OrderedColumn, masked: Floats) -> RankSums | None:
+def _range(values: Floats) -> tuple[float, float]:
+    return float(values.min()), float(values.max())  # Python's floats overflow without a warning
+
+
+def _counted_distance(column: OrderedColumn, masked: Floats) -> RankSums | None:
     """Rank distance of whole numbers of a narrow range, counted instead of sorted."""
-    sample = masked[:: max(masked.size // 64, 1)]
-    if masked.size < SMALL or (sample != np.floor(sample)).any() or _range(sample) >= COUNTABLE:
-        return None
-    lowest, highest = float(masked.min()), float(masked.max())
-    if highest - lowest >= min(COUNTABLE, column.n) or lowest != np.floor(lowest):
+    for part in (sample_of(masked), masked):  # a sample first: most columns are told by it
+        lowest, highest = _range(part)
+        if highest - lowest >= min(COUNTABLE, column.n):
+            return None
+    if lowest != np.floor(lowest):
         return None
     counts = np.zeros(int(highest - lowest) + 1, np.int64)
     if not _count_whole(masked, lowest, counts):

@@ -9,6 +9,7 @@ import numpy as np
 
 from sdckit import neighbours, progress
 from sdckit.registry import Parameter, method
+from sdckit.scales import powers_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,9 +176,7 @@ def run(advance: Callable[[int], bool], counters: Ints, cost: int) -> None:
 def standardise(values: Floats) -> Floats:
     """Columns with mean 0 and standard deviation 1, over observed values; a constant column is 0."""
     values = np.ascontiguousarray(values)
-    largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
-    # A power of two changes no digit, and the squares of huge or tiny values stay in range.
-    values = np.ldexp(values, -np.frexp(largest)[1])
+    values = values / powers_of_two(values)
     observed = ~np.isnan(values)
     counts = np.maximum(observed.sum(axis=0), 1)
     centred: Floats = values - np.where(observed, values, 0.0).sum(axis=0) / counts

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.registry import Parameter, method
+from sdckit.scales import deviations, powers_of_two, spread
 
 if TYPE_CHECKING:
     from sdckit.compiled import Floats
@@ -56,27 +57,6 @@ def noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) ->
     """
     draws = rng.standard_normal(values.shape)
     return values + draws * (spread(values) * (percent / 100))
-
-
-def spread(values: Floats) -> Floats:
-    """Standard deviation (ddof 1) of the observed cells of each column; 0 for fewer than two."""
-    count = np.sum(~np.isnan(values), axis=0)
-    unit = powers_of_two(values)
-    return unit * np.sqrt((deviations(values / unit) ** 2).sum(0) / np.maximum(count - 1, 1))
-
-
-def powers_of_two(values: Floats) -> Floats:
-    """The size of each column: dividing by it changes no digit, and sums of squares stay within range."""
-    return np.exp2(np.frexp(np.fmax.reduce(np.abs(values), axis=0, initial=0.0))[1] - 1)
-
-
-def deviations(values: Floats) -> Floats:
-    """Observed cells less their column's mean; 0 for missing cells and, exactly, in a constant column."""
-    seen = ~np.isnan(values)
-    mean = np.where(seen, values, 0.0).sum(0) / np.maximum(seen.sum(0), 1)
-    # The mean of equal values can miss them by a last bit, and noise must not grow from that.
-    constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
-    return np.where(seen & ~constant, values - mean, 0.0)
 
 
 @method(

@@ -1,0 +1,41 @@
+"""How far the values of a column lie apart; for numbers of any size, and exactly 0 where all are equal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from sdckit.compiled import Floats
+
+
+def powers_of_two(values: Floats) -> Floats:
+    """The size of each column: dividing by it changes no digit, and sums of squares stay within range."""
+    return np.exp2(np.frexp(np.fmax.reduce(np.abs(values), axis=0, initial=0.0))[1] - 1)
+
+
+def deviations(values: Floats, weights: Floats | None = None) -> Floats:
+    """Observed cells less their column's mean; 0 for missing cells and, exactly, in a constant column."""
+    seen = ~np.isnan(values)
+    share = seen if weights is None else seen * weights[:, None]
+    mean = (np.where(seen, values, 0.0) * share).sum(0) / np.maximum(share.sum(0), np.finfo(float).tiny)
+    # The mean of equal values can miss them by a last bit, and no spread must grow from that.
+    constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
+    return np.where(seen & ~constant, values - mean, 0.0)
+
+
+def spread(values: Floats, weights: Floats | None = None) -> Floats:
+    """Standard deviation (ddof 1) of the observed cells of each column; 0 for fewer than two.
+
+    With weights, n/(n - 1) times the weighted mean of squares: the same where all weights are equal.
+    """
+    seen = ~np.isnan(values)
+    free = np.maximum(seen.sum(0) - 1, 1)
+    unit = powers_of_two(values)
+    squares = deviations(values / unit, weights) ** 2
+    if weights is None:
+        return unit * np.sqrt(squares.sum(0) / free)
+    share = seen * weights[:, None]
+    mean = (squares * share).sum(0) / np.maximum(share.sum(0), np.finfo(float).tiny)
+    return unit * np.sqrt(mean * (free + 1) / free)
