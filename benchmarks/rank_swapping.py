@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import sdckit as sdc
-from sdckit.masking.swapping import swapped
+from sdckit.masking.swapping import Rule, swapped
 from sdckit.ranks import OrderedColumn
 from timing import Row, row, seconds
 
@@ -20,7 +20,7 @@ def rows() -> list[Row]:
         sort, kernel, public = seconds(
             [
                 lambda: np.sort(values),
-                lambda p=p: swapped(column, p, 0.0, "inclusive", rng),
+                lambda p=p: swapped(column, Rule(p), rng),
                 lambda p=p: sdc.mask(values, "rank_swap", p=p, rng=rng),
             ]
         )

@@ -271,3 +271,27 @@ def cell_loss(name, x, y, weights=None, zeros="keep"):
     """MAE, MSE, IL1 or IL1s over all cells that count."""
     costs = cell_costs(name, x, y, weights, zeros)
     return math.fsum(cost * w for cost, w in costs) / math.fsum(w for _, w in costs)
+
+
+# --- the reproduced study -----------------------------------------------------------------------
+
+
+def ranking_distances(ranking):
+    """Sums of absolute and squared differences between a ranking and 1, 2, ..., n."""
+    gaps = [place - rank for place, rank in enumerate(ranking, start=1)]
+    return sum(abs(gap) for gap in gaps), sum(gap**2 for gap in gaps)
+
+
+def ordered_differently(methods, losses, others):
+    """Share of the pairs of files by different methods that two losses put in a different order."""
+
+    def order(a, b):
+        return (a > b) - (a < b)
+
+    files = zip(methods, losses, others, strict=True)
+    costs = [
+        abs(order(a[1], b[1]) - order(a[2], b[2])) / 2
+        for a, b in itertools.combinations(files, 2)
+        if a[0] != b[0]
+    ]
+    return sum(costs) / len(costs)

@@ -220,8 +220,9 @@ def test_method_is_documented(method):
     assert method.reference
     assert method.keeps
     accepted = inspect.signature(method.function).parameters
-    assert set(accepted) - {"values", "rng"} == {parameter.name for parameter in method.parameters}
+    assert set(accepted) - {"values", "rng", "basis"} == {parameter.name for parameter in method.parameters}
     assert ("rng" in accepted) == method.random
+    assert ("basis" in accepted) == (method.basis is not None)
     for parameter in method.parameters:
         assert accepted[parameter.name].default == parameter.default
     assert method.group_size is None or method.group_size in method.defaults()

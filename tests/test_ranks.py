@@ -151,7 +151,7 @@ def test_short_columns_in_a_stack_equal_single_columns(name, n):
     y = np.stack([column(other, n * 3, seed=2)[:n] for other in (name, name, "cents")])
     ordered = [OrderedColumn(row) for row in x]
     for sums, before, single, after in zip(
-        ColumnStack(ordered).average_distances(y), x, ordered, y, strict=True
+        ColumnStack(ordered).order(y).distances("average"), x, ordered, y, strict=True
     ):
         assert_sums(sums, before, after)
         assert_sums(average_distance(single, after), before, after)
@@ -186,7 +186,7 @@ def test_any_floats_are_ranked_like_the_twin(rows, data):
     ordered = OrderedColumn(x)
     assert_order(ordered, x)
     assert_sums(average_distance(ordered, y), x, y)
-    assert_sums(ColumnStack([ordered]).average_distances(y[None, :])[0], x, y)
+    assert_sums(ColumnStack([ordered]).order(y[None, :]).distances("average")[0], x, y)
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(x), max_size=len(x))))
     if keep.sum() > 1:
         assert_sums(average_distance(ordered.restrict(keep), y[keep]), x[keep], y[keep])

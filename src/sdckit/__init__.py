@@ -20,6 +20,7 @@ _HOMES = {
     "METRICS": "loss",
     "Evaluation": "evaluation",
     "Original": "pairs",
+    "Sweep": "sweeping",
     "brmae": "loss.rank",
     "brmse": "loss.rank",
     "evaluate": "evaluation",
@@ -35,6 +36,7 @@ _HOMES = {
     "rmae": "loss.rankmeans",
     "rmse": "loss.rankmeans",
     "show_progress": "progress",
+    "sweep": "sweeping",
 }
 
 if TYPE_CHECKING:  # the same names for type checkers and editors
@@ -57,6 +59,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from sdckit.progress import show_progress as show_progress
     from sdckit.registry import METHODS as METHODS
     from sdckit.registry import METRICS as METRICS
+    from sdckit.sweeping import Sweep as Sweep
+    from sdckit.sweeping import sweep as sweep
 
 
 def __getattr__(name: str) -> Any:

@@ -34,23 +34,46 @@ def method_named(name: object) -> Method:
 
 
 def metrics_named(names: str | Iterable[str] | None) -> list[Metric]:
-    """Look up metrics; None gives the default ones, in the order of the registry."""
+    """Look up metrics; None gives the default ones, in the order of the registry.
+
+    A name may fix options of its metric, as in "il1:zeros=drop" or "brmae:ties=first".
+    """
     if names is None:
         return [metric for metric in METRICS.values() if metric.default and not metric.experimental]
     names = [names] if isinstance(names, str) else list(names)
     if not names:
         raise ValueError("the list of metrics is empty; name at least one or leave it out")
-    return [METRICS[one_of("metric", name, METRICS)] for name in dict.fromkeys(names)]
+    return [_metric_named(name) for name in dict.fromkeys(names)]
+
+
+def _metric_named(name: object) -> Metric:
+    plain, *options = name.split(":") if isinstance(name, str) else ("",)
+    metric = METRICS[one_of("metric", plain if plain in METRICS else name, METRICS)]
+    if not options:
+        return metric
+    known = {parameter.name: parameter for parameter in metric.parameters}
+    fixed = {}
+    for option in options:
+        word, _, value = option.partition("=")
+        one_of(f"option of {metric.name}", word, known)
+        fixed[word] = parameter_value(known[word], value)
+    return metric.fixed(str(name), fixed)
 
 
 def parameters_of(method: Method, given: dict[str, Any]) -> dict[str, Any]:
     """Complete and check the parameters of a method."""
-    known = {parameter.name: parameter for parameter in method.parameters}
     for name in given:
-        if name not in known:
-            choices = ", ".join(known) or "none"
-            raise ValueError(f"method {method.name!r} has no parameter {name!r}; choose from: {choices}")
-    return {name: parameter_value(known[name], given.get(name, known[name].default)) for name in known}
+        parameter_named(method, name)
+    return {p.name: parameter_value(p, given.get(p.name, p.default)) for p in method.parameters}
+
+
+def parameter_named(method: Method, name: str) -> Parameter:
+    """Look up a parameter of a method."""
+    for parameter in method.parameters:
+        if parameter.name == name:
+            return parameter
+    choices = ", ".join(parameter.name for parameter in method.parameters) or "none"
+    raise ValueError(f"method {method.name!r} has no parameter {name!r}; choose from: {choices}")
 
 
 def parameter_value(parameter: Parameter, value: Any) -> Any:
@@ -97,6 +120,21 @@ def generator(rng: object) -> np.random.Generator:
     if rng is not None and rng < 0:
         raise ValueError(f"the seed is {rng}; give a whole number of at least 0")
     return np.random.default_rng(rng)
+
+
+def entropy_of(rng: object) -> int:
+    """Return the number behind a sweep's streams: fresh for None, a seed itself, drawn from a Generator."""
+    if isinstance(rng, (int, np.integer)) and generator(rng):
+        return int(rng)
+    return int.from_bytes(generator(rng).bytes(16), "big")
+
+
+def count_of(what: str, value: object) -> int:
+    """Return a whole number of at least 1."""
+    number = _as_number(value)
+    if number is None or not float(number).is_integer() or number < 1:
+        raise ValueError(f"{what} is {value!r}; give a whole number of at least 1")
+    return int(number)
 
 
 def missing_rule(rule: str, *, bounded: bool, name: str) -> str:
@@ -147,6 +185,8 @@ def apart(columns: Collection[str] | None, roles: Collection[str]) -> None:
 
 def representable(masked: Floats, names: Sequence[str], method: str) -> None:
     """Refuse a masking whose arithmetic left the range of floating-point numbers."""
+    if not count_special(np.ravel(masked, order="K"))[1]:
+        return
     for j, name in enumerate(names):
         if np.isinf(masked[:, j]).any():
             raise ValueError(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from sdckit import checks, frames, loss
@@ -16,11 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from sdckit.compiled import Floats
     from sdckit.registry import Metric
 
 __all__ = ["Evaluation", "evaluate", "loss"]
 
-SCHEMA = {
+SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys than text
     "metric": pl.String,
     "family": pl.String,
     "variable": pl.String,
@@ -37,6 +40,7 @@ SCHEMA = {
     "n_imputed": pl.Int64,
     "n_both_missing": pl.Int64,
 }
+FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String and not name.startswith("ci_")]
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ def evaluate(
         for place, ((stratum, group), metric) in enumerate(product(groups, chosen)):
             report(place)
             whole = group is pair
-            score = _score(metric, group, options, per_record=per_record and whole)
+            score = metric.score_with(group, options, detail=True, per_record=per_record and whole)
             rows += _rows(metric, stratum, group, score)
             if whole:
                 meaning[metric.name] = metric.explain(score)
@@ -159,7 +163,8 @@ def evaluate(
                 if per_record:
                     records[metric.name] = score.records
     notes |= dict.fromkeys(_missing_notes(pair, chosen, missing))
-    table = pl.DataFrame(rows, schema=SCHEMA).with_columns(pl.col(pl.Float64).fill_nan(None))
+    floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
+    table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
     return Evaluation(table, meaning, tuple(notes), pl.DataFrame(records) if per_record else None)
 
 
@@ -185,40 +190,33 @@ def _prepare(
     return pair, groups
 
 
-def _score(metric: Metric, pair: Pair, options: dict[str, Any], *, per_record: bool) -> Score:
-    accepted = {parameter.name for parameter in metric.parameters}
-    given = {name: value for name, value in options.items() if name in accepted}
-    if "missing" in given and not metric.bounded:
-        given["missing"] = "pairwise"  # a penalty is defined for bounded losses only; a note says so
-    if "ties" in given:
-        given["rng"] = options["rng"]
-    return metric.score(pair, detail=True, per_record=per_record, **given)
+def figures(pair: Pair, score: Score) -> Floats:
+    """The columns `FIGURES` of the table: a line for the whole file, then one for each variable."""
+    levels = (score.value, score.random, score.tie_low, score.tie_high)
+    counts = pair.counts
+    numbers = (score.used, score.left_out, counts.suppressed, counts.imputed, counts.neither)
+    none = np.full(pair.p, np.nan)
+    columns = [*(none if level is None else level.variables for level in levels), *numbers]
+    return np.vstack([whole_figures(pair, score), np.array(columns, np.float64).T])
+
+
+def whole_figures(pair: Pair, score: Score) -> list[float]:
+    """The line for the whole file alone."""
+    levels = (score.value, score.random, score.tie_low, score.tie_high)
+    found = [math.nan if level is None else level.overall for level in levels]
+    found += [float(score.used.sum()), float(score.left_out.sum())]
+    if pair.complete:
+        return [*found, 0.0, 0.0, 0.0]
+    counts = pair.counts
+    return [*found, *(float(cells.sum()) for cells in (counts.suppressed, counts.imputed, counts.neither))]
 
 
 def _rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[str, Any]]:
-    counts = pair.counts
-    columns = {
-        "n_used": score.used,
-        "n_left_out": score.left_out,
-        "n_suppressed": counts.suppressed,
-        "n_imputed": counts.imputed,
-        "n_both_missing": counts.neither,
-    }
-    levels = {
-        "value": score.value,
-        "random": score.random,
-        "tie_low": score.tie_low,
-        "tie_high": score.tie_high,
-    }
     label = {"metric": metric.name, "family": metric.family, "stratum": stratum}
-    whole = {name: level.overall for name, level in levels.items() if level is not None}
-    rows = [{**label, "variable": "all", **whole, **{name: int(n.sum()) for name, n in columns.items()}}]
-    for j, variable in enumerate(pair.columns):
-        single = {name: float(level.variables[j]) for name, level in levels.items() if level is not None}
-        rows.append(
-            {**label, "variable": variable, **single, **{name: int(n[j]) for name, n in columns.items()}}
-        )
-    return rows
+    return [
+        {**label, "variable": variable, **dict(zip(FIGURES, line, strict=True))}
+        for variable, line in zip(["all", *pair.columns], figures(pair, score).tolist(), strict=True)
+    ]
 
 
 def _missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:

@@ -71,16 +71,30 @@ def _flip_negatives(keys: Ints, end: int) -> None:
         keys[j] = _flip(keys[j])
 
 
+@kernel
+def _as_integers(keys: Ints) -> None:
+    """Turn keys sorted as floats back into integers, in ascending order."""
+    end = 0
+    while end < keys.size and keys[end] < 0:
+        end += 1
+    # The key -1 is -0.0 as a float, which is not told from the key 0: at most one of each.
+    if end + 1 < keys.size and keys[end + 1] < 0:
+        keys[end], keys[end + 1] = keys[end + 1], keys[end]
+        end += 1
+    _flip_negatives(keys, end)
+
+
+@kernel
+def _all_as_integers(keys: Ints) -> None:
+    for row in range(len(keys)):
+        _as_integers(keys[row])
+
+
 def sort_as_floats(keys: Ints) -> None:
     """Sort keys, or each row of them, as float64, which is faster than as int64; leave integers."""
     keys.view(np.float64).sort()
     if keys.size and keys[..., :2].min() < 0:
-        for row in keys.reshape(-1, keys.shape[-1]):
-            end = int(np.searchsorted(row.view(np.float64), 0.0))
-            # The key -1 is now -0.0, which a float cannot tell from the key 0: there is at most one of each.
-            zeros = row[end : end + 2]
-            zeros.sort()
-            _flip_negatives(row, end + int((zeros < 0).sum()))
+        _all_as_integers(keys.reshape(-1, keys.shape[-1]))
 
 
 @kernel

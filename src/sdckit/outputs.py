@@ -78,6 +78,15 @@ def _refusal(path: Path, error: BaseException) -> OSError | None:
 
 
 @contextmanager
+def refusals(path: AnyPath) -> Iterator[None]:
+    """Word what the operating system refuses to write as one line with a remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise _refusal(Path(path), error) or error from error
+
+
+@contextmanager
 def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: FBT001, FBT002 - the flag of the same name
     """Yield a temporary file beside `path`; it takes that name only when all went well.
 

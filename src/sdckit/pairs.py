@@ -16,7 +16,7 @@ from sdckit.keys import SMALL
 from sdckit.progress import each
 from sdckit.ranks import OrderedColumn, RankSums, gap_distance
 from sdckit.scales import spread
-from sdckit.stack import ColumnStack
+from sdckit.stack import RULES, ColumnStack, StackOrder
 from sdckit.ties import Alignment, TieSummary, distance, row_gaps2, summarise
 from sdckit.weighting import WeightedRanks
 
@@ -82,9 +82,14 @@ class Original:
         return np.isnan(self.values)
 
     @cached_property
+    def turned(self) -> Floats:
+        """One line per variable."""
+        return np.ascontiguousarray(self.values.T)
+
+    @cached_property
     def complete(self) -> bool:
         """True where no cell is missing."""
-        return not count_special(self.values.T.ravel())[0]
+        return not count_special(self.turned.ravel())[0]
 
     def ordered(self, j: int) -> OrderedColumn:
         """The observed values of a column with their order."""
@@ -101,6 +106,11 @@ class Original:
     def spreads(self) -> Floats:
         """Standard deviation of each column (ddof 1; weighted where there are weights); NaN without one."""
         return np.where((~self.missing).sum(0) > 1, spread(self.values, self.weights), np.nan)
+
+    @cached_property
+    def all_vary(self) -> bool:
+        """True where every column has a spread above 0."""
+        return bool((self.spreads > 0).all())
 
     def take(self, rows: Ints) -> Original:
         """The original restricted to some records."""
@@ -197,6 +207,7 @@ class Pair:
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
     _random: list[Ints] = field(default_factory=list)
+    found: dict[str, Any] = field(default_factory=dict)  # what a family of metrics computes together
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -216,11 +227,19 @@ class Pair:
     @cached_property
     def complete(self) -> bool:
         """True where no cell is missing in either file."""
-        return self.original.complete and not count_special(self.masked.T.ravel())[0]
+        return self.original.complete and not count_special(self.turned.ravel())[0]
+
+    @cached_property
+    def turned(self) -> Floats:
+        """One line per variable."""
+        return np.ascontiguousarray(self.masked.T)
 
     @cached_property
     def counts(self) -> Counts:
         """Cells observed and missing, per variable."""
+        if self.complete:
+            none = np.zeros(self.p, np.int64)
+            return Counts(np.full(self.p, self.original.n), none, none, none)
         ours, theirs = self.original.missing, self.missing
         return Counts(
             both=(~ours & ~theirs).sum(0),
@@ -291,13 +310,18 @@ class Pair:
         if ties == "random":
             return [gap_distance(self.gaps2(j, ties, rng)) for j in range(self.p)]
         small = self.original.n < SMALL
-        if ties == "average" and small and self.complete:
-            return self.original.stack.average_distances(np.ascontiguousarray(self.masked.T))
+        if ties in RULES and small and self.complete:
+            return self.stack_order.distances(ties)
         if small or self.p == 1:
             return [self._distance(j, ties) for j in range(self.p)]
         with ThreadPoolExecutor(min(self.p, os.cpu_count() or 1)) as pool:
             tasks = [pool.submit(self._distance, j, ties) for j in range(self.p)]
             return [task.result() for task in each("ranking", tasks)]
+
+    @cached_property
+    def stack_order(self) -> StackOrder:
+        """All masked columns of a short and complete file, in order."""
+        return self.original.stack.order(self.turned)
 
     def _distance(self, j: int, ties: str) -> RankSums:
         column, masked = self.ranked(j)
@@ -320,7 +344,7 @@ def pair_of(
     """Align masked data with the original: by key, or row by row."""
     prepared = prepare(original, columns=columns, key=key, weights=weights, na=na)
     if isinstance(original, Original) and weights is not None:
-        prepared = _with_weights(original, weights)
+        prepared = with_weights(original, weights)
     table = frames.Table(masked)
     absent = [name for name in prepared.columns if name not in table.names]
     if absent:
@@ -339,7 +363,8 @@ def pair_of(
     return Pair(prepared, values)
 
 
-def _with_weights(original: Original, weights: Any) -> Original:
+def with_weights(original: Original, weights: Any) -> Original:
+    """The same prepared data with other weights."""
     if original.table is None:
         raise ValueError("these prepared data take no weights any more; give weights to prepare")
     found = weight_values(original.table, weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -31,9 +32,13 @@ def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a
 def track(what: str, total: float) -> Iterator[Callable[[float], None]]:
     """Yield `report(done)`; it shows a bar with the time left once the work has lasted two seconds.
 
-    Inside the work of another `track`, it refines the step that the outer one is at.
+    Inside the work of another `track`, it refines the step that the outer one is at. Work on other
+    threads than the main one is silent: whoever started them knows how many of their steps are done.
     """
     global _current  # noqa: PLW0603 - there is one screen
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda _done: None
+        return
     outer, total = _current, max(total, 1e-12)
     if outer is not None:
         begun = outer.done

@@ -7,13 +7,14 @@ unchanged. The command line, the documentation, the sweeps and the contract test
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.pairs import Score
+    from sdckit.pairs import Pair, Score
 
 METRICS: dict[str, Metric] = {}
 METHODS: dict[str, Method] = {}
@@ -54,6 +55,8 @@ class Metric:
     function: Callable[..., float]
     reference: str
     parameters: tuple[Parameter, ...] = ()
+    random: bool = False  # takes `rng`, for options that draw
+    settled: dict[str, Any] = field(default_factory=dict)  # options that the name fixes, see `fixed`
     paired: bool = True
     default: bool = True
     experimental: bool = False
@@ -69,13 +72,34 @@ class Metric:
         """The first line of the function's documentation."""
         return first_line(self.function)
 
+    @cached_property
+    def open(self) -> frozenset[str]:
+        """Names of the options that a caller may set."""
+        return frozenset(parameter.name for parameter in self.parameters)
+
+    def fixed(self, name: str, options: dict[str, Any]) -> Metric:
+        """The same metric under another name, with some options settled."""
+        left = tuple(parameter for parameter in self.parameters if parameter.name not in options)
+        score = partial(self.score, **options)
+        return replace(self, name=name, score=score, parameters=left, settled=options)
+
+    def score_with(self, pair: Pair, options: dict[str, Any], **details: bool) -> Score:
+        """Score a pair with those of the options that this metric knows and leaves open."""
+        given = {name: value for name, value in options.items() if name in self.open}
+        if "missing" in given and not self.bounded:
+            given["missing"] = "pairwise"  # a penalty is defined for bounded losses only
+        if self.random:
+            given["rng"] = options["rng"]
+        return self.score(pair, **given, **details)
+
 
 @dataclass(frozen=True)
 class Method:
     """A masking: `function(values, **parameters)` maps an n x p matrix to one of the same shape.
 
-    NaN cells are missing. Random methods also take `rng`. `group_size` names the parameter that
-    says how many records the method needs at least.
+    NaN cells are missing. Random methods also take `rng`. `basis(values)` computes what depends on the
+    values alone, for any parameters; who masks the same values often hands it in as `basis=`.
+    `group_size` names the parameter that says how many records the method needs at least.
     """
 
     name: str
@@ -84,6 +108,7 @@ class Method:
     reference: str
     keeps: tuple[str, ...]
     parameters: tuple[Parameter, ...] = ()
+    basis: Callable[[Any], Any] | None = None
     random: bool = False
     group_size: str | None = None
     paired: bool = True

@@ -2,56 +2,158 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Ints, kernel
-from sdckit.keys import collided_runs, fill_keys, no_flags, settle_runs, sort_as_floats, starts_of_keys
-from sdckit.ranks import OrderedColumn, RankSums, middle_sums, singles_and_flags, to_middles2
+from sdckit.compiled import Bools, Floats, Int, Ints, kernel
+from sdckit.keys import (
+    collided_runs,
+    ends,
+    fill_keys,
+    flag_collisions,
+    no_flags,
+    settle_runs,
+    sort_as_floats,
+    starts_of_keys,
+)
+from sdckit.ranks import OrderedColumn, RankSums, middle_sums, tie_sum, to_middles2
+from sdckit.ties import mean_gap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RULES = ("average", "first", "last", "expected")  # the tie rules that one sort by row answers
 
 
 class ColumnStack:
     """Several short columns of one length, prepared so that one call measures them all."""
 
-    def __init__(self, columns: list[OrderedColumn]) -> None:
+    def __init__(self, columns: Sequence[OrderedColumn]) -> None:
+        self.columns = columns
         self.n = columns[0].n
-        self.rank = np.stack([column.rank for column in columns])
-        self.order = np.stack([column.order for column in columns])
-        self.middle2 = np.stack([column.middle2 for column in columns])
+        self.rows = np.arange(self.n)
+        self._tables: dict[str, Ints] = {}
 
-    def average_distances(self, masked: Floats) -> list[RankSums]:
-        """Rank distance under mid-ranks of each row of `masked` (one row per column of the table)."""
-        width = max(self.n - 1, 1).bit_length()
-        keys = np.empty(self.rank.shape, np.int64)
-        cut = _fill_stack(masked.view(np.int64), self.rank, width, keys)
-        sort_as_floats(keys)
-        sums = _stack_sums(keys, width, cut, self.order, masked, self.middle2, no_flags(keys[0]))
-        return [RankSums(self.n, a, (high << 32) + low) for a, low, high in sums.tolist()]
+    def by_row(self, what: str) -> Ints:
+        """Begin or end of each original value's tie block, or its doubled rank; one line per column."""
+        if what not in self._tables:
+            self._tables[what] = np.stack([_by_row(column, what) for column in self.columns])
+        return self._tables[what]
+
+    @cached_property
+    def tie_sums(self) -> list[int]:
+        """T of each original column, see `tie_sum`."""
+        return [tie_sum(column.first) for column in self.columns]
+
+    def order(self, masked: Floats) -> StackOrder:
+        """Sort the masked columns, one line each."""
+        return StackOrder(self, masked)
+
+
+def _by_row(column: OrderedColumn, what: str) -> Ints:
+    if what in {"begin", "end"}:
+        return (column.first if what == "begin" else column.last)[column.rank]
+    return column.ranks2(what)
+
+
+class StackOrder:
+    """Masked columns in order, equal values by row, with the tie block of each position."""
+
+    def __init__(self, stack: ColumnStack, masked: Floats) -> None:
+        self.stack = stack
+        self.width = max(stack.n - 1, 1).bit_length()
+        self.keys = np.empty(masked.shape, np.int64)
+        self.first = np.empty(masked.shape, np.int64)
+        cut = _fill_stack(masked.view(np.int64), stack.rows, self.width, self.keys)
+        sort_as_floats(self.keys)
+        self.tied = _settle_stack(
+            self.keys, self.width, cut, stack.rows, masked, self.first, no_flags(self.keys[0])
+        )
+
+    def distances(self, ties: str) -> list[RankSums]:
+        """Rank distance of each column under one of `RULES`."""
+        ours = self.stack.by_row("average" if ties == "expected" else ties)
+        sums = _stack_sums(self.keys, self.width, self.first, self.tied, ours, RULES.index(ties))
+        found = [RankSums(self.stack.n, a, (high << 32) + low) for a, low, high in sums.tolist()]
+        return self._expected(found) if ties == "expected" else found
+
+    def _expected(self, middles: list[RankSums]) -> list[RankSums]:
+        """From distances of mid-ranks to mean distances over random tie-breakings."""
+        begin, end = self.stack.by_row("begin"), self.stack.by_row("end")
+        found = []
+        for c, (column, middle) in enumerate(zip(self.stack.columns, middles, strict=True)):
+            if self.tied[c] or column.tied:
+                absolute, cubes = _expected_sums(self.keys[c], self.width, self.first[c], begin[c], end[c])
+                squared4 = middle.squared4 + (self.stack.tie_sums[c] + cubes) / 3
+                found.append(RankSums(middle.n, 2 * absolute, squared4))
+            else:
+                found.append(middle)
+        return found
 
 
 @kernel
 def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
     cut = np.empty(len(bits), np.int64)
     for c in range(len(bits)):
-        cut[c] = fill_keys(bits[c], labels[c], width, keys[c])
+        cut[c] = fill_keys(bits[c], labels, width, keys[c])
     return cut
 
 
 @kernel
-def _stack_sums(
-    keys: Ints, width: int, cut: Ints, order: Ints, masked: Floats, middle2: Ints, flags: Bools
-) -> Ints:
-    sums = np.empty((len(keys), 3), np.int64)
-    start = np.empty(keys.shape[1], np.int64)
+def _settle_stack(
+    keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats, first: Ints, flags: Bools
+) -> Bools:
+    """Put near ties into exact order and find the tie blocks; tell which columns may have any."""
+    tied = np.zeros(len(keys), np.bool_)
     for c in range(len(keys)):
         flags[:] = False
-        a, low, high, collisions = singles_and_flags(keys[c], width, 0, start.size, True, middle2[c], flags)
+        collisions = flag_collisions(keys[c], width, 0, rows.size, flags)
         if collisions == 0:
-            sums[c] = a, low, high
             continue
-        starts_of_keys(keys[c], width, start)
+        tied[c] = True
+        starts_of_keys(keys[c], width, first[c])
         if cut[c]:
-            runs = collided_runs(keys[c], width, flags, collisions, start, False, 0, 0)
-            settle_runs(keys[c], width, runs, order[c], masked[c], start)
-        to_middles2(start)
-        sums[c] = middle_sums(keys[c], width, start, 0, middle2[c])
+            runs = collided_runs(keys[c], width, flags, collisions, first[c], False, 0, 0)
+            settle_runs(keys[c], width, runs, rows, masked[c], first[c])
+    for c in range(len(keys)):
+        if not tied[c]:
+            first[c] = rows
+    return tied
+
+
+@kernel
+def _stack_sums(keys: Ints, width: int, first: Ints, tied: Bools, ours2: Ints, rule: int) -> Ints:
+    """Sums of each column; `ours2` is the doubled original rank of each row."""
+    sums = np.empty((len(keys), 3), np.int64)
+    theirs2 = np.empty(keys.shape[1], np.int64)
+    plain2 = 2 * np.arange(keys.shape[1])
+    for c in range(len(keys)):
+        if not tied[c] or rule == 1:
+            sums[c] = middle_sums(keys[c], width, plain2, 0, ours2[c])
+            continue
+        theirs2[:] = first[c]
+        to_middles2(theirs2)
+        if rule == 2:
+            theirs2[:] = 2 * theirs2 - plain2
+        sums[c] = middle_sums(keys[c], width, theirs2, 0, ours2[c])
     return sums
+
+
+@kernel
+def _expected_sums(keys: Ints, width: int, first: Ints, begin: Ints, end: Ints) -> tuple[float, Int]:
+    """Sum of E|R - S| over the rows, and T of the masked column, see `tie_sum`.
+
+    `begin` and `end` are the original tie block of each row.
+    """
+    low = (np.int64(1) << width) - 1
+    total, cubes = 0.0, np.int64(0)
+    last = np.empty(first.size, np.int64)
+    ends(first, last)
+    for j in range(keys.size):
+        row = keys[j] & low
+        length = last[j] - first[j] + 1
+        cubes += length * length - 1  # over the whole block: L**3 - L
+        total += mean_gap(begin[row], end[row], first[j], last[j])
+    return total, cubes

@@ -196,7 +196,7 @@ def _largest_ranks(
 
 
 @inlined
-def _mean_gap(a: int, b: int, c: int, d: int) -> float:
+def mean_gap(a: int, b: int, c: int, d: int) -> float:
     """E|R - S| for independent uniform R on [a, b] and S on [c, d].
 
     Disjoint parts of the two intervals contribute the distance of their middles, the common part
@@ -217,7 +217,7 @@ def _mean_gap(a: int, b: int, c: int, d: int) -> float:
 @kernel
 def _expected_absolute(a: Ints, b: Ints, c: Ints, d: Ints, out: Floats) -> None:
     for j in range(a.size):
-        out[j] = _mean_gap(a[j], b[j], c[j], d[j])
+        out[j] = mean_gap(a[j], b[j], c[j], d[j])
 
 
 # Levels of an unrelated masked column: the mean over all ways to pair the two columns.

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdckit import checks
+from sdckit.loss.cellsums import (
+    ALL,
+    CHANGED,
+    IL1,
+    IL1S,
+    KEPT,
+    MAE,
+    MSE,
+    NOT_ZERO,
+    SEEN,
+    ZERO,
+    Cost,
+    scales_of,
+    sums_of,
+)
 from sdckit.pairs import Pair, Score, Values, pair_of
 from sdckit.progress import each
 from sdckit.registry import Parameter, metric
-from sdckit.ties import mean_cross_gap
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Bools, Floats, Ints
+    from sdckit.compiled import Floats, Ints
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
 YANCEY = "Yancey, Winkler & Creecy 2002, doi:10.1007/3-540-47804-3_11"
@@ -24,34 +37,35 @@ ZEROS = ("keep", "drop", "error")
 MISSING = Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What one cell costs, and what it would cost on average if the masked values were shuffled.
-
-    `power` is 1 for |x - y| and 2 for (x - y)**2; `scale` divides it: nothing, the value's own
-    size or a multiple of the variable's standard deviation.
-    """
-
-    power: int
-    scale: Literal["none", "value", "spread"]
-
-    def of(self, x: Floats, y: Floats, scale: Floats) -> Floats:
-        """The cost of each cell."""
-        return np.abs(x - y) ** self.power / scale
-
-    def shuffled(self, x: Floats, y: Floats, shares: Floats) -> float:
-        """Sum over rows of their share times the mean cost over all masked values."""
-        if self.power == 2:
-            return float(np.sum(shares * ((x - y.mean()) ** 2 + y.var())))
-        order = np.argsort(x, kind="stable")
-        return float(mean_cross_gap(x[order], shares[order], np.sort(y)))
+def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
+    """Weighted sum of the costs of each variable, sum of the weights and number of cells that count."""
+    sums, counts = sums_of(pair)
+    costs, weights, used = sums[:, cost.place], sums[:, ALL], counts[:, SEEN]
+    if cost.scale == "value":
+        if zeros == "error" and counts[:, CHANGED].any():
+            _refuse_zeros(pair, counts[:, CHANGED])
+        keep = zeros != "drop"
+        weights = sums[:, NOT_ZERO] + keep * sums[:, ZERO]
+        used = used - counts[:, CHANGED] - (not keep) * counts[:, KEPT]
+    elif cost.scale == "spread" and not pair.original.all_vary:
+        spreads = pair.original.spreads
+        # Without a scale unchanged is no loss, changed is beyond measure; below two values there is no loss.
+        costs = np.where((spreads == 0) & (sums[:, MAE.place] > 0), np.inf, costs)
+        some = ~np.isnan(spreads)
+        costs, weights, used = costs * some, weights * some, used * some
+    return costs, weights, used
 
 
-MAE, MSE, IL1, IL1S = Cost(1, "none"), Cost(2, "none"), Cost(1, "value"), Cost(1, "spread")
+def _refuse_zeros(pair: Pair, changed: Ints) -> None:
+    j = int(np.flatnonzero(changed)[0])
+    raise ValueError(
+        f"column {pair.columns[j]!r} has {changed[j]} zeros that were changed: no relative change exists; "
+        "use zeros='keep' or il1s"
+    )
 
 
 class _Column:
-    """The cells of one variable, which of them count, their costs and their weights."""
+    """The cells of one variable, which of them count, and what each is divided by."""
 
     def __init__(self, pair: Pair, j: int, cost: Cost, zeros: str) -> None:
         self.x, self.y, weights = pair.cells(j)
@@ -62,24 +76,23 @@ class _Column:
         self.scale = np.ones(n)
         self.constant = False
         if cost.scale == "value":
-            self.counts = _counted(self.x, self.y, zeros, pair.columns[j])
+            self.counts = self.x != 0 if zeros == "drop" else (self.x != 0) | (self.y == 0)
             self.scale = np.where(self.x == 0, 1.0, np.abs(self.x))
         elif cost.scale == "spread":
             spread = float(pair.original.spreads[j])
             self.constant = spread == 0
-            self.counts[:] = not math.isnan(spread)  # fewer than two values: no spread, no loss
-            self.scale[:] = math.sqrt(2) * spread if spread > 0 else 1.0
-        self.costs = cost.of(self.x, self.y, self.scale)
-        if self.constant:  # no scale: unchanged is no loss, changed is beyond measure
-            self.costs = np.where(self.x == self.y, 0.0, np.inf)
+            self.counts[:] = not math.isnan(spread)
+            self.scale[:] = scales_of(pair)[j]
 
-    def total(self) -> tuple[float, float]:
-        """Weighted sum of the costs, and of the weights."""
-        weights = self.weights[self.counts]
-        return float(np.sum(weights * self.costs[self.counts])), float(weights.sum())
+    def costs(self) -> Floats:
+        """The cost of each cell."""
+        if self.constant:
+            return np.where(self.x == self.y, 0.0, np.inf)
+        found: Floats = self.cost.of(self.x, self.y, self.scale)
+        return found
 
     def shuffled(self) -> tuple[float, float]:
-        """Both sums for an unrelated order: means over all ways to hand out the masked values.
+        """Costs and weights for an unrelated order: means over all ways to hand out the masked values.
 
         A zero has no relative change unless it meets another zero, so the number of cells that
         count is a mean, too.
@@ -95,17 +108,6 @@ class _Column:
         return costs, float(weights.sum()) + met
 
 
-def _counted(x: Floats, y: Floats, zeros: str, name: str) -> Bools:
-    """Cells that have a relative change: x = 0 has one only if it stays 0."""
-    changed = (x == 0) & (y != 0)
-    if zeros == "error" and changed.any():
-        raise ValueError(
-            f"column {name!r} has {int(changed.sum())} zeros that were changed: no relative change exists; "
-            "use zeros='keep' or il1s"
-        )
-    return x != 0 if zeros == "drop" else ~changed
-
-
 def score_cells(
     cost: Cost,
     pair: Pair,
@@ -118,24 +120,27 @@ def score_cells(
     """MAE, MSE, IL1 or IL1s of a pair."""
     checks.missing_rule(missing, bounded=False, name="this metric")
     checks.one_of("rule for zeros", zeros, ZEROS)
-    columns = [_Column(pair, j, cost, zeros) for j in range(pair.p)]
-    used = np.array([np.count_nonzero(column.counts) for column in columns])
-    left_out = np.array([column.x.size for column in columns]) - used
+    costs, weights, used = _totals(pair, cost, zeros)
+    left_out = sums_of(pair)[1][:, SEEN] - used
     extra: dict[str, Any] = {}
+    if detail or per_record:
+        columns = [_Column(pair, j, cost, zeros) for j in range(pair.p)]
     if detail:
-        extra["random"] = _pooled([column.shuffled() for column in each("measuring", columns)])
-        extra["notes"] = _notes(pair, columns, left_out if cost.scale == "value" else 0 * left_out)
+        shuffled = np.array([column.shuffled() for column in each("measuring", columns)])
+        extra["random"] = _pooled(*shuffled.T)
+        extra["notes"] = _notes(pair, cost, costs, left_out)
     if per_record:
         extra["records"] = _records(pair, columns)
-    return Score(_pooled([column.total() for column in columns]), used, left_out, **extra)
+    return Score(_pooled(costs, weights), used, left_out, **extra)
 
 
-def _pooled(totals: list[tuple[float, float]]) -> Values:
+def _pooled(costs: Floats, weights: Floats) -> Values:
     """Mean of the cells of each variable and of all of them."""
-    sums, weights = np.array(totals).T
-    variables = np.divide(sums, weights, out=np.full(sums.size, np.nan), where=weights > 0)
     known = weights > 0
-    overall = float(sums[known].sum() / weights[known].sum()) if known.any() else math.nan
+    if known.all():
+        return Values(float(costs.sum() / weights.sum()), costs / weights)
+    variables = np.divide(costs, weights, out=np.full(costs.size, np.nan), where=known)
+    overall = float(costs[known].sum() / weights[known].sum()) if known.any() else math.nan
     return Values(overall, variables)
 
 
@@ -144,19 +149,19 @@ def _records(pair: Pair, columns: list[_Column]) -> Floats:
     total, seen = np.zeros(pair.original.n), np.zeros(pair.original.n)
     for j, column in enumerate(columns):
         rows = np.arange(pair.original.n)[pair.both(j)][column.counts]
-        total[rows] += column.costs[column.counts]
+        total[rows] += column.costs()[column.counts]
         seen[rows] += 1
     return np.divide(total, seen, out=np.full(pair.original.n, np.nan), where=seen > 0)
 
 
-def _notes(pair: Pair, columns: list[_Column], zeros: Ints) -> tuple[str, ...]:
+def _notes(pair: Pair, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, ...]:
     notes = [
         f"{name} is constant in the original, so its change has no scale"
-        for name, column in zip(pair.columns, columns, strict=True)
-        if column.constant and np.isinf(column.costs).any()
+        for name, total, spread in zip(pair.columns, costs, pair.original.spreads, strict=True)
+        if cost.scale == "spread" and spread == 0 and np.isinf(total)
     ]
-    if zeros.sum():
-        cells = int(zeros.sum())
+    if cost.scale == "value" and left_out.sum():
+        cells = int(left_out.sum())
         notes.append(f"cells left out because an original value of 0 has no relative change: {cells}")
     return tuple(notes)
 

@@ -91,6 +91,8 @@ def mean_of(variables: Floats) -> float:
 
 def _overall(level: Floats, variables: Floats) -> float:
     """The mean of a level; none where it is unknown for a variable that counts."""
+    if level is variables:
+        return mean_of(variables)
     unknown = (np.isnan(level) & ~np.isnan(variables)).any()
     return math.nan if unknown else mean_of(level)
 
@@ -195,6 +197,7 @@ def _explain(what: str, score: Score) -> str:
     bounds=(0.0, 1.0),
     best=0.0,
     needs="ranks",
+    random=True,
     score=partial(score_rank, "absolute"),
     explain=partial(_explain, "the mean distance between original and masked ranks"),
     reference=NOTE,
@@ -255,6 +258,7 @@ def brmae(
     bounds=(0.0, 1.0),
     best=0.0,
     needs="ranks",
+    random=True,
     score=partial(score_rank, "squared"),
     explain=partial(_explain, "the mean squared distance between original and masked ranks"),
     reference=NOTE,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit import checks, frames
+from sdckit.compiled import count_special
 from sdckit.registry import METHODS
 
 from sdckit.masking import microaggregation, noise, swapping  # isort: skip - the order of the tables
@@ -92,7 +93,9 @@ def mask(
     grouped = bool(frames.names_of(by))
     for stratum, rows in strata:
         what = f"stratum {stratum!r}" if grouped else "the file"
-        masked[rows] = _apply(record, np.asfortranarray(values[rows]), options, generator, what)
+        part = np.asfortranarray(values[rows])
+        enough_records(record, part, options, what)
+        masked[rows] = apply(record, part, options, generator)
     plain, whole = values, []
     if digits is not None:
         places = [frames.decimals_of(column) if digits == "original" else int(digits) for column in values.T]
@@ -153,16 +156,24 @@ def _untouched(original: Floats, masked: Floats) -> Bools:
     return same & (observed > 0) & ~(constant & (observed > 1))
 
 
-def _apply(
-    method: Method, values: Floats, options: dict[str, Any], rng: np.random.Generator, what: str
-) -> Floats:
+def enough_records(method: Method, values: Floats, options: dict[str, Any], what: str) -> None:
+    """Refuse a group size that the file, or a stratum of it, does not have."""
     if method.group_size is not None:
         needed = options[method.group_size]
         present = int((~np.isnan(values)).any(axis=1).sum())  # a record without any value is in no group
         checks.enough_records(present, needed, what=what, method=method.name, parameter=method.group_size)
+
+
+def apply(
+    method: Method, values: Floats, options: dict[str, Any], rng: np.random.Generator, basis: Any = None
+) -> Floats:
+    """Mask a matrix; what left the range of floating-point numbers is infinite."""
     extra = {"rng": rng} if method.random else {}
+    if basis is not None:
+        extra["basis"] = basis
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in one line
-        masked: Floats = method.function(values, **options, **extra)
-    if method.group_size is None:  # groups may suppress a cell; elsewhere a lost one is inf - inf
+        masked: Floats = np.asfortranarray(method.function(values, **options, **extra))
+    if method.group_size is None and count_special(masked.T.ravel())[0]:
+        # Groups may suppress a cell; elsewhere a lost one is inf - inf.
         masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
     return masked

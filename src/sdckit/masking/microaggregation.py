@@ -21,14 +21,29 @@ CELLS = 100_000_000  # visits to a cell between two looks at the keyboard: a fra
 GROUP_SIZE = Parameter("k", int, 3, "smallest group size", low=1, grid=range(2, 31))
 
 
+def standardise(values: Floats) -> Floats:
+    """Columns with mean 0 and standard deviation 1, over observed values; a constant column is 0."""
+    values = np.ascontiguousarray(values)
+    values = values / powers_of_two(values)
+    observed = ~np.isnan(values)
+    counts = np.maximum(observed.sum(axis=0), 1)
+    centred: Floats = values - np.where(observed, values, 0.0).sum(axis=0) / counts
+    spread = np.sqrt(np.where(observed, centred * centred, 0.0).sum(axis=0) / counts)
+    constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
+    spread[constant | (spread == 0)] = np.inf
+    centred /= spread
+    return centred
+
+
 @method(
     title="MDAV microaggregation",
     parameters=(GROUP_SIZE,),
     keeps=("column means", "group sizes k to 2k-1"),
+    basis=standardise,
     group_size="k",
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
-def mdav(values: Floats, *, k: int = 3) -> Floats:
+def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
     """Replace each record by the mean of a group of at least k similar records.
 
     Column means are kept (where no cell is missing) and no published record stands for fewer than k;
@@ -41,6 +56,8 @@ def mdav(values: Floats, *, k: int = 3) -> Floats:
         The records; NaN is a missing cell.
     k : int
         Smallest group size; 1 leaves the values as they are.
+    basis : array, optional
+        `standardise(values)`, where it is known.
 
     Returns
     -------
@@ -75,7 +92,7 @@ def mdav(values: Floats, *, k: int = 3) -> Floats:
     """
     if k == 1:
         return values.copy()
-    groups = mdav_groups(values, k)
+    groups = mdav_groups(values, k, basis)
     order = np.argsort(groups, kind="stable")
     order = order[np.count_nonzero(groups < 0) :]
     starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
@@ -140,7 +157,7 @@ def individual_ranking(values: Floats, *, k: int = 3) -> Floats:
     return masked
 
 
-def mdav_groups(values: Floats, k: int) -> Ints:
+def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
     """The MDAV group of each row, numbered as they are formed; -1 for a record without any value."""
     observed = ~np.isnan(values)
     present = observed.any(axis=1)
@@ -153,7 +170,7 @@ def mdav_groups(values: Floats, k: int) -> Ints:
     if k == 1:
         groups[present] = np.arange(count)
         return groups
-    points = standardise(values)
+    points = standardise(values) if points is None else points
     if observed.all():
         flat = neighbours.start(points, k)
         run(partial(neighbours.advance, flat, k), flat.counters, 2 * points.shape[1])
@@ -171,20 +188,6 @@ def run(advance: Callable[[int], bool], counters: Ints, cost: int) -> None:
         while not advance(max(1, CELLS // (left * cost))):
             left = int(counters[neighbours.LEFT])
             report(n * n - left * left)
-
-
-def standardise(values: Floats) -> Floats:
-    """Columns with mean 0 and standard deviation 1, over observed values; a constant column is 0."""
-    values = np.ascontiguousarray(values)
-    values = values / powers_of_two(values)
-    observed = ~np.isnan(values)
-    counts = np.maximum(observed.sum(axis=0), 1)
-    centred: Floats = values - np.where(observed, values, 0.0).sum(axis=0) / counts
-    spread = np.sqrt(np.where(observed, centred * centred, 0.0).sum(axis=0) / counts)
-    constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
-    spread[constant | (spread == 0)] = np.inf
-    centred /= spread
-    return centred
 
 
 def run_means(values: Floats, starts: Ints, k: int) -> Floats:

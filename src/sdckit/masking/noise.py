@@ -21,10 +21,13 @@ PERCENT = Parameter("percent", float, 10.0, "strength of the noise in percent", 
     title="additive noise",
     parameters=(PERCENT,),
     keeps=("means and covariances between variables, in expectation",),
+    basis=spread,
     random=True,
     reference=BRAND,
 )
-def noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> Floats:
+def noise(
+    values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
+) -> Floats:
     """Add independent normal noise to every variable.
 
     The noise's standard deviation is `percent` percent of the variable's. Means and covariances
@@ -39,6 +42,8 @@ def noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) ->
         Standard deviation of the noise in percent of the variable's (ddof 1).
     rng
         Source of randomness.
+    basis
+        `spread(values)`, where it is known.
 
     Returns
     -------
@@ -55,8 +60,30 @@ def noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) ->
     >>> masked.shape
     (3, 2)
     """
-    draws = rng.standard_normal(values.shape)
-    return values + draws * (spread(values) * (percent / 100))
+    sizes = (spread(values) if basis is None else basis) * (percent / 100)
+    draws = rng.standard_normal(values.shape[::-1])  # one line per variable, as the values lie in memory
+    draws *= sizes[:, None]
+    draws += values.T
+    return draws.T
+
+
+def covariance_root(values: Floats) -> Floats:
+    """A matrix R with R'R the covariance of the columns; works for dependent columns, too.
+
+    Cholesky fails where a column is a sum of others, so the root comes from eigenvectors. With
+    missing cells each covariance uses the records that have both variables.
+    """
+    seen = (~np.isnan(values)).astype(np.float64)
+    powers = powers_of_two(values)
+    centred = deviations(values / powers)
+    pairs = seen.T @ seen
+    covariance = (centred.T @ centred) / np.maximum(pairs - 1, 1)
+    size = np.sqrt(np.diag(covariance))
+    unit = np.where(size > 0, size, 1.0)  # work on correlations: columns may differ by many orders of size
+    roots, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    # Where columns depend on each other a root is 0, and rounding alone must not bring noise into it.
+    rounding = roots.max() * max(values.shape) * np.finfo(np.float64).eps
+    return np.sqrt(np.where(roots > rounding, roots, 0.0))[:, None] * vectors.T * (size * powers)
 
 
 @method(
@@ -66,11 +93,17 @@ def noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) ->
         Parameter("scale", str, "sd", "what percent is a share of", choices=SCALES),
     ),
     keeps=("means and correlations, in expectation",),
+    basis=covariance_root,
     random=True,
     reference=BRAND,
 )
 def correlated_noise(
-    values: Floats, *, percent: float = 10.0, scale: str = "sd", rng: np.random.Generator
+    values: Floats,
+    *,
+    percent: float = 10.0,
+    scale: str = "sd",
+    rng: np.random.Generator,
+    basis: Floats | None = None,
 ) -> Floats:
     """Add normal noise with the correlations of the data.
 
@@ -91,6 +124,8 @@ def correlated_noise(
         "sd" or "variance".
     rng
         Source of randomness.
+    basis
+        `covariance_root(values)`, where it is known.
 
     Returns
     -------
@@ -110,24 +145,7 @@ def correlated_noise(
     True
     """
     share = (percent / 100) ** 2 if scale == "sd" else percent / 100
-    draws = rng.standard_normal(values.shape)
-    return values + (draws @ covariance_root(values)) * np.sqrt(share)
-
-
-def covariance_root(values: Floats) -> Floats:
-    """A matrix R with R'R the covariance of the columns; works for dependent columns, too.
-
-    Cholesky fails where a column is a sum of others, so the root comes from eigenvectors. With
-    missing cells each covariance uses the records that have both variables.
-    """
-    seen = (~np.isnan(values)).astype(np.float64)
-    powers = powers_of_two(values)
-    centred = deviations(values / powers)
-    pairs = seen.T @ seen
-    covariance = (centred.T @ centred) / np.maximum(pairs - 1, 1)
-    size = np.sqrt(np.diag(covariance))
-    unit = np.where(size > 0, size, 1.0)  # work on correlations: columns may differ by many orders of size
-    roots, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
-    # Where columns depend on each other a root is 0, and rounding alone must not bring noise into it.
-    rounding = roots.max() * max(values.shape) * np.finfo(np.float64).eps
-    return np.sqrt(np.where(roots > rounding, roots, 0.0))[:, None] * vectors.T * (size * powers)
+    root = covariance_root(values) if basis is None else basis
+    draws = (root * np.sqrt(share)).T @ rng.standard_normal(values.shape[::-1])
+    draws += values.T
+    return draws.T

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.compiled import Floats, inlined, kernel
+from sdckit.compiled import Floats, Ints, inlined, kernel
+from sdckit.keys import SMALL
 from sdckit.progress import track
 from sdckit.ranks import OrderedColumn
 from sdckit.registry import Parameter, method
@@ -86,20 +89,75 @@ def _pick_free(rank: int, width: int, taken: Words, draw: float) -> int:
     return rank
 
 
+def _untaken(n: int) -> Words:
+    """The bits of n free ranks."""
+    taken = np.zeros(-(-n // 64), np.uint64)
+    if n % 64:
+        taken[-1] = 2**64 - 2 ** (n % 64)  # ranks beyond the last one
+    return taken
+
+
 def swap_ranks(ordered: Floats, window: int, rng: np.random.Generator) -> None:
     """Swap ascending values in place, none by more than `window` ranks."""
     n = ordered.size
     if window < 1 or n < 2:
         return
-    taken = np.zeros(-(-n // 64), np.uint64)
-    if n % 64:
-        taken[-1] = 2**64 - 2 ** (n % 64)  # ranks beyond the last one
+    taken = _untaken(n)
     draws = np.empty(max(min(BATCH, n), 2 * TRIES))
     i = 0
     with track("rank swapping", n) as report:
         while i < n:
             i = int(_sweep(i, window, taken, ordered, rng.random(out=draws)))
             report(i)
+
+
+@kernel
+def _sweep_stack(reached: Ints, window: int, taken: Words, ordered: Floats, draws: Floats) -> None:
+    """The same for one line per column, each from the rank that it has reached."""
+    for j in range(len(ordered)):
+        if reached[j] < ordered.shape[1]:
+            reached[j] = _sweep(reached[j], window, taken[j], ordered[j], draws[j])
+
+
+def swap_stack(ordered: Floats, window: int, rng: np.random.Generator) -> None:
+    """Swap each line of short columns, see `swap_ranks`."""
+    p, n = ordered.shape
+    if window < 1 or n < 2:
+        return
+    taken = np.tile(_untaken(n), (p, 1))
+    reached = np.zeros(p, np.int64)
+    while (reached < n).any():  # one round of draws is enough, as a rule
+        _sweep_stack(reached, window, taken, ordered, rng.random((p, n + TRIES + 1)))
+
+
+@kernel
+def _level_tails(ordered: Floats, tail: int) -> None:
+    """Replace the lowest and the highest values of each line by their means."""
+    for j in range(len(ordered)):
+        ordered[j, :tail] = ordered[j, :tail].mean()
+        ordered[j, -tail:] = ordered[j, -tail:].mean()
+
+
+@kernel
+def _hand_out(ordered: Floats, rank: Ints, masked: Floats) -> None:
+    """Give each row the value that its rank has now."""
+    for j in range(len(ordered)):
+        for i in range(ordered.shape[1]):
+            masked[j, i] = ordered[j, rank[j, i]]
+
+
+class Orders:
+    """The columns of a file in order, each without its missing cells."""
+
+    def __init__(self, values: Floats) -> None:
+        self.seen = [np.flatnonzero(~np.isnan(column)) for column in values.T]
+        self.columns = [OrderedColumn(values[rows, j]) for j, rows in enumerate(self.seen)]
+        self.short = len(values) < SMALL and all(rows.size == len(values) for rows in self.seen)
+
+    @cached_property
+    def stacked(self) -> tuple[Floats, Ints]:
+        """Sorted values and ranks of short and complete columns, one line each."""
+        return np.stack([c.sorted for c in self.columns]), np.stack([c.rank for c in self.columns])
 
 
 @method(
@@ -124,17 +182,26 @@ def swap_ranks(ordered: Floats, window: int, rng: np.random.Generator) -> None:
             "whether the largest move itself is allowed",
             choices=("inclusive", "exclusive"),
         ),
+        Parameter("start", str, "lowest", "the value that swaps first", choices=("lowest", "highest")),
     ),
     keeps=("the values of each variable (without tails)", "ranks, up to the largest move"),
+    basis=Orders,
     random=True,
     reference="Moore 1996, U.S. Bureau of the Census, Statistical Research Division, RR 96-04",
 )
 def rank_swap(
-    values: Floats, *, p: float = 0.05, tails: float = 0.0, bound: str = "inclusive", rng: np.random.Generator
+    values: Floats,
+    *,
+    p: float = 0.05,
+    tails: float = 0.0,
+    bound: str = "inclusive",
+    start: str = "lowest",
+    rng: np.random.Generator,
+    basis: Orders | None = None,
 ) -> Floats:
     """Swap each value of a variable with one of near rank.
 
-    From the lowest rank upwards, each value not swapped yet changes places with a random free one
+    From one end to the other, each value not swapped yet changes places with a random free one
     at most h = floor(p*n) ranks ahead. Every variable keeps exactly its values, so all marginal
     statistics survive; relations between variables weaken with p. The bound on the move is public
     knowledge: an intruder can search within it.
@@ -151,8 +218,13 @@ def rank_swap(
     bound
         "inclusive" allows moves of h ranks, "exclusive" of h - 1, as R's sdcMicro does, with h
         from the number of values that take part.
+    start
+        "lowest" goes upwards; "highest" goes downwards, as R's sdcMicro does. Values near the end
+        have fewer partners left, so skewed variables change a little more or less.
     rng
         Source of randomness.
+    basis
+        `Orders(values)`, where it is known.
 
     Returns
     -------
@@ -170,25 +242,52 @@ def rank_swap(
     >>> sorted(float(value) for value in sdc.mask(values, "rank_swap", p=0.5, rng=1))
     [1.0, 2.0, 3.0, 4.0]
     """
+    orders = Orders(values) if basis is None else basis
+    rule = Rule(p, tails, bound == "exclusive", start == "highest")
+    if orders.short:
+        return _swapped_stack(orders, rule, rng)
     masked = values.copy(order="F")
-    for j in range(values.shape[1]):
-        seen = np.flatnonzero(~np.isnan(values[:, j]))
+    for j, (seen, column) in enumerate(zip(orders.seen, orders.columns, strict=True)):
         if seen.size > 1:
-            column = OrderedColumn(values[seen, j])
-            masked[seen, j] = swapped(column, p, tails, bound, rng)
+            masked[seen, j] = swapped(column, rule, rng)
     return masked
 
 
-def swapped(column: OrderedColumn, p: float, tails: float, bound: str, rng: np.random.Generator) -> Floats:
+class Rule(NamedTuple):
+    """The parameters of a swapping."""
+
+    p: float
+    tails: float = 0.0
+    exclusive: bool = False
+    downwards: bool = False
+
+    def window(self, n: int) -> tuple[int, int]:
+        """How many values at each end take no part, and the largest move of the others."""
+        tail = max(math.ceil(n * self.tails) - 1, 0)
+        return tail, math.floor((n - 2 * tail) * self.p + 1e-9) - self.exclusive  # 0.29 * 100 is below 29
+
+
+def swapped(column: OrderedColumn, rule: Rule, rng: np.random.Generator) -> Floats:
     """One swapped column, by row."""
-    tail = max(math.ceil(column.n * tails) - 1, 0)
-    end = column.n - tail
-    window = math.floor((end - tail) * p + 1e-9) - (bound == "exclusive")  # 0.29 * 100 is a little below 29
+    tail, window = rule.window(column.n)
     with borrowed(column.n) as scratch:
         ordered = scratch.view(np.float64)
-        ordered[:] = column.sorted
+        ordered[:] = column.sorted[::-1] if rule.downwards else column.sorted
         if tail:
-            ordered[:tail] = ordered[:tail].mean()
-            ordered[end:] = ordered[end:].mean()
-        swap_ranks(ordered[tail:end], window, rng)
-        return ordered.take(column.rank)
+            _level_tails(ordered[None, :], tail)
+        swap_ranks(ordered[tail : column.n - tail], window, rng)
+        return ordered.take(column.n - 1 - column.rank if rule.downwards else column.rank)
+
+
+def _swapped_stack(orders: Orders, rule: Rule, rng: np.random.Generator) -> Floats:
+    """All columns of a short file: the same in a few calls."""
+    values, rank = orders.stacked
+    n = values.shape[1]
+    tail, window = rule.window(n)
+    ordered = values[:, ::-1].copy() if rule.downwards else values.copy()
+    if tail:
+        _level_tails(ordered, tail)
+    swap_stack(ordered[:, tail : n - tail], window, rng)
+    masked = np.empty_like(ordered)
+    _hand_out(ordered, n - 1 - rank if rule.downwards else rank, masked)
+    return masked.T

@@ -1,0 +1,202 @@
+"""What a sweep tries: methods, the grids of their parameters, replications; as Python, words or TOML."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from sdckit import checks
+from sdckit.registry import METHODS, Method, Parameter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LARGEST_GRID = 1_000_000
+SETTINGS = ("replications", "metrics", "ties", "missing", "draws")  # what a TOML file may say beside methods
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One method with a value for each parameter; `given` are those that the plan names."""
+
+    method: Method
+    options: dict[str, Any]
+    given: tuple[str, ...]
+    varied: str | None
+
+    @property
+    def text(self) -> str:
+        """The parameters that the plan names, as in "k=5"."""
+        return ", ".join(f"{name}={_plain(self.options[name])}" for name in self.given)
+
+    @property
+    def value(self) -> float | None:
+        """The value of the one number that varies along the grid; None where there is not one."""
+        return None if self.varied is None else float(self.options[self.varied])
+
+    @cached_property
+    def identity(self) -> str:
+        """The same text for the same masking, whatever the plan says around it."""
+        return f"{self.method.name}({', '.join(f'{n}={v!r}' for n, v in sorted(self.options.items()))})"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One masked file of a sweep."""
+
+    setting: Setting
+    replication: int
+    key: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        words = digest_words(f"{self.setting.identity} {self.replication}")
+        object.__setattr__(self, "key", words[0] << 32 | words[1])
+
+    def stream(self, draws: str) -> list[int]:
+        """What tells its random numbers from those of other cells.
+
+        Common draws are shared by all settings of a method, so that a curve along the grid shows the
+        parameter's effect and not the luck of each point.
+        """
+        if draws == "fresh":
+            return digest_words(f"{self.setting.identity} {self.replication}")
+        return digest_words(f"{self.setting.method.name} {self.replication}")
+
+
+def digest_words(text: str) -> list[int]:
+    """Four 32-bit numbers that stand for a text."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return [int.from_bytes(digest[i : i + 4], "big") for i in range(0, 16, 4)]
+
+
+def cells_of(settings: Iterable[Setting], replications: int) -> list[Cell]:
+    """All masked files; a method without randomness needs one replication only."""
+    return [
+        Cell(setting, replication)
+        for setting in settings
+        for replication in range(1, 1 + (replications if setting.method.random else 1))
+    ]
+
+
+def settings_of(plan: Any) -> list[Setting]:
+    """Check a plan and list its settings, each once.
+
+    A plan maps methods to grids, as in {"mdav": {"k": range(2, 31)}}; a method's value may be a list
+    of several such grids. A name alone, or a list of names, stands for the grids of the registry;
+    None for all methods.
+    """
+    if plan is None:
+        plan = [name for name, method in METHODS.items() if not method.experimental]
+    if isinstance(plan, str):
+        plan = [plan]
+    if not isinstance(plan, Mapping):
+        plan = dict.fromkeys(plan, None)
+    found: dict[str, Setting] = {}
+    for name, grids in plan.items():
+        method = checks.method_named(name)
+        for grid in grids if isinstance(grids, (list, tuple)) else [grids]:
+            found |= {setting.identity: setting for setting in _settings(method, grid)}
+    if not found:
+        raise ValueError("the plan is empty; name at least one method, such as mdav")
+    return list(found.values())
+
+
+def _settings(method: Method, grid: Any) -> list[Setting]:
+    if grid is None or grid == {}:
+        grid = {parameter.name: parameter.grid for parameter in method.parameters if parameter.grid}
+    if not isinstance(grid, Mapping):
+        raise TypeError(f"the grid of {method.name} is {grid!r}; give parameters, such as {{'k': [3, 5]}}")
+    known = {name: checks.parameter_named(method, name) for name in grid}
+    values = {name: values_of(known[name], value) for name, value in grid.items()}
+    count = math.prod(len(found) for found in values.values())
+    if count > LARGEST_GRID:
+        raise ValueError(f"the grid of {method.name} has {count} points; give at most {LARGEST_GRID}")
+    numbers = [name for name in values if not known[name].choices]
+    varied = [name for name in numbers if len(values[name]) > 1] or numbers
+    return [
+        Setting(
+            method,
+            checks.parameters_of(method, dict(zip(values, chosen, strict=True))),
+            tuple(values),
+            varied[0] if len(varied) == 1 else None,
+        )
+        for chosen in product(*values.values())
+    ]
+
+
+def values_of(parameter: Parameter, given: Any) -> list[Any]:
+    """The checked values of one parameter's grid: a value, a list, or text such as 2:30 or 3,5,10."""
+    if isinstance(given, str):
+        parts = [part.strip() for part in given.split(",") if part.strip()]
+        values = [value for part in parts for value in (_range(parameter, part) if ":" in part else [part])]
+    else:
+        values = list(given) if isinstance(given, Iterable) else [given]
+    if not values:
+        raise ValueError(
+            f"the grid of {parameter.name} is empty; give a value, a list or a range such as 2:30"
+        )
+    return [checks.parameter_value(parameter, value) for value in values]
+
+
+def _range(parameter: Parameter, text: str) -> list[str]:
+    """FROM:TO or FROM:TO:STEP, both ends included; in decimal arithmetic, so that 0.3 is 0.3."""
+    words = text.split(":")
+    try:
+        first, last, step = (Decimal(word) for word in [*words, "1"][:3])
+        steps = (last - first) / step
+    except (InvalidOperation, ZeroDivisionError):
+        steps = Decimal(-1)
+    if len(words) > 3 or not 0 <= steps <= LARGEST_GRID:
+        raise ValueError(
+            f"the grid {parameter.name}={text} is no range; write FROM:TO or FROM:TO:STEP, such as 2:30"
+        )
+    if len(words) == 2 and last - first < 1 and last != first:
+        raise ValueError(
+            f"the grid {parameter.name}={text} is narrower than its step of 1; add a step, as in {text}:0.01"
+        )
+    return [str(first + step * i) for i in range(int(steps) + 1)]
+
+
+def plan_of_words(words: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The plan behind words such as mdav.k=2:30; words of one method belong to one grid."""
+    plan: dict[str, dict[str, str]] = {}
+    for word in words:
+        left, equals, values = (part.strip() for part in word.partition("="))
+        method, _, parameter = left.partition(".")
+        checks.method_named(method)
+        grid = plan.setdefault(method, {})
+        if not parameter and not equals:
+            continue
+        if not parameter or not values:
+            raise ValueError(f"--grid {word!r} is unclear; write METHOD.PARAMETER=VALUES, as in mdav.k=2:30")
+        if parameter in grid:
+            raise ValueError(f"--grid gives {left!r} twice; join its values with a comma")
+        grid[parameter] = values
+    return plan
+
+
+def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The plan in a TOML file, and what else it settles."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"no file '{path}'; check its name and folder") from error
+    except (OSError, UnicodeError) as error:
+        raise ValueError(f"cannot read '{path}' as text: {error}; give a TOML file") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"'{path}' is no TOML file: {error}; see the reference for an example") from error
+    said = {name: content.pop(name) for name in SETTINGS if name in content}
+    for name in content:
+        checks.one_of(f"entry of '{path}'", name, [*METHODS, *SETTINGS])
+    return content, said
+
+
+def _plain(value: Any) -> str:
+    return format(value, ".15g") if isinstance(value, float) else str(value)

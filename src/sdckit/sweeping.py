@@ -1,0 +1,247 @@
+"""Methods x parameters x replications on one data set, as one table; parallel, and able to go on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from sdckit import checks, frames
+from sdckit.evaluation import FIGURES, SCHEMA
+from sdckit.pairs import Original, prepare, prepare_table, with_weights
+from sdckit.plans import cells_of, settings_of
+from sdckit.tasks import Stratum, Task, run
+from sdckit.ties import TIES
+from sdckit.workplace import Workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from sdckit.compiled import Floats
+    from sdckit.plans import Cell
+
+DRAWS = ("common", "fresh")
+HEAD = {
+    "dataset": pl.String,
+    "method": pl.String,
+    "parameters": pl.String,
+    "setting": pl.Float64,
+    "replication": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Measured maskings of one data set.
+
+    `table` has one row per masked file, metric, variable and stratum; `setting` is the value of the
+    parameter that varies along the grid.
+    """
+
+    table: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """Whole-file values per setting: the median over the replications and where 95 % of them lie."""
+        whole = (pl.col("variable") == "all") & (pl.col("stratum") == "all")
+        keys = ["dataset", "method", "parameters", "setting", "metric"]
+        value = pl.col("value")
+        return (
+            self.table.filter(whole)
+            .group_by(keys, maintain_order=True)
+            .agg(
+                value.median(),
+                value.quantile(0.025, "linear").alias("ci_low"),
+                value.quantile(0.975, "linear").alias("ci_high"),
+                pl.len().alias("replications"),
+            )
+        )
+
+    def __repr__(self) -> str:
+        files = self.table.select("method", "parameters", "replication").n_unique()
+        methods = self.table["method"].unique(maintain_order=True).to_list()
+        metrics = self.table["metric"].unique(maintain_order=True).to_list()
+        return f"Sweep({files} masked files; methods: {', '.join(methods)}; metrics: {', '.join(metrics)})"
+
+    def _repr_html_(self) -> str:
+        return str(self.summary._repr_html_())
+
+    def plot(self, metrics: Sequence[str] | None = None) -> Any:
+        """Draw loss against the parameter of each method: an altair chart."""
+        from sdckit.plots import sweep_chart  # noqa: PLC0415 - only for those who draw
+
+        whole = (pl.col("variable") == "all") & (pl.col("stratum") == "all")
+        table = self.table.filter(whole & pl.col("setting").is_not_null())
+        if metrics is not None:
+            table = table.filter(pl.col("metric").is_in(list(metrics)))
+        return sweep_chart(table)
+
+    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the table as CSV (or Parquet, by the suffix), in one step."""
+        from sdckit import files  # noqa: PLC0415 - only for those who write
+
+        files.write(path, self.table, overwrite=overwrite)
+
+
+def sweep(
+    original: Any,
+    plan: Any = None,
+    *,
+    metrics: str | Iterable[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weights: Any = None,
+    by: str | Sequence[str] | None = None,
+    ties: str = "average",
+    missing: str = "pairwise",
+    na: Any = None,
+    replications: int = 1,
+    draws: str = "common",
+    per_variable: bool = False,
+    detail: bool = False,
+    rng: Any = None,
+    workers: int | None = None,
+    folder: str | Path | None = None,
+    name: str = "data",
+) -> Sweep:
+    """Mask data in many ways and measure each: methods x parameter grids x replications.
+
+    The same seed gives the same table, whatever the number of workers and however often the sweep
+    was stopped and continued.
+
+    Parameters
+    ----------
+    original : table
+        pandas, polars, pyarrow or numpy.
+    plan : dict, optional
+        Methods with the grids of their parameters, as in `{"mdav": {"k": range(2, 31)}}`; values are
+        lists, ranges, single values or text such as "0.01:0.3:0.01". A method's name alone, or a
+        list of names, takes its usual grid; None takes every method.
+    metrics, columns, key, weights, by, ties, missing, na
+        As for `evaluate`; each stratum is masked by itself. A metric may settle its own options, as
+        in "brmae:ties=first" or "il1:zeros=drop".
+    replications : int
+        How often a random method is repeated; others need one run.
+    draws : str
+        "common": all settings of a method share their random numbers, so that a curve shows the
+        parameter's effect; "fresh": each has its own.
+    per_variable : bool
+        Also a row for each variable.
+    detail : bool
+        Also the random-order level and the tie range of each file, which takes several times longer.
+    rng : None, int or numpy Generator
+        None draws fresh entropy. Keep a seed secret: it undoes the maskings.
+    workers : int, optional
+        Threads; by default one for each core.
+    folder : path, optional
+        Keep finished cells there: the same call goes on where it was stopped, and a larger plan
+        computes what is new. The folder is private: it holds the seed.
+    name : str
+        What the column `dataset` says.
+
+    Returns
+    -------
+    Sweep
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> found = sdc.sweep([1.0, 5.0, 6.0, 9.0, 11.0, 15.0], {"mdav": {"k": [2, 3]}}, metrics=["brmae"])
+    >>> found.table.select("parameters", "value").rows()
+    [('k=2', 0.16666666666666666), ('k=3', 0.2222222222222222)]
+    """
+    settings = settings_of(plan)
+    cells = cells_of(settings, checks.count_of("replications", replications))
+    threads = _cores() if workers is None else checks.count_of("workers", workers)
+    task = Task(
+        *_strata(original, columns=columns, key=key, weights=weights, by=by, na=na),
+        metrics=checks.metrics_named(metrics),
+        ties=checks.one_of("rule for ties", ties, TIES),
+        missing=checks.one_of("rule for missing cells", missing, checks.MISSING),
+        draws=checks.one_of("rule for draws", draws, DRAWS),
+        per_variable=per_variable,
+        detail=detail,
+    )
+    task.check(settings)
+    if folder is None:
+        found = run(task, cells, checks.entropy_of(rng), threads)
+    else:
+        with Workplace(folder, task.identity, rng, task.length) as place:
+            found = run(task, cells, place.entropy, threads, place.journal)
+    table = _table(task, cells, found, name)
+    return Sweep(table, _notes(table))
+
+
+def _cores() -> int:
+    known = getattr(os, "sched_getaffinity", None)  # the cores that this process may use, where one can ask
+    return len(known(0)) if known else os.cpu_count() or 1
+
+
+def _strata(
+    original: Any, *, columns: Any, key: Any, weights: Any, by: Any, na: Any
+) -> tuple[Stratum, list[Stratum]]:
+    """The whole file and, where there are any, its strata."""
+    if isinstance(original, Original):
+        prepared = prepare(original, columns=columns, na=na)
+        prepared = prepared if weights is None else with_weights(prepared, weights)
+        checks.apart(prepared.columns, frames.names_of(by))
+    else:
+        table = frames.Table(original)
+        prepared = prepare_table(table, columns=columns, key=key, weights=weights, na=na, by=by)
+        if columns is None:
+            frames.warn_about_roles(table, prepared.columns, prepared.values)
+    checks.at_least_two(prepared.n)
+    if by is None:
+        return Stratum("all", prepared), []
+    if prepared.table is None:
+        raise ValueError("these prepared data have no strata; give the table itself")
+    strata = frames.strata(prepared.table, by)
+    return Stratum("all", prepared), [Stratum(name, prepared.take(rows), rows) for name, rows in strata]
+
+
+def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.DataFrame:
+    """One row per cell, metric, group and variable."""
+    lines = [
+        (metric.name, metric.family, variable, group.name)
+        for metric in task.metrics
+        for group in task.groups
+        for variable in task.variables
+    ]
+    heads = pl.DataFrame(
+        {
+            "dataset": [name] * len(cells),
+            "method": [cell.setting.method.name for cell in cells],
+            "parameters": [cell.setting.text for cell in cells],
+            "setting": [cell.setting.value for cell in cells],
+            "replication": [cell.replication for cell in cells],
+        },
+        schema=HEAD,
+    )
+    labels = pl.DataFrame(lines, schema=list(SCHEMA)[:4], orient="row")
+    numbers = pl.DataFrame(found.reshape(-1, len(FIGURES)), schema=FIGURES).with_columns(
+        pl.all().fill_nan(None)
+    )
+    rows = np.arange(len(cells) * len(lines))
+    table = pl.concat(
+        [heads[rows // len(lines)], labels[rows % len(lines)], numbers], how="horizontal"
+    ).with_columns(ci_low=None, ci_high=None)
+    return table.select(*HEAD, *SCHEMA).cast(SCHEMA)
+
+
+def _notes(table: pl.DataFrame) -> tuple[str, ...]:
+    """What a reader must know beside the numbers."""
+    whole = table.filter((pl.col("variable") == "all") & (pl.col("stratum") == "all"))
+    notes = []
+    for metric, cells in whole.group_by("metric", maintain_order=True).agg(pl.col("n_left_out").max()).rows():
+        if cells:
+            notes.append(f"cells left out of {metric} because they have no value in its terms: up to {cells}")
+    suppressed = whole["n_suppressed"].max()
+    if suppressed:
+        notes.append(f"suppressed cells in a masked file: up to {suppressed!s}")
+    return tuple(notes)

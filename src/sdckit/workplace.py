@@ -1,0 +1,77 @@
+"""The private folder of a sweep: finished cells, and the seed that makes the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sdckit import checks, outputs
+from sdckit.journal import Journal
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+PLAN, CELLS = "sweep.json", "cells.bin"
+README = "private.txt"
+WARNING = """\
+Private: sweep.json holds the seed of this sweep, and with a seed a masking can be undone.
+cells.bin holds the measured cells, so that the same command goes on where it was stopped.
+Delete this folder when the sweep is done, and publish neither file.
+"""
+
+
+class Workplace:
+    """Opens a new folder, or goes on in one that holds the same sweep."""
+
+    def __init__(self, folder: outputs.AnyPath, identity: dict[str, Any], rng: Any, length: int) -> None:
+        self.folder = Path(folder)
+        self.entropy = self._begin(identity, rng) if self._fresh() else self._go_on(identity, rng)
+        self.journal = Journal(self.folder / CELLS, length)
+
+    def _fresh(self) -> bool:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise FileExistsError(f"'{self.folder}' is a file; name a folder for the sweep")
+        if (self.folder / PLAN).exists():
+            return False
+        if self.folder.is_dir() and any(
+            not file.name.startswith(".sdckit-") for file in self.folder.iterdir()
+        ):
+            raise FileExistsError(f"folder '{self.folder}' holds other files; choose another one")
+        return True
+
+    def _begin(self, identity: dict[str, Any], rng: Any) -> int:
+        entropy = checks.entropy_of(rng)
+        content = {"identity": identity, "entropy": str(entropy)}
+        with outputs.refusals(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+        for name, text in ((README, WARNING), (PLAN, json.dumps(content, indent=1))):
+            with outputs.atomic(self.folder / name, overwrite=True) as draft:
+                draft.chmod(0o600)
+                draft.write_text(text, encoding="utf-8")
+        return entropy
+
+    def _go_on(self, identity: dict[str, Any], rng: Any) -> int:
+        try:
+            content = json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
+            before, entropy = content["identity"], int(content["entropy"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"'{self.folder / PLAN}' is damaged; choose another folder") from error
+        other = [name for name in identity if before.get(name) != identity[name]]
+        if rng is not None and checks.entropy_of(rng) != entropy:
+            other.append("seed")
+        if other:
+            raise ValueError(
+                f"folder '{self.folder}' holds another sweep (different: {', '.join(other)}); "
+                "choose another folder or delete it"
+            )
+        return entropy
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.journal.__exit__(kind, error, trace)
