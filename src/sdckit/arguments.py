@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import checks, doubts, frames, outputs, terminal, ties
+from sdckit import checks, doubts, frames, outputs, plans, sweepfiles, sweeping, terminal, ties
 from sdckit.evaluation import Evaluation, evaluate
 from sdckit.files import Dialect, Source
 from sdckit.loss.rankmeans import rank_table
@@ -134,6 +134,29 @@ def understood(given: dict[str, Any]) -> Asked:
     checks.no_weights_with(asked.ties, asked.weights)
     checks.generator(asked.seed)
     return asked
+
+
+def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]:
+    """Check the options of a sweep: the shared ones, its plan, and the rest.
+
+    What the plan's file says counts where the command line is silent.
+    """
+    plan: Any = plans.plan_of_words(given["grids"]) or None
+    if given["plan"] is not None:
+        if plan:
+            raise ValueError("--plan and --grid exclude each other; put all grids into one of them")
+        plan, said = plans.plan_of_file(given["plan"])
+        given |= {name: value for name, value in said.items() if given[name] is None}
+    plans.settings_of(plan)
+    checks.one_of("format", given["form"], sweepfiles.FORMATS)
+    more = {
+        "replications": checks.count_of("replications", given["replications"] or 1),
+        "draws": checks.one_of("rule for draws", given["draws"] or "common", sweeping.DRAWS),
+        "workers": given["workers"] and checks.count_of("workers", given["workers"]),
+        "per_variable": given["variables"],
+        "detail": given["detail"],
+    }
+    return understood(given | {"as_json": False, "as_csv": False}), plan, more
 
 
 def _roles(given: dict[str, Any], known: Collection[str] = ()) -> dict[str, Any]:

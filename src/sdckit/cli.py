@@ -14,14 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sdckit import __version__, terminal
+from sdckit.options import dialect_options, listing, measuring, outputs, roles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sdckit.evaluation import Evaluation
-    from sdckit.registry import Parameter
-
-Command = Any  # click's decorators hide the type of what they decorate
+    from collections.abc import Sequence
 
 EXAMPLES = """\b
 Examples:
@@ -51,8 +47,9 @@ def main(words: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         terminal.complain("error", _usage(error))
         code = 2
-    except (KeyboardInterrupt, click.Abort):
-        terminal.complain("stopped", "interrupted; no unfinished file is left")
+    except (KeyboardInterrupt, click.Abort) as stop:
+        said = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
+        terminal.complain("stopped", said[0])
         code = 130
     except MemoryError:
         terminal.complain("error", "not enough memory for these data; use fewer columns or a larger machine")
@@ -102,68 +99,6 @@ def sdckit(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         terminal.say(context.get_help())
-
-
-# Options that several commands share.
-
-
-def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    def apply(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return apply
-
-
-roles = _options(
-    click.option(
-        "--columns", metavar="A,B", help="Variables; by default all numeric columns without another role."
-    ),
-    click.option("--key", metavar="A", help="Column that identifies records; never masked."),
-    click.option("--weights", metavar="A", help="Column of survey weights; never masked."),
-    click.option("--by", metavar="A", help="Column whose values form strata; each is treated apart."),
-    click.option(
-        "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
-    ),
-)
-dialect_options = _options(
-    click.option(
-        "--delimiter",
-        metavar="C",
-        help="What separates cells in CSV files.  [default: , or ; with --decimal-comma, a tab in .tsv]",
-    ),
-    click.option("--decimal-comma", is_flag=True, help="Numbers look like 1,5."),
-    click.option(
-        "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of CSV files."
-    ),
-)
-listing = _options(
-    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
-)
-outputs = _options(listing, click.option("--quiet", "-q", is_flag=True, help="No progress, no table."))
-measuring = _options(
-    click.option(
-        "--metrics", metavar="A,B", help="Metrics, all default ones if not given; see `sdckit metrics`."
-    ),
-    click.option(
-        "--ties",
-        metavar="RULE",
-        default="average",
-        show_default=True,
-        help="How equal values are ranked: average, expected, random, first, last, min or max.",
-    ),
-    click.option(
-        "--missing",
-        metavar="RULE",
-        default="pairwise",
-        show_default=True,
-        help="Missing cells: pairwise leaves them out, penalise counts a suppressed one as a loss "
-        "(bounded metrics only).",
-    ),
-    click.option("--seed", type=int, help="Seed of random draws. Keep it secret: it undoes a masking."),
-)
 
 
 @sdckit.command(epilog="\b\nExamples:\n  sdckit demo\n  sdckit demo -o somewhere/else")
@@ -234,7 +169,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
         *arguments.privacy_notes(result),
         f"wrote {output}",
     ]
-    _print_result(result, given, notes=notes)
+    terminal.show_result(result, given, notes=notes)
 
 
 @sdckit.command(
@@ -286,7 +221,74 @@ def evaluate(original: Path, masked: Path, **given: Any) -> None:
     if ranks is not None:
         extra += terminal.rank_tables(ranks)
     more = {} if ranks is None else {"ranks": ranks.rows(named=True)}
-    _print_result(result, given, extra=extra, notes=notes, more=more)
+    terminal.show_result(result, given, extra=extra, notes=notes, more=more)
+
+
+@sdckit.command(
+    epilog="\b\nExamples:\n  sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30\n"
+    "  sdckit sweep data.csv -o sweep/ --grid noise.percent=10:300:10 --grid rank_swap --replications 30\n"
+    "  sdckit sweep data.csv -o sweep/ --plan plan.toml --format csv"
+)
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
+)
+@click.option(
+    "--grid",
+    "grids",
+    multiple=True,
+    metavar="METHOD.PARAMETER=VALUES",
+    help="Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone takes its usual grid; "
+    "without any, all methods do.",
+)
+@click.option(
+    "--plan", type=click.Path(path_type=Path), help="A TOML file with the grids; see the reference."
+)
+@click.option("--replications", metavar="N", help="Runs of each random masking.  [default: 1]")
+@click.option(
+    "--draws",
+    metavar="RULE",
+    help="common: a method's settings share random numbers; fresh: each has its own.  [default: common]",
+)
+@click.option("--variables", is_flag=True, help="Also a row for each variable.")
+@click.option("--detail", is_flag=True, help="Also random-order levels and tie ranges; takes longer.")
+@click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
+@click.option(
+    "--format", "form", metavar="NAME", default="parquet", show_default=True, help="parquet or csv."
+)
+@click.option("--overwrite", is_flag=True, help="Begin anew, whatever an earlier sweep left in the folder.")
+@roles
+@measuring
+@dialect_options
+@click.option("--quiet", "-q", is_flag=True, help="No progress, no table.")
+def sweep(data: Path, output: Path, **given: Any) -> None:
+    """Mask a file in many ways and measure each.
+
+    Finished work is kept: after Ctrl-C, or worse, the same command goes on where it was stopped, and a
+    larger plan computes only what is new. FOLDER/private holds the seed: keep it to yourself.
+    """
+    from sdckit import arguments, files, progress, sweepfiles, sweeping
+
+    progress.show_progress(not given["quiet"])
+    asked, plan, more = arguments.understood_sweep(given)
+    sweepfiles.check_folder(output, overwrite=given["overwrite"])
+    source = files.read(data, asked.dialect)
+    asked = asked.within(given, source.frame.columns)
+    asked.warn_of_text(source, "measured")
+    click.get_current_context().obj.release()
+    place = output / sweepfiles.PRIVATE
+    try:
+        found = sweeping.sweep(
+            source.frame, plan, **asked.how, **asked.who, **more, folder=place, name=data.stem
+        )
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
+    written = sweepfiles.write(found, output, given["form"])
+    if not given["quiet"]:
+        terminal.console().print(sweepfiles.overview(found))
+        for note in found.notes:
+            terminal.say(f"note: {note}")
+        terminal.say(f"wrote {', '.join(str(file) for file in written)}")
 
 
 @sdckit.command(epilog="\b\nExamples:\n  sdckit metrics\n  sdckit metrics --json")
@@ -308,7 +310,7 @@ def metrics(**given: bool) -> None:
         }
         for metric in METRICS.values()
     ]
-    _print_rows(rows, given)
+    terminal.show_rows(rows, given)
 
 
 @sdckit.command(epilog="\b\nExamples:\n  sdckit methods\n  sdckit methods --csv")
@@ -322,60 +324,13 @@ def methods(**given: bool) -> None:
             "method": method.name,
             "title": method.title,
             "does": method.summary,
-            "parameters": "; ".join(_parameter(parameter) for parameter in method.parameters),
+            "parameters": "; ".join(terminal.parameter_text(parameter) for parameter in method.parameters),
             "keeps": "; ".join(method.keeps),
             "reference": method.reference,
         }
         for method in METHODS.values()
     ]
-    _print_rows(rows, given)
-
-
-# What the commands print.
-
-
-def _parameter(parameter: Parameter) -> str:
-    from sdckit.checks import range_of
-
-    span = f",{range_of(parameter)}" if parameter.low is not None else ""
-    choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span
-    default = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
-    return f"{parameter.name}={default} ({parameter.text}{choices})"
-
-
-def _print_result(
-    result: Evaluation,
-    given: dict[str, Any],
-    *,
-    extra: Sequence[Any] = (),
-    notes: Sequence[str] = (),
-    more: dict[str, Any] | None = None,
-) -> None:
-    everything = [*result.notes, *notes]
-    if given["as_json"]:
-        content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
-        terminal.say(terminal.as_json(content | (more or {})))
-    elif given["as_csv"]:
-        terminal.say(result.table.write_csv().rstrip("\n"))
-    elif not given["quiet"]:
-        screen = terminal.console()
-        for table in (terminal.evaluation_table(result), *extra):
-            screen.print(table)
-        for note in everything:
-            terminal.say(f"note: {note}")
-
-
-def _print_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
-    terminal.check_format(given)
-    if given["as_json"]:
-        terminal.say(terminal.as_json(rows))
-    elif given["as_csv"]:
-        import polars as pl
-
-        terminal.say(pl.DataFrame(rows).write_csv().rstrip("\n"))
-    else:
-        heads = [" - ".join(list(row.values())[:2]) for row in rows]
-        terminal.say(terminal.cards(heads, [dict(list(row.items())[2:]) for row in rows]))
+    terminal.show_rows(rows, given)
 
 
 if __name__ == "__main__":

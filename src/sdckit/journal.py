@@ -19,32 +19,33 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """Arrays of one length under 64-bit keys.
+    """Arrays of one length under 64-bit keys; with `append`, what is there is not read.
 
     Each is appended by one call to the system: whoever stops this process, however rudely, loses
     none that was added. A record torn by a full disk is found by its check sum and cut off.
     """
 
-    def __init__(self, path: Path, length: int) -> None:
+    def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
         self.path = path
         self.kind = np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
-        self.found = self._read()
+        self.found: dict[int, Floats] = {}
         self._lock = Lock()
         with outputs.refusals(path):
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            os.ftruncate(self._file, self._whole * self.kind.itemsize)
+            if not append:
+                self._read()
 
-    def _read(self) -> dict[int, Floats]:
-        data = self.path.read_bytes() if self.path.exists() else b""
-        records = np.frombuffer(data, self.kind, count=len(data) // self.kind.itemsize)
-        found = {}
-        self._whole = 0
-        for record in records:
+    def _read(self) -> None:
+        """Take what is there, up to the first record that is not whole; cut off the rest."""
+        data = self.path.read_bytes()
+        whole = 0
+        for record in np.frombuffer(data, self.kind, count=len(data) // self.kind.itemsize):
             if record["check"] != _check(int(record["key"]), record["values"]):
                 break
-            found[int(record["key"])] = record["values"]
-            self._whole += 1
-        return found
+            self.found[int(record["key"])] = record["values"]
+            whole += 1
+        if whole * self.kind.itemsize < len(data):
+            os.ftruncate(self._file, whole * self.kind.itemsize)
 
     def add(self, key: int, values: Floats) -> None:
         """Keep one array; safe in threads."""

@@ -307,14 +307,30 @@ def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values
 @kernel
 def settle_runs(keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints) -> None:
     """Order every run of a list and mark its true tie blocks."""
-    low = (np.int64(1) << width) - 1
     for r in range(len(runs)):
-        begin, end = runs[r, 0], runs[r, 1]
-        order_run(keys, width, begin, end, row_of, values)
-        start[begin] = begin
-        for t in range(begin + 1, end):
-            same = values[row_of[keys[t] & low]] == values[row_of[keys[t - 1] & low]]
-            start[t] = start[t - 1] if same else t
+        if not _mark_blocks(keys, width, runs[r, 0], runs[r, 1], row_of, values, start):
+            order_run(keys, width, runs[r, 0], runs[r, 1], row_of, values)
+            _mark_blocks(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
+
+
+@kernel
+def _mark_blocks(
+    keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
+) -> bool:
+    """Mark the true tie blocks of one run; False where its values are not in order."""
+    low = (np.int64(1) << width) - 1
+    block = begin
+    previous = values[row_of[keys[begin] & low]]
+    start[begin] = begin
+    for t in range(begin + 1, end):
+        value = values[row_of[keys[t] & low]]
+        if value < previous:
+            return False
+        if value > previous:
+            block = t
+        start[t] = block
+        previous = value
+    return True
 
 
 def all_short(runs: Ints) -> bool:

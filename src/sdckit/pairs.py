@@ -71,6 +71,7 @@ class Original:
         self.key = key
         self.na = na
         self.n = len(values)
+        self.found: dict[str, Any] = {}  # what a family of metrics computes once
         self._ordered: dict[int, OrderedColumn] = {}
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST_GRID = 1_000_000
-SETTINGS = ("replications", "metrics", "ties", "missing", "draws")  # what a TOML file may say beside methods
+SETTINGS = ("replications", "draws", "metrics")  # what a TOML file may say beside methods
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,15 @@ class Cell:
 
     setting: Setting
     replication: int
-    key: int = field(init=False)
+    words: list[int] = field(init=False, repr=False, compare=False)  # stand for setting and replication
 
     def __post_init__(self) -> None:
-        words = digest_words(f"{self.setting.identity} {self.replication}")
-        object.__setattr__(self, "key", words[0] << 32 | words[1])
+        object.__setattr__(self, "words", digest_words(f"{self.setting.identity} {self.replication}"))
+
+    @property
+    def key(self) -> int:
+        """A number that tells the cell from others."""
+        return self.words[0] << 32 | self.words[1]
 
     def stream(self, draws: str) -> list[int]:
         """What tells its random numbers from those of other cells.
@@ -66,7 +70,7 @@ class Cell:
         parameter's effect and not the luck of each point.
         """
         if draws == "fresh":
-            return digest_words(f"{self.setting.identity} {self.replication}")
+            return self.words
         return digest_words(f"{self.setting.method.name} {self.replication}")
 
 
@@ -193,6 +197,9 @@ def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"'{path}' is no TOML file: {error}; see the reference for an example") from error
     said = {name: content.pop(name) for name in SETTINGS if name in content}
+    if "metrics" in said:
+        metrics = said["metrics"]
+        said["metrics"] = metrics if isinstance(metrics, str) else ",".join(str(name) for name in metrics)
     for name in content:
         checks.one_of(f"entry of '{path}'", name, [*METHODS, *SETTINGS])
     return content, said

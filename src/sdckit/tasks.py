@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import time
+from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ from sdckit import __version__, checks, masking
 from sdckit.evaluation import FIGURES, figures, whole_figures
 from sdckit.pairs import Original, Pair
 from sdckit.progress import track
+from sdckit.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     from sdckit.registry import Method, Metric
 
 LOOK = 0.1  # seconds between two looks at the progress
+LONG = 500_000  # cells of a file, from which on threads serve better than processes
+PATIENCE = 0.5  # seconds of work before the first look at how long all of it will take
+WORTH = 3.0  # seconds of work left that another process is worth starting for
+BATCH = 0.05  # seconds of work that are sent to another process at a time
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,11 @@ class Stratum:
         if method.name not in self.bases:
             self.bases[method.name] = method.basis(self.original.values) if method.basis else None
         return self.bases[method.name]
+
+    def without_table(self) -> Stratum:
+        """The same records without the table that they came from."""
+        bare = Original(self.original.columns, self.original.values, weights=self.original.weights)
+        return Stratum(self.name, bare, self.rows)
 
     def masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
         """The masked values of these records."""
@@ -108,7 +120,8 @@ class Task:
 
     def measure(self, cell: Cell, entropy: int) -> Floats:
         """Mask and measure: a line of numbers."""
-        rng = np.random.default_rng([entropy, *cell.stream(self.draws)])
+        seed = np.random.SeedSequence([entropy, *cell.stream(self.draws)])
+        rng = np.random.Generator(np.random.SFC64(seed))  # numpy's fastest source of normal draws
         masked = self._masked(cell.setting, rng)
         checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
@@ -120,6 +133,19 @@ class Task:
             for pair in pairs
         ]
         return np.array(found).ravel()
+
+    def finished(self, cell: Cell, entropy: int, journal: Journal | None) -> Floats:
+        """Measure a cell and keep it."""
+        values = self.measure(cell, entropy)
+        if journal is not None:
+            journal.add(cell.key, values)
+        return values
+
+    def without_table(self) -> Task:
+        """The same task with nothing in it but numbers, to be sent to another process."""
+        return replace(
+            self, whole=self.whole.without_table(), strata=[part.without_table() for part in self.strata]
+        )
 
     def _masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
         if not self.strata:
@@ -138,38 +164,69 @@ def run(
     Every cell draws from its own stream, so that neither order nor number of workers matters.
     """
     found = np.empty((len(cells), task.length))
-    pending = []
+    pending: deque[int] = deque()
     for place, cell in enumerate(cells):
         kept = journal.found.get(cell.key) if journal else None
         if kept is None:
             pending.append(place)
         else:
             found[place] = kept
-    todo, lock, stop = iter(pending), Lock(), Event()
-    finished = [len(cells) - len(pending)]
-
-    def work() -> None:
-        while not stop.is_set():
-            with lock:
-                place = next(todo, None)
-            if place is None:
-                return
-            values = task.measure(cells[place], entropy)
-            if journal is not None:
-                journal.add(cells[place].key, values)
-            found[place] = values
-            finished[0] += 1  # for the progress only: a lost count does no harm
-
+    crew = Crew(task, cells, entropy, journal, pending, found)
     with track("sweeping", len(cells)) as report, ThreadPoolExecutor(workers) as pool:
-        threads = [pool.submit(work) for _ in range(min(workers, len(pending)))]
+        # Long columns keep compiled code busy, which runs beside Python; short ones need other processes.
+        apart = task.whole.original.values.size < LONG
+        threads = [pool.submit(crew.work)]
+        threads += [pool.submit(crew.work_apart if apart else crew.work) for _ in range(workers - 1)]
         try:
             while not _over(threads):
-                report(finished[0])
+                report(len(cells) - len(crew.pending))
         finally:
-            stop.set()  # after Ctrl-C or an error the others finish their cell
+            crew.stop.set()  # after Ctrl-C or an error everybody finishes the cell at hand
         for thread in threads:
             thread.result()
     return found
+
+
+@dataclass
+class Crew:
+    """Those who share the pending cells of a sweep, and where their numbers go."""
+
+    task: Task
+    cells: Sequence[Cell]
+    entropy: int
+    journal: Journal | None
+    pending: deque[int]
+    found: Floats
+    stop: Event = field(default_factory=Event)
+    lock: Lock = field(default_factory=Lock)
+    begun: float = field(default_factory=time.monotonic)
+    done: int = 0
+
+    def take(self, most: int) -> list[int]:
+        """The next cells; none when the sweep was stopped."""
+        with self.lock:
+            if not self.pending:
+                self.stop.set()  # those who wait for something to do need not
+            most = 0 if self.stop.is_set() else min(most, len(self.pending))
+            return [self.pending.popleft() for _ in range(most)]
+
+    def work(self) -> None:
+        """Measure in this process."""
+        while places := self.take(1):
+            self.found[places[0]] = self.task.finished(self.cells[places[0]], self.entropy, self.journal)
+            self.done += 1
+
+    def work_apart(self) -> None:
+        """Measure in another process, if there is enough left to do by the time it would be ready."""
+        if self.stop.wait(PATIENCE) or len(self.pending) * self.pace() < WORTH:
+            return
+        with Worker(self.task, self.entropy, self.journal.path if self.journal else None) as worker:
+            while places := self.take(max(1, int(BATCH / self.pace()))):
+                self.found[places] = worker.measure([self.cells[place] for place in places])
+
+    def pace(self) -> float:
+        """Seconds for a cell, as far as one can tell."""
+        return (time.monotonic() - self.begun) / max(self.done, 1)
 
 
 def _over(threads: list[Future[None]]) -> bool:

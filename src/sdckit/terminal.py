@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sdckit.evaluation import Evaluation
+    from sdckit.registry import Parameter
 
 WIDTH = 120  # where the output is no terminal
 MANY = 10  # so many names are listed in full
@@ -182,3 +183,50 @@ def _plain(content: Any) -> Any:
     if isinstance(content, float) and not math.isfinite(content):
         return None if math.isnan(content) else str(content)
     return content
+
+
+def parameter_text(parameter: Parameter) -> str:
+    """A parameter with its default and range, in words."""
+    from sdckit.checks import range_of  # noqa: PLC0415 - not needed for --help
+
+    span = f",{range_of(parameter)}" if parameter.low is not None else ""
+    choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span
+    default = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
+    return f"{parameter.name}={default} ({parameter.text}{choices})"
+
+
+def show_result(
+    result: Evaluation,
+    given: dict[str, Any],
+    *,
+    extra: Sequence[Any] = (),
+    notes: Sequence[str] = (),
+    more: dict[str, Any] | None = None,
+) -> None:
+    """Print an evaluation as asked for: for people, or as JSON or CSV."""
+    everything = [*result.notes, *notes]
+    if given["as_json"]:
+        content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
+        say(as_json(content | (more or {})))
+    elif given["as_csv"]:
+        say(result.table.write_csv().rstrip("\n"))
+    elif not given["quiet"]:
+        screen = console()
+        for table in (evaluation_table(result), *extra):
+            screen.print(table)
+        for note in everything:
+            say(f"note: {note}")
+
+
+def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
+    """Print a list of metrics or methods as asked for."""
+    check_format(given)
+    if given["as_json"]:
+        say(as_json(rows))
+    elif given["as_csv"]:
+        import polars as pl  # noqa: PLC0415
+
+        say(pl.DataFrame(rows).write_csv().rstrip("\n"))
+    else:
+        heads = [" - ".join(list(row.values())[:2]) for row in rows]
+        say(cards(heads, [dict(list(row.items())[2:]) for row in rows]))

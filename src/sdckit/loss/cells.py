@@ -82,7 +82,7 @@ class _Column:
             spread = float(pair.original.spreads[j])
             self.constant = spread == 0
             self.counts[:] = not math.isnan(spread)
-            self.scale[:] = scales_of(pair)[j]
+            self.scale[:] = scales_of(pair.original)[j]
 
     def costs(self) -> Floats:
         """The cost of each cell."""

@@ -14,7 +14,7 @@ from sdckit.ties import mean_cross_gap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.pairs import Pair
+    from sdckit.pairs import Original, Pair
 
 # The two costs of a cell: for arrays as they stand, compiled for the kernel that adds them up.
 
@@ -101,13 +101,16 @@ def sums_of(pair: Pair) -> tuple[Floats, Ints]:
             pair.original.turned,
             pair.turned,
             np.empty(0) if weights is None else weights,
-            scales_of(pair),
+            scales_of(pair.original),
         )
     sums: tuple[Floats, Ints] = pair.found["cells"]
     return sums
 
 
-def scales_of(pair: Pair) -> Floats:
+def scales_of(original: Original) -> Floats:
     """sqrt(2) standard deviations of each variable; 1 where there is no spread."""
-    spreads = pair.original.spreads
-    return np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
+    if "scales" not in original.found:
+        spreads = original.spreads
+        original.found["scales"] = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
+    scales: Floats = original.found["scales"]
+    return scales

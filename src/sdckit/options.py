@@ -1,0 +1,71 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Command = Any  # click's decorators hide the type of what they decorate
+
+
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def apply(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return apply
+
+
+roles = _options(
+    click.option(
+        "--columns", metavar="A,B", help="Variables; by default all numeric columns without another role."
+    ),
+    click.option("--key", metavar="A", help="Column that identifies records; never masked."),
+    click.option("--weights", metavar="A", help="Column of survey weights; never masked."),
+    click.option("--by", metavar="A", help="Column whose values form strata; each is treated apart."),
+    click.option(
+        "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
+    ),
+)
+dialect_options = _options(
+    click.option(
+        "--delimiter",
+        metavar="C",
+        help="What separates cells in CSV files.  [default: , or ; with --decimal-comma, a tab in .tsv]",
+    ),
+    click.option("--decimal-comma", is_flag=True, help="Numbers look like 1,5."),
+    click.option(
+        "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of CSV files."
+    ),
+)
+listing = _options(
+    click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+    click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
+)
+outputs = _options(listing, click.option("--quiet", "-q", is_flag=True, help="No progress, no table."))
+measuring = _options(
+    click.option(
+        "--metrics", metavar="A,B", help="Metrics, all default ones if not given; see `sdckit metrics`."
+    ),
+    click.option(
+        "--ties",
+        metavar="RULE",
+        default="average",
+        show_default=True,
+        help="How equal values are ranked: average, expected, random, first, last, min or max.",
+    ),
+    click.option(
+        "--missing",
+        metavar="RULE",
+        default="pairwise",
+        show_default=True,
+        help="Missing cells: pairwise leaves them out, penalise counts a suppressed one as a loss "
+        "(bounded metrics only).",
+    ),
+    click.option("--seed", type=int, help="Seed of random draws. Keep it secret: it undoes a masking."),
+)

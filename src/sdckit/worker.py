@@ -1,0 +1,90 @@
+"""A second process that measures cells of a sweep, for files so small that Python's lock is in the way.
+
+Started as `python -m sdckit.worker`, it needs no `if __name__ == "__main__"` in the caller's script. It
+ends when the process that started it does.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Any, Self
+
+from sdckit.journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from sdckit.compiled import Floats
+    from sdckit.plans import Cell
+    from sdckit.tasks import Task
+
+
+class Worker:
+    """The caller's end of such a process."""
+
+    def __init__(self, task: Task, entropy: int, journal: Path | None) -> None:
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "sdckit.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": paths},
+            start_new_session=True,  # Ctrl-C is the caller's: it lets us finish the cell
+        )
+        self._send((task.without_table(), entropy, journal))
+
+    def measure(self, cells: Sequence[Cell]) -> list[Floats]:
+        """One line of numbers for each cell; they are in the journal already."""
+        self._send(cells)
+        answer = pickle.load(self.process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own process
+        if isinstance(answer, Exception):
+            raise answer
+        found: list[Floats] = answer
+        return found
+
+    def _send(self, content: object) -> None:
+        stream = self.process.stdin
+        if stream is not None:
+            pickle.dump(content, stream)
+            stream.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(OSError):
+            self.process.communicate()  # closes its input, which ends it
+
+
+def serve() -> None:
+    """The process itself: cells in, numbers out."""
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # nothing else may get between the answers
+    task, entropy, path = pickle.load(questions)  # noqa: S301 - from the process that started us
+    keep: Any = Journal(path, task.length, append=True) if path else nullcontext()
+    with keep as journal:
+        while True:
+            try:
+                cells = pickle.load(questions)  # noqa: S301
+            except EOFError:
+                return
+            answer: list[Floats] | Exception
+            try:
+                answer = [task.finished(cell, entropy, journal) for cell in cells]
+            except Exception as error:  # noqa: BLE001 - raised again by the caller
+                answer = error
+            with suppress(BrokenPipeError):
+                pickle.dump(answer, answers)
+                answers.flush()
+
+
+if __name__ == "__main__":
+    serve()
