@@ -201,6 +201,11 @@ def test_figures_print_letters_correlations_and_levels(pictures):
     assert len(re.findall(r">r [=&].*?</text>", pictures["figure-3"])) == 24
 
 
+def test_scales_of_correlations_end_at_one():
+    assert figures_panels.around_correlations(pl.Series([0.9, 1.0])) == pytest.approx((0.895, 1.0))
+    assert figures_panels.around_correlations(pl.Series([0.98, 0.98])) == pytest.approx((0.979, 0.981))
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

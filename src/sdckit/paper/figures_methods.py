@@ -1,0 +1,148 @@
+"""Figures that the note does not have: the tails of rank swapping, and agreement across methods."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sdckit.paper.correlations import BOUNDED, UNBOUNDED, disagreement
+from sdckit.paper.figures_panels import (
+    ALL_METRICS,
+    GRIDS,
+    HEADINGS,
+    Figure,
+    around,
+    called,
+    dots,
+    ends,
+    lettered,
+    painted,
+)
+from sdckit.plots import COLOURS, INK, PALE, Spec, grid, label, quantity
+
+if TYPE_CHECKING:
+    from sdckit.paper.figures_panels import Study
+
+SHADE = "#999999"
+SWAPS = {"rank_swap": "tails replaced by their means", "rank_swap_no_tails": "no tails"}
+
+
+def tails(study: Study, dataset: str, *, number: str, name: str) -> Figure:
+    """Rank swapping with and without tails replaced by their means."""
+    table = pl.concat(
+        study.one_run(dataset, method)
+        .unpivot(on=ALL_METRICS, index="setting", variable_name="metric", value_name="value")
+        .select(
+            pl.lit(dataset).alias("dataset"), pl.lit(method).alias("method"), "metric", "setting", "value"
+        )
+        for method in SWAPS
+    )
+    panels = [_tail_panel(table, place, metric) for place, metric in enumerate(ALL_METRICS)]
+    title = f"Ours: rank swapping with and without tails, {called(dataset)}"
+    caption = (
+        f"Loss of {called(dataset)} against P, one run each: with the 5 % of values at each end replaced by "
+        "their mean before swapping, as the R package does unless told otherwise, and with swapping alone. "
+        "0 means that nothing was lost. Swapping alone keeps every value; replaced tails cost the extreme "
+        "values at once, whatever P, but keep them from being swapped."
+    )
+    labelled = table.with_columns(kind=pl.col("method").replace(SWAPS))
+    datasets = {metric: labelled.filter(metric=metric) for metric in ALL_METRICS}
+    chart = grid(panels, columns=3, name=name, description=title, datasets=datasets, spacing=(12, 14))
+    return Figure(name, number, title, caption, table, chart, ours=True)
+
+
+def _tail_panel(table: pl.DataFrame, place: int, metric: str) -> Spec:
+    width, last = 180, place >= 3
+    values = table.filter(metric=metric)["value"]
+    x = quantity(
+        "setting", domain=GRIDS["rank_swap"], title="P (share of records)" if last else None, labels=last
+    )
+    y = quantity("value", domain=around(values), title=label(metric))
+    cloud = dots(metric, x, y, color=painted("kind", SWAPS, COLOURS))
+    return {"width": width, "height": 130, "layer": [cloud, *lettered(place, "", width=width)]}
+
+
+def across_methods(study: Study, dataset: str, *, number: str, name: str) -> Figure:
+    """Bounded against unbounded metrics with all methods in one panel."""
+    methods = study.methods(dataset)
+    pairs = [(bounded, metric) for bounded in BOUNDED for metric in UNBOUNDED]
+    shares = disagreement(study.measured.filter(dataset=dataset)).filter(method="all")
+    table = pl.concat(
+        study.one_run(dataset, method).select(
+            pl.lit(dataset).alias("dataset"), pl.lit(method).alias("method"), pl.all()
+        )
+        for method in methods
+    )
+    panels = [_across_panel(table, shares, place, *pair) for place, pair in enumerate(pairs)]
+    title = f"Ours: four methods on one scale, {called(dataset)}"
+    caption = (
+        f"Each point is one masked version of {called(dataset)}, in one run over the grids of all methods: "
+        "a bounded metric (rows) against an unbounded one (columns, logarithmic; files without loss are "
+        "left out). The percentage is the share of pairs of files, masked by different methods, that the "
+        "two metrics put in different orders: 0 means that they always agree on which file lost more, 50 % "
+        "is what unrelated metrics reach. Curves that lie apart show that correlations within a method do "
+        "not carry over to comparisons between methods."
+    )
+    labelled = table.with_columns(kind=pl.col("method").replace(HEADINGS))
+    chart = grid(
+        panels, columns=4, name=name, description=title, datasets={"files": labelled}, spacing=(12, 12)
+    )
+    return Figure(name, number, title, caption, table, chart, ours=True)
+
+
+def _across_panel(table: pl.DataFrame, shares: pl.DataFrame, place: int, bounded: str, metric: str) -> Spec:
+    width, last = 132, bounded == BOUNDED[-1]
+    used = table.filter(pl.col(metric) > 0)
+    low, high = ends(used[metric])
+    x = quantity(metric, domain=(low / 1.3, high * 1.3), title=label(metric) if last else None, labels=last)
+    x["scale"] |= {"type": "log"}
+    x["axis"]["values"] = [
+        10.0**power for power in range(math.ceil(math.log10(low)), 1 + int(math.log10(high)))
+    ]
+    y = quantity(
+        bounded, domain=around(table[bounded]), title=label(bounded) if metric == UNBOUNDED[0] else None
+    )
+    names = {method: HEADINGS[method] for method in table["method"].unique(maintain_order=True)}
+    cloud = dots("files", x, y, color=painted("kind", names, COLOURS))
+    cloud["transform"] = [{"filter": f"datum.{metric} > 0"}]
+    share = shares.filter(metric=bounded, other_metric=metric)["share"][0]
+    remark = f"{100 * share:.1f} % of pairs differ"
+    return {"width": width, "height": 135, "layer": [cloud, *lettered(place, remark, width=width)]}
+
+
+def disagreements(study: Study, *, number: str, name: str) -> Figure:
+    """How often two metrics put files of different methods in different orders."""
+    found = disagreement(study.measured).filter(method="all")
+    table = found.select("dataset", "metric", "other_metric", "pairs", "share")
+    names = {metric: label(metric) for metric in ALL_METRICS}
+    pair = pl.concat_str(
+        pl.col("metric").replace(names), pl.lit(" and "), pl.col("other_metric").replace(names)
+    )
+    labelled = table.with_columns(pair=pair, percent=100 * pl.col("share"))
+    order = labelled.group_by("pair").agg(pl.col("share").mean()).sort("share", "pair")["pair"].to_list()
+    sets = {dataset: called(dataset) for dataset in study.datasets}
+    labelled = labelled.with_columns(pl.col("dataset").replace(sets))
+    highest = ends(labelled["percent"])[1] or 1.0
+    x = quantity("percent", domain=(0, 1.05 * highest), title="pairs of files ordered differently (%)")
+    lines = {"title": None, "grid": True, "gridColor": PALE, "gridWidth": 0.4, "ticks": False}
+    y: Spec = {"field": "pair", "type": "nominal", "sort": order, "axis": lines}
+    cloud = dots(
+        "pairs", x, y, color=painted("dataset", sets, dict(zip(sets, (INK, SHADE), strict=False))), area=40
+    )
+    title = "Ours: how often two metrics disagree on which of two maskings lost more"
+    caption = (
+        "Share of pairs of masked files, the two by different methods, that two metrics put in different "
+        "orders; one run over the grids, ties by row order. 0 means that the metrics always agree, 50 % is "
+        "what unrelated metrics reach. The correlations of the note's figures are taken within a method "
+        "and cannot show this."
+    )
+    chart = grid(
+        [{"width": 330, "height": 260, "layer": [cloud]}],
+        columns=1,
+        name=name,
+        description=title,
+        datasets={"pairs": labelled},
+    )
+    return Figure(name, number, title, caption, table, chart, ours=True)

@@ -1,0 +1,171 @@
+"""The note's experiment: its methods, grids and metrics on its data sets, as tables.
+
+The conventions are those of R's sdcMicro, which the note used: correlated noise in percent of the
+variance, rank swapping that replaces 5 % at each end by their mean, moves values by less than the
+window and begins at the highest, and fresh draws at each grid point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from sdckit import datasets, loss
+from sdckit.masking import apply
+from sdckit.pairs import Original, Pair, prepare
+from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
+from sdckit.plans import settings_of
+from sdckit.progress import track
+from sdckit.sweeping import sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sdckit.compiled import Floats
+
+SWAPPING = {"p": "0.001:0.3:0.001", "bound": "exclusive", "start": "highest"}
+GRIDS: dict[str, tuple[str, dict[str, Any]]] = {  # what the tables call it: the method and its grid
+    "mdav": ("mdav", {"k": "1:30"}),
+    "noise": ("noise", {"percent": "1:300"}),
+    "correlated_noise": ("correlated_noise", {"percent": "1:300", "scale": "variance"}),
+    "rank_swap": ("rank_swap", {"tails": 0.05, **SWAPPING}),
+    "rank_swap_no_tails": ("rank_swap", {"tails": 0.0, **SWAPPING}),  # ours, beside the note's four
+}
+METRICS = {f"{metric}_{rule}": f"{metric}:ties={rule}" for rule in TIES for metric in BOUNDED}
+METRICS |= {metric: metric for metric in UNBOUNDED} | {"il1": "il1:zeros=drop"}
+SHUFFLES = 200  # random orders behind a level that has no formula
+SEED = 20  # of a study on public data, so that everybody sees the same figures
+
+
+@dataclass(frozen=True)
+class Study:
+    """What the study measured.
+
+    `measured` has one row per masked file; `levels` what an unrelated order scores, for the strongest
+    masking of each method; `tie_range` what ties leave open under microaggregation.
+    """
+
+    measured: pl.DataFrame
+    levels: pl.DataFrame
+    tie_range: pl.DataFrame
+    replications: int
+
+
+def load(names: Sequence[str]) -> dict[str, Original]:
+    """The data sets by the names that the tables use; of the sample, the variables without a missing cell."""
+    found = {}
+    for name in names:
+        if name == "sample":
+            sample = datasets.load_sample().drop("firm", "sector", "weight")
+            found[name] = prepare(sample.select(column for column in sample if not column.null_count()))
+        else:
+            found[name.capitalize()] = prepare(datasets.load_dataset(name))
+    return found
+
+
+def run(
+    data: dict[str, Original],
+    *,
+    replications: int = 30,
+    seed: int = SEED,
+    workers: int | None = None,
+    folder: Path | None = None,
+) -> Study:
+    """Mask and measure; with a folder, finished work is kept there."""
+    parts, levels, ranges = [], [], []
+    with track("the study", len(data)) as report:
+        for place, (name, original) in enumerate(data.items()):
+            report(place)
+            parts.append(
+                measure(
+                    original,
+                    list(GRIDS),
+                    name=name,
+                    replications=replications,
+                    seed=seed,
+                    workers=workers,
+                    folder=folder and folder / name.lower(),
+                )
+            )
+            levels += [_levels(original, label, seed, name) for label in GRIDS]
+            ranges.append(_tie_range(original, name))
+    return Study(pl.concat(parts), pl.concat(levels), pl.concat(ranges), replications)
+
+
+def measure(
+    original: Original,
+    labels: Sequence[str],
+    *,
+    name: str,
+    replications: int,
+    seed: int = SEED,
+    workers: int | None = None,
+    folder: Path | None = None,
+    metrics: Sequence[str] = tuple(METRICS),
+) -> pl.DataFrame:
+    """One row per masked file: `dataset`, `method`, `setting`, `replication` and the metrics."""
+    plan: dict[str, list[Any]] = {}
+    for label in labels:
+        method, grid = GRIDS[label]
+        plan.setdefault(method, []).append(grid)
+    table = sweep(
+        original,
+        plan,
+        metrics=[METRICS[metric] for metric in metrics],
+        replications=replications,
+        draws="fresh",
+        rng=seed,
+        workers=workers,
+        folder=folder,
+        name=name,
+    ).table
+    keys = ["dataset", "method", "parameters", "setting", "replication"]
+    no_tails = pl.col("parameters").str.starts_with("tails=0,")
+    return (
+        table.pivot("metric", index=keys, values="value", maintain_order=True)
+        .with_columns(method=pl.when(no_tails).then(pl.lit("rank_swap_no_tails")).otherwise("method"))
+        .drop("parameters")
+        .rename({METRICS[metric]: metric for metric in metrics})
+    )
+
+
+def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFrame:
+    """What brMAE and brMSE score when the masked records are in random order, under each tie rule."""
+    method, grid = GRIDS[label]
+    strongest = settings_of({method: grid})[-1]
+    rng = np.random.default_rng(seed)
+    masked = apply(strongest.method, original.values, strongest.options, rng)
+    rows = []
+    for rule in TIES:
+        found = _shuffled(original, masked, rng) if rule == "first" else _by_formula(original, masked, rule)
+        rows.append(
+            {"dataset": name, "method": label, "ties": rule, **dict(zip(BOUNDED, found, strict=True))}
+        )
+    return pl.DataFrame(rows)
+
+
+def _by_formula(original: Original, masked: Floats, rule: str) -> list[float]:
+    pair = Pair(original, masked)
+    scores = [loss.METRICS[metric].score(pair, ties=rule, detail=True) for metric in BOUNDED]
+    return [np.nan if score.random is None else score.random.overall for score in scores]
+
+
+def _shuffled(original: Original, masked: Floats, rng: np.random.Generator) -> list[float]:
+    """The mean over many random orders: ties broken by row have no formula."""
+    pairs = [Pair(original, masked[rng.permutation(original.n)]) for _ in range(SHUFFLES)]
+    return [
+        float(np.mean([loss.METRICS[metric].score(pair, ties="first").value.overall for pair in pairs]))
+        for metric in BOUNDED
+    ]
+
+
+def _tie_range(original: Original, name: str) -> pl.DataFrame:
+    method, grid = GRIDS["mdav"]
+    table = sweep(original, {method: grid}, metrics=BOUNDED, detail=True, workers=1, name=name).table
+    return table.select("dataset", "setting", "metric", "value", "tie_low", "tie_high").with_columns(
+        pl.col("tie_low", "tie_high").fill_null(pl.col("value"))  # without ties there is nothing open
+    )

@@ -1,0 +1,346 @@
+"""How sdckit draws its tables: one look for all charts, one fixed colour per method and metric.
+
+A chart is an altair chart with its data inside, so that it can be shown, saved and changed anywhere.
+`svg`, `png` and `pdf` write it without a browser or a network.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit import loss, masking  # noqa: F401 - they fill the registry
+from sdckit.registry import METHODS, METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from xml.etree.ElementTree import Element
+
+    import altair as alt
+
+__all__ = ["colour", "grid", "label", "pdf", "png", "svg", "sweep_chart"]
+
+Spec = dict[str, Any]  # a piece of a Vega-Lite specification
+
+# Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
+BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+SKY, AMBER, BLACK = "#56B4E9", "#E69F00", "#000000"
+INK, GREY, PALE = "#222222", "#666666", "#BBBBBB"
+COLOURS = {
+    "mdav": BLUE,
+    "noise": ORANGE,
+    "correlated_noise": GREEN,
+    "rank_swap": PINK,
+    "rank_swap_no_tails": AMBER,
+    "individual_ranking": SKY,
+    "brmae": BLUE,
+    "brmse": SKY,
+    "mae": ORANGE,
+    "mse": AMBER,
+    "il1": GREEN,
+    "il1s": PINK,
+}
+SPARE = (BLACK, BLUE, ORANGE, GREEN, PINK, SKY, AMBER)
+
+FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+SMALL, NORMAL, LARGE = 9, 10, 11  # a 700 px wide figure printed 180 mm wide shows 10 px as 7.3 pt
+CONFIG: Spec = {
+    "aria": False,  # one label for the figure says more than thousands for its points
+    "background": "white",
+    "font": FONT,
+    "padding": 6,
+    "view": {"stroke": None},
+    "axis": {
+        "domainColor": INK,
+        "domainWidth": 0.7,
+        "grid": False,
+        "labelColor": INK,
+        "labelFlush": False,
+        "labelFontSize": NORMAL,
+        "labelPadding": 2,
+        "tickColor": INK,
+        "tickSize": 3,
+        "tickWidth": 0.7,
+        "titleColor": INK,
+        "titleFontSize": LARGE,
+        "titleFontWeight": "normal",
+        "titlePadding": 4,
+    },
+    "title": {"color": INK, "fontSize": LARGE, "fontWeight": "bold"},
+    "legend": {
+        "labelFontSize": NORMAL,
+        "symbolStrokeWidth": 2,
+        "titleFontSize": NORMAL,
+        "titleFontWeight": "normal",
+    },
+}
+# Large numbers as 2e9, which takes less room than any other spelling.
+EXPONENT = "datum.value == 0 ? '0' : replace(format(datum.value, '~e'), 'e+', 'e')"
+FROM_EXPONENT = 1e4
+POINTS_UP_TO = 40  # a line through so many settings also shows where they lie
+
+
+def colour(name: str) -> str:
+    """Return the colour of a method or metric, the same in every chart."""
+    known = [*METHODS, *METRICS]
+    place = known.index(name) if name in known else sum(name.encode())
+    return COLOURS.get(name, SPARE[place % len(SPARE)])
+
+
+def label(name: str) -> str:
+    """Return how charts name a method or metric."""
+    if name in METRICS:
+        return METRICS[name].title.split(",")[0]
+    return METHODS[name].title if name in METHODS else name.replace("_", " ")
+
+
+def quantity(field: str, *, domain: Sequence[float] | None = None, **options: Any) -> Spec:
+    """Return the encoding of a number; without a domain its scale ends near the data."""
+    scale = {"zero": False} if domain is None else {"domain": list(domain), "nice": False}
+    axis: Spec = {"title": None, "tickCount": 4, "labelOverlap": "greedy"}
+    if max(map(abs, domain or (0,))) >= FROM_EXPONENT:
+        axis["labelExpr"] = EXPONENT
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis | options}
+
+
+def rows(table: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return a table as Vega wants it, numbers that are not finite left out."""
+    finite = pl.col(pl.Float64, pl.Float32)
+    return table.with_columns(pl.when(finite.is_finite()).then(finite).otherwise(None).name.keep()).to_dicts()
+
+
+def grid(
+    panels: Sequence[Spec],
+    *,
+    columns: int,
+    description: str,
+    name: str | None = None,
+    datasets: Mapping[str, pl.DataFrame] | None = None,
+    spacing: tuple[float, float] = (12, 12),
+) -> alt.ConcatChart:
+    """Lay panels out in rows of `columns`, aligned, in the look of sdckit.
+
+    Panels are Vega-Lite specifications whose data are named in `datasets` or lie inside; `name` starts
+    the ids of the picture, `description` labels it for those who cannot see it; `spacing` is in pixels,
+    between rows and between columns.
+    """
+    import altair as alt  # noqa: PLC0415 - slow to import
+
+    return alt.ConcatChart(
+        concat=[_chart(panel) for panel in panels],
+        columns=columns,
+        description=description,
+        spacing={"row": spacing[0], "column": spacing[1]},
+        config=CONFIG,
+        datasets={key: rows(table) for key, table in (datasets or {}).items()},
+        name=alt.Undefined if name is None else name,
+    )
+
+
+def _chart(spec: Spec) -> alt.Chart | alt.LayerChart:
+    """Make altair's chart of a specification; its own from_dict takes a hundred times as long."""
+    import altair as alt  # noqa: PLC0415 - slow to import
+
+    if "layer" in spec:
+        return alt.LayerChart(**spec | {"layer": [_chart(layer) for layer in spec["layer"]]})
+    return alt.Chart(**spec | {"encoding": alt.FacetedEncoding(**spec.get("encoding", {}))})
+
+
+def sweep_chart(table: pl.DataFrame) -> alt.ConcatChart:
+    """Draw a sweep: each metric (rows) against the setting of each method (columns).
+
+    Over the replications of a setting the line shows the median, the band the extremes. A row shares
+    one scale, so that methods can be compared; its end of no loss is the bottom.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        One row per masked file and metric: `method`, `parameters` (such as "k=5"), `setting` (a
+        number), `replication`, `metric`, `value`.
+
+    Returns
+    -------
+    altair.ConcatChart
+    """
+    value = pl.col("value").fill_nan(None)
+    summary = (
+        table.with_columns(pl.col("setting").cast(pl.Float64).fill_nan(None))
+        .group_by("method", "metric", "parameters", "setting", maintain_order=True)
+        .agg(value.median().alias("median"), value.min().alias("low"), value.max().alias("high"))
+        # Lines join the settings of one parameter; what else was set keeps them apart.
+        .with_columns(others=pl.col("parameters").str.replace(r"^[^,]*", ""))
+    )
+    methods = table["method"].unique(maintain_order=True).to_list()
+    metrics = table["metric"].unique(maintain_order=True).to_list()
+    pairs = [(metric, method) for metric in metrics for method in methods]
+    panels = [_sweep_panel(summary, metric, method) for metric, method in pairs]
+    for panel, method in zip(panels, methods, strict=False):
+        panel["title"] = {"text": label(method), "anchor": "middle", "frame": "group"}
+    datasets = {
+        f"{metric}-{method}": summary.filter(metric=metric, method=method) for metric, method in pairs
+    }
+    description = f"Sweep of {', '.join(map(label, methods))}: {', '.join(map(label, metrics))}"
+    return grid(panels, columns=len(methods), description=description, datasets=datasets)
+
+
+def _sweep_panel(summary: pl.DataFrame, metric: str, method: str) -> Spec:
+    rows, own = summary.filter(metric=metric), summary.filter(method=method)
+    ends = [0.0, *rows["low"].drop_nulls(), *rows["high"].drop_nulls()]
+    title = label(metric) if method == summary["method"][0] else None
+    y = quantity("median", domain=(min(ends), 1.05 * max(ends) or 1.0), title=title)
+    x = quantity("setting", title=own["parameters"][0].split("=")[0])
+    if own["setting"].null_count():  # nothing to draw against: masked files stand side by side
+        x = {"field": "parameters", "type": "nominal", "sort": None, "axis": {"title": None}}
+    where, paint = {"x": x, "y": y, "detail": {"field": "others"}}, {"color": colour(method)}
+    band = where | {"y": y | {"field": "low"}, "y2": {"field": "high"}}
+    layers = [
+        {"mark": {"type": "area", "opacity": 0.25} | paint, "encoding": band},
+        {"mark": {"type": "line", "strokeWidth": 1.2} | paint, "encoding": where},
+    ]
+    if own["parameters"].n_unique() <= POINTS_UP_TO:
+        point = {"type": "point", "filled": True, "size": 12, "opacity": 1}
+        layers.append({"mark": point | paint, "encoding": where})
+    return {"width": 150, "height": 110, "data": {"name": f"{metric}-{method}"}, "layer": layers}
+
+
+def svg(chart: alt.TopLevelMixin) -> str:
+    """Return a chart as SVG without outside references, fit to share a page with others.
+
+    The chart's `name` starts all ids, its `description` becomes the label of the picture.
+    """
+    import vl_convert  # noqa: PLC0415 - slow to import
+
+    spec = chart.to_dict(validate=False)
+    drawn = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
+    return compact(drawn, name=spec.get("name"), description=spec.get("description", ""))
+
+
+def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:
+    """Return a chart as a PNG picture with `scale` dots per pixel of the chart."""
+    import vl_convert  # noqa: PLC0415 - slow to import
+
+    return bytes(vl_convert.svg_to_png(svg(chart), scale=scale))
+
+
+def pdf(chart: alt.TopLevelMixin) -> bytes:
+    """Return a chart as a PDF page of its size, drawn with lines and letters, not dots."""
+    import vl_convert  # noqa: PLC0415 - slow to import
+
+    return bytes(vl_convert.svg_to_pdf(svg(chart)))
+
+
+def compact(source: str, *, name: str | None = None, description: str = "") -> str:
+    """Return Vega's SVG without what does not show: the same picture in a tenth of the bytes."""
+    from xml.etree import ElementTree as ET  # noqa: PLC0415 - only for those who draw
+
+    # Without their declarations tags have short names; only the one that matters comes back.
+    root = ET.fromstring(re.sub(r' xmlns(:\w+)?="[^"]*"', "", source))  # noqa: S314 - written by Vega just now
+    _tidy(root)
+    prefix = name or f"chart-{zlib.crc32(source.encode()):08x}"
+    title = ET.Element("title", id=f"{prefix}-title")
+    title.text = description or prefix
+    root.insert(0, title)
+    _rename_ids(root, prefix)
+    family = next((element.get("font-family", "") for element in root.iter("text")), "")
+    for element in root.iter():
+        if element.get("font-family") == family:
+            del element.attrib["font-family"]
+    root.attrib |= {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "role": "img",
+        "aria-labelledby": f"{prefix}-title",
+    }
+    root.attrib |= {"font-family": family} if family else {}
+    return ET.tostring(root, encoding="unicode")
+
+
+CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0")
+PLACE = re.compile(r"translate\(([^,]+),([^)]+)\)")
+LONG_NUMBER = re.compile(r"-?\d+(\.\d+)?e-?\d+|-?\d+\.\d+")
+LONG = 100  # letters from which a path is a curve, where a tenth of a pixel will do
+NO_SHOW = {"class", "role", "pointer-events", "version"}
+NO_EFFECT = {"opacity": "1", "transform": "translate(0,0)"}
+INHERITED = [
+    "fill",
+    "stroke",
+    "stroke-width",
+    "stroke-dasharray",
+    "font-size",
+    "font-weight",
+    "font-style",
+    "text-anchor",
+]
+
+
+def _tidy(element: Element) -> None:
+    """Drop what does not show, from the leaves up; points become paths, common styles move up."""
+    symbols = element.get("class", "").startswith("mark-symbol")
+    for name, value in list(element.items()):
+        if name in NO_SHOW or name.startswith("aria-") or NO_EFFECT.get(name) == value:
+            del element.attrib[name]
+        elif name in {"d", "transform"}:
+            element.set(name, _rounded(value))
+    kept: list[Element] = []
+    for child in element:
+        _tidy(child)
+        if element.tag != "g" or _shows(child):
+            kept += list(child) if child.tag == "g" and not child.attrib else [child]
+    element[:] = list(_merged(kept)) if symbols else kept
+    for name in INHERITED if element.tag == "g" and len(element) > 1 else ():
+        values = {child.attrib.get(name) for child in element}
+        if None not in values and len(values) == 1:
+            element.set(name, str(values.pop()))
+            for child in element:
+                del child.attrib[name]
+
+
+def _shows(element: Element) -> bool:
+    if element.tag == "g":
+        return len(element) > 0
+    painted = element.tag != "path" or "fill" in element.attrib or "stroke" in element.attrib
+    return painted and element.get("d") != "" and element.get("display") != "none"
+
+
+def _rounded(text: str) -> str:
+    places = 1 if len(text) > LONG else 2
+    return LONG_NUMBER.sub(lambda number: f"{round(float(number[0]), places) + 0.0:g}", text)
+
+
+def _merged(symbols: list[Element]) -> Iterator[Element]:
+    """Make one path of neighbouring discs of one style: lines of no length with round ends."""
+    for style, group in groupby(symbols, key=_disc_style):
+        if style is None:
+            yield from group
+            continue
+        steps, x, y = [], 0, 0
+        for symbol in group:
+            # Tenths of a pixel, each step from the last: short numbers whose roundings do not add up.
+            to_x, to_y = (round(10 * float(text)) for text in PLACE.findall(symbol.get("transform", ""))[0])
+            steps.append(f"m{(to_x - x) / 10:g},{(to_y - y) / 10:g}h0")
+            x, y = to_x, to_y
+        yield symbol.makeelement("path", style | {"d": "".join(steps)})
+
+
+def _disc_style(symbol: Element) -> dict[str, str] | None:
+    """The style of a line whose ends look like the symbol; None for all but opaque discs."""
+    disc = CIRCLE.fullmatch(symbol.get("d", ""))
+    if disc is None or {"stroke", "opacity", "fill-opacity"} & symbol.attrib.keys() or not symbol.get("fill"):
+        return None
+    return {
+        "stroke": symbol.get("fill", ""),
+        "stroke-width": f"{2 * float(disc[1]):g}",
+        "stroke-linecap": "round",
+    }
+
+
+def _rename_ids(root: Element, prefix: str) -> None:
+    names = {element.get("id", ""): f"{prefix}-{i}" for i, element in enumerate(root.iter("clipPath"), 1)}
+    for element in root.iter():
+        for key, value in element.attrib.items():
+            old = value.removeprefix("url(#").removesuffix(")")
+            if old in names and (key == "id" or value.startswith("url(#")):
+                element.set(key, value.replace(old, names[old]))
