@@ -24,7 +24,8 @@ Examples:
   sdckit demo
   sdckit mask data.csv -o masked.csv --method mdav --set k=5
   sdckit evaluate data.csv masked.csv --key id
-  sdckit methods
+  sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
+  sdckit paper -o paper/
 """
 
 
@@ -289,6 +290,51 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
         for note in found.notes:
             terminal.say(f"note: {note}")
         terminal.say(f"wrote {', '.join(str(file) for file in written)}")
+
+
+@sdckit.command(
+    epilog="\b\nExamples:\n  sdckit paper -o paper/\n  sdckit paper -o paper/ --data sample --replications 3"
+)
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
+)
+@click.option(
+    "--data",
+    metavar="A,B",
+    default="tarragona,census",
+    show_default=True,
+    help="Data sets: tarragona, census, eia; or sample, which is bundled.",
+)
+@click.option(
+    "--replications", metavar="N", default=30, show_default=True, help="Runs of each random masking."
+)
+@click.option(
+    "--formats", metavar="A,B", default="svg", show_default=True, help="Of the figures: svg, pdf, png."
+)
+@click.option("--seed", type=int, help="Another seed than the study's own.")
+@click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, no summary.")
+def paper(output: Path, **given: Any) -> None:
+    """Reproduce the note behind brMAE and brMSE: every table and every figure.
+
+    Leaves a folder with the numbers, the figures, a comparison with R's sdcMicro, a verdict on each claim
+    and one page, index.html, that holds all of it. After Ctrl-C the same command goes on.
+    """
+    from sdckit import arguments, checks, progress
+    from sdckit.paper import command
+
+    progress.show_progress(not given["quiet"])
+    checks.generator(given["seed"])
+    lines = command.run(
+        output,
+        data=arguments.names(given["data"]) or [],
+        replications=checks.count_of("replications", given["replications"]),
+        formats=arguments.names(given["formats"]) or [],
+        seed=given["seed"],
+        workers=given["workers"] and checks.count_of("workers", given["workers"]),
+    )
+    for line in lines if not given["quiet"] else ():
+        terminal.say(line)
 
 
 @sdckit.command(epilog="\b\nExamples:\n  sdckit metrics\n  sdckit metrics --json")

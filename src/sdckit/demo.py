@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import datasets, files, terminal, ties
+from sdckit import datasets, files, folders, terminal, ties
 from sdckit.evaluation import Evaluation, evaluate
 from sdckit.masking import mask
 from sdckit.registry import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
 MASKINGS: dict[str, dict[str, Any]] = {
     "mdav": {"k": 5},
@@ -24,15 +21,16 @@ MASKINGS: dict[str, dict[str, Any]] = {
     "rank_swap": {"p": 0.05},
 }
 MARK = "made-by-sdckit-demo.txt"
+REPEATS = "sdckit demo writes these files anew each time it runs.\n"
 SEED = 20  # the sample is synthetic and public; a real release takes no published seed
 
 
 def run(folder: Path, *, quiet: bool = False) -> dict[str, Evaluation]:
     """Mask the sample, measure, print and write; the folder is filled when all went well."""
-    _check(folder)
+    folders.check(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
-    with _draft(folder) as draft:
+    with folders.filled(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         results: dict[str, Evaluation] = {}
         for method, parameters in MASKINGS.items():
@@ -53,31 +51,6 @@ def _losses(results: dict[str, Evaluation]) -> pl.DataFrame:
         )
         for method, result in results.items()
     )
-
-
-def _check(folder: Path) -> None:
-    """Take an empty or new folder, or one that an earlier demo made; never anybody else's."""
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"'{folder}' is a file; choose another folder with -o")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).exists():
-        raise FileExistsError(f"folder '{folder}' holds other files; choose another one with -o")
-
-
-@contextmanager
-def _draft(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder whose files move to `folder` in the end, if all went well."""
-    home = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    try:
-        with tempfile.TemporaryDirectory(prefix=".sdckit-", dir=home) as draft:
-            yield Path(draft)
-            Path(draft, MARK).write_text("sdckit demo writes these files anew each time it runs.\n")
-            folder.mkdir(parents=True, exist_ok=True)
-            for file in sorted(Path(draft).iterdir()):
-                file.replace(folder / file.name)
-    except OSError as error:
-        reason = str(error).split(": ")[-1] if error.errno is None else (error.strerror or "").lower()
-        reason = reason.split(";")[0]
-        raise OSError(f"could not fill folder '{folder}': {reason}; choose another one with -o") from error
 
 
 def _setting(method: str) -> str:

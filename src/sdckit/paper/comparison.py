@@ -157,8 +157,8 @@ def _cause(row: Row) -> str:
     """What is known to differ between the two programs."""
     if row["method"].startswith("rank_swap"):
         return (
-            "sdcMicro swaps from the highest rank downwards, ours from the lowest upwards; the end that "
-            "comes first moves farther, and IL1 hangs on the smallest values"
+            "IL1 hangs on the few smallest values, which partner they meet is luck, and the random streams of "
+            "the two programs cannot be matched"
         )
     if row["method"] == "mdav":
         return (

@@ -9,36 +9,25 @@ from sdckit.paper import figures_orders as orders
 from sdckit.paper import figures_study as note
 from sdckit.paper import figures_ties as ties
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.figures_panels import Figure, Study
+from sdckit.paper.figures_panels import Figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import polars as pl
+    from sdckit.paper.results import Study
 
 __all__ = ["Figure", "all_figures"]
 
 PLACES = 2  # the note has two datasets, and its figures numbers for no more
 
 
-def all_figures(
-    measured: pl.DataFrame,
-    levels: pl.DataFrame,
-    tie_range: pl.DataFrame,
-    *,
-    rng: Any = None,
-    draws: int = 10_000,
-) -> list[Figure]:
+def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[Figure]:
     """Return the note's ten figures, as far as their datasets are there, then ours.
 
     Parameters
     ----------
-    measured : polars.DataFrame
-        One row per masked file: `dataset`, `method`, `setting`, `replication` and the losses.
-    levels : polars.DataFrame
-        What an unrelated order scores: `dataset`, `method`, `ties`, `brmae`, `brmse`.
-    tie_range : polars.DataFrame
-        What ties leave open under MDAV: `dataset`, `setting`, `metric`, `tie_low`, `tie_high`.
+    study : Study
+        What was measured.
     rng : None, int or numpy Generator
         For the random rankings of Figure 2.
     draws : int
@@ -49,7 +38,6 @@ def all_figures(
     list of Figure
         Census has Figures 4, 6, 9 and 10; another dataset takes the place of Tarragona.
     """
-    study = Study(measured, levels, tie_range)
     if len(study.datasets) > PLACES:
         raise ValueError(f"{len(study.datasets)} datasets measured; give one or two to be drawn")
     places = [(dataset, _place(dataset, i)) for i, dataset in enumerate(study.datasets)]

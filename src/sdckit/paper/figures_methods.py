@@ -18,12 +18,13 @@ from sdckit.paper.figures_panels import (
     dots,
     ends,
     lettered,
+    level_line,
     painted,
 )
 from sdckit.plots import COLOURS, INK, PALE, Spec, grid, label, quantity
 
 if TYPE_CHECKING:
-    from sdckit.paper.figures_panels import Study
+    from sdckit.paper.results import Study
 
 SHADE = "#999999"
 SWAPS = {"rank_swap": "tails replaced by their means", "rank_swap_no_tails": "no tails"}
@@ -39,7 +40,8 @@ def tails(study: Study, dataset: str, *, number: str, name: str) -> Figure:
         )
         for method in SWAPS
     )
-    panels = [_tail_panel(table, place, metric) for place, metric in enumerate(ALL_METRICS)]
+    levels = [study.level(dataset, "rank_swap", metric) for metric in ALL_METRICS]
+    panels = [_tail_panel(table, place, levels[place]) for place in range(len(ALL_METRICS))]
     title = f"Ours: rank swapping with and without tails, {called(dataset)}"
     caption = (
         f"Loss of {called(dataset)} against P, one run each: with the 5 % of values at each end replaced by "
@@ -53,15 +55,16 @@ def tails(study: Study, dataset: str, *, number: str, name: str) -> Figure:
     return Figure(name, number, title, caption, table, chart, ours=True)
 
 
-def _tail_panel(table: pl.DataFrame, place: int, metric: str) -> Spec:
-    width, last = 180, place >= 3
+def _tail_panel(table: pl.DataFrame, place: int, level: float | None) -> Spec:
+    width, last, metric = 180, place >= 3, ALL_METRICS[place]
     values = table.filter(metric=metric)["value"]
     x = quantity(
         "setting", domain=GRIDS["rank_swap"], title="P (share of records)" if last else None, labels=last
     )
     y = quantity("value", domain=around(values), title=label(metric))
     cloud = dots(metric, x, y, color=painted("kind", SWAPS, COLOURS))
-    return {"width": width, "height": 130, "layer": [cloud, *lettered(place, "", width=width)]}
+    layers = [cloud, *level_line(level, y, width=width), *lettered(place, "", width=width)]
+    return {"width": width, "height": 130, "layer": layers}
 
 
 def across_methods(study: Study, dataset: str, *, number: str, name: str) -> Figure:
@@ -75,7 +78,8 @@ def across_methods(study: Study, dataset: str, *, number: str, name: str) -> Fig
         )
         for method in methods
     )
-    panels = [_across_panel(table, shares, place, *pair) for place, pair in enumerate(pairs)]
+    levels = {bounded: study.level(dataset, "noise", bounded) for bounded in BOUNDED}
+    panels = [_across_panel(table, shares, place, *pair, levels[pair[0]]) for place, pair in enumerate(pairs)]
     title = f"Ours: four methods on one scale, {called(dataset)}"
     caption = (
         f"Each point is one masked version of {called(dataset)}, in one run over the grids of all methods: "
@@ -92,7 +96,9 @@ def across_methods(study: Study, dataset: str, *, number: str, name: str) -> Fig
     return Figure(name, number, title, caption, table, chart, ours=True)
 
 
-def _across_panel(table: pl.DataFrame, shares: pl.DataFrame, place: int, bounded: str, metric: str) -> Spec:
+def _across_panel(
+    table: pl.DataFrame, shares: pl.DataFrame, place: int, bounded: str, metric: str, level: float | None
+) -> Spec:
     width, last = 132, bounded == BOUNDED[-1]
     used = table.filter(pl.col(metric) > 0)
     low, high = ends(used[metric])
@@ -101,15 +107,15 @@ def _across_panel(table: pl.DataFrame, shares: pl.DataFrame, place: int, bounded
     x["axis"]["values"] = [
         10.0**power for power in range(math.ceil(math.log10(low)), 1 + int(math.log10(high)))
     ]
-    y = quantity(
-        bounded, domain=around(table[bounded]), title=label(bounded) if metric == UNBOUNDED[0] else None
-    )
+    values = table[bounded] if level is None else table[bounded].append(pl.Series([1.08 * level]))
+    y = quantity(bounded, domain=around(values), title=label(bounded) if metric == UNBOUNDED[0] else None)
     names = {method: HEADINGS[method] for method in table["method"].unique(maintain_order=True)}
     cloud = dots("files", x, y, color=painted("kind", names, COLOURS))
     cloud["transform"] = [{"filter": f"datum.{metric} > 0"}]
     share = shares.filter(metric=bounded, other_metric=metric)["share"][0]
     remark = f"{100 * share:.1f} % of pairs differ"
-    return {"width": width, "height": 135, "layer": [cloud, *lettered(place, remark, width=width)]}
+    layers = [cloud, *level_line(level, y, width=width), *lettered(place, remark, width=width)]
+    return {"width": width, "height": 135, "layer": layers}
 
 
 def disagreements(study: Study, *, number: str, name: str) -> Figure:

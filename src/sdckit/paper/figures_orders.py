@@ -94,7 +94,7 @@ def _step_panel(table: pl.DataFrame, place: int, metric: str, n: int) -> Spec:
         "encoding": {"x": x, "x2": {"field": "last"}, "y": y},
     }
     text = f"n = {n}: {total:,} rankings, {steps.height} values"
-    line = level_line(float(steps["mean"][0]), y, text="mean")
+    line = level_line(float(steps["mean"][0]), y, width=width, text="mean")
     return {"width": width, "height": 130, "layer": [*line, layer, *lettered(place, text, width=width)]}
 
 
@@ -120,7 +120,7 @@ def _cloud_panel(steps: pl.DataFrame, place: int, metric: str, draws: int) -> Sp
             "reversed order": {"type": "text", "text": "reversed order", "align": "right", "dx": -7},
         }.items()
     ]
-    line = level_line(float(steps["mean"][0]), y, text="mean")
+    line = level_line(float(steps["mean"][0]), y, width=width, text="mean")
     text = f"{steps.height:,} distinct values"
     return {
         "width": width,

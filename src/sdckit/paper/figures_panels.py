@@ -1,21 +1,19 @@
-"""What the figures have in common: the study's numbers and the parts of a panel."""
+"""What the figures have in common: names, scales and the parts of a panel."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from sdckit.paper.correlations import BOUNDED, METHODS, UNBOUNDED, correlations
+from sdckit.paper.correlations import BOUNDED, METHODS, UNBOUNDED
 from sdckit.plots import GREY, INK, LARGE, NORMAL, SMALL, Spec, colour, label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import altair as alt
+    import polars as pl
 
 ALL_METRICS = BOUNDED + UNBOUNDED
 RANDOM_METHODS = METHODS[1:]
@@ -53,63 +51,6 @@ class Figure:
     table: pl.DataFrame
     chart: alt.ConcatChart
     ours: bool = False
-
-
-@dataclass(frozen=True)
-class Study:
-    """The measured losses of all masked files, and what belongs to them."""
-
-    measured: pl.DataFrame
-    levels: pl.DataFrame
-    tie_range: pl.DataFrame
-
-    @cached_property
-    def correlations(self) -> pl.DataFrame:
-        """Spearman's correlation of every series."""
-        return correlations(self.measured)
-
-    @property
-    def datasets(self) -> list[str]:
-        """The files that were masked, in the note's order."""
-        present = self.measured["dataset"].unique(maintain_order=True).to_list()
-        return sorted(present, key=lambda name: (name == "Census", name != "Tarragona"))
-
-    def methods(self, dataset: str, wanted: Sequence[str] = METHODS) -> list[str]:
-        """Those of the wanted methods that masked a dataset."""
-        present = set(self.measured.filter(dataset=dataset)["method"])
-        return [method for method in wanted if method in present]
-
-    def replications(self, dataset: str) -> int:
-        """How often the random methods were repeated."""
-        return int(self.measured.filter(dataset=dataset)["replication"].n_unique())
-
-    def one_run(self, dataset: str, method: str, *, ties: str = "first") -> pl.DataFrame:
-        """The first replication of a method: `setting` and one column per metric."""
-        rows = self.measured.filter(dataset=dataset, method=method, replication=1).sort("setting")
-        bounded = [pl.col(f"{metric}_{ties}").alias(metric) for metric in BOUNDED]
-        return rows.select("setting", *bounded, *UNBOUNDED)
-
-    def spearman(self, dataset: str, method: str, metric: str, reference: str = "parameter") -> float | None:
-        """The correlation in the first replication, ties by row order."""
-        found = self.correlations.filter(
-            pl.col("ties").is_in(["first", "-"]),
-            dataset=dataset,
-            method=method,
-            metric=metric,
-            reference=reference,
-            replication=1,
-        )["spearman"]
-        return found[0] if len(found) else None
-
-    def level(self, dataset: str, method: str, metric: str) -> float | None:
-        """What an unrelated order scores.
-
-        Breaking ties by row order has no level of its own; in an unrelated order it does what random
-        breaking does, so that the level of `expected` stands for it.
-        """
-        chosen = self.levels.filter(dataset=dataset, method=method, ties="expected")
-        found = chosen[metric].drop_nulls().drop_nans().to_list() if metric in BOUNDED else []
-        return float(found[0]) if found else None
 
 
 def called(dataset: str) -> str:
@@ -157,14 +98,18 @@ def heading(text: str) -> Spec:
     return {"text": text, "anchor": "middle", "frame": "group", "offset": 18}
 
 
-def level_line(level: float, y: Spec, *, text: str = "unrelated order") -> list[Spec]:
-    """A dashed line at a level with its label; where the scale ends below it, an arrow that points to it."""
+def level_line(level: float | None, y: Spec, *, width: float, text: str = "unrelated order") -> list[Spec]:
+    """A dashed line at a level, labelled; with an arrow at the upper edge where the scale ends below it."""
+    if level is None:
+        return []
+    line: Spec = {"type": "rule", "strokeDash": [3, 2], "strokeWidth": 0.8, "color": GREY}
     style: Spec = {"fontSize": SMALL, "color": GREY}
     if level > y["scale"]["domain"][1]:
-        return [written(f"\u2191 {text} {level:.3f}", x=4, y=8, **style)]
+        across = {"x": {"value": 0}, "x2": {"value": width}, "y": {"value": 0}}
+        edge = {"data": {"values": [{}]}, "mark": line, "encoding": across}
+        return [edge, written(f"\u2191 {text} {level:.3f}", x=4, y=10, **style)]
     # The same axis as the data: Vega-Lite would merge two different ones into something else.
     place = {"data": {"values": [{"level": level}]}, "encoding": {"y": y | {"field": "level"}}}
-    line = {"type": "rule", "strokeDash": [3, 2], "strokeWidth": 0.8, "color": GREY}
     note = {
         "type": "text",
         "text": f"{text} {level:.3f}",

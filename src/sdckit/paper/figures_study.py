@@ -28,7 +28,7 @@ from sdckit.paper.figures_panels import (
 from sdckit.plots import INK, SMALL, Spec, colour, grid, label, quantity
 
 if TYPE_CHECKING:
-    from sdckit.paper.figures_panels import Study
+    from sdckit.paper.results import Study
 
 CONVENTIONS = (
     "Conventions: noise in percent of a variable's standard deviation, correlated noise in percent of its "
@@ -97,7 +97,7 @@ def _parameter_panel(table: pl.DataFrame, place: int, metric: str, method: str) 
         domain = (-0.02 * highest, HEADROOM * highest)
     y = quantity("value", domain=domain, title=label(metric) if first_column else None)
     layers = [dots(f"panel{place}", x, y, color=colour(method), area=DOT[method])]
-    layers += [] if unrelated is None else level_line(unrelated, y)
+    layers += level_line(unrelated, y, width=width)
     layers += lettered(place, correlation_text(rows["spearman"][0]), width=width)
     panel: Spec = {"width": width, "height": height, "layer": layers}
     return panel | ({"title": heading(HEADINGS[method])} if metric == ALL_METRICS[0] else {})
@@ -194,8 +194,8 @@ def against_each_other(study: Study, dataset: str, bounded: str, number: int) ->
         f"Each point is one masked version of {called(dataset)}: its {short} against its MAE, MSE, IL1 and "
         "IL1s (rows) under four methods (columns), in one run over the grid; r is Spearman's correlation. "
         "A cloud that only rises means that both metrics put the masked files in the same order; 0 means "
-        "no loss on either axis. The level of unrelated order (dashed, or an arrow where it lies above the "
-        f"scale) is ours. {CONVENTIONS}"
+        "no loss on either axis. The level of unrelated order (dashed; with an arrow where it lies above "
+        f"the scale) is ours. {CONVENTIONS}"
     )
     chart = grid(
         panels,
@@ -237,7 +237,7 @@ def _association_panel(table: pl.DataFrame, place: int, metric: str, method: str
         "bounded_value", domain=(-0.02 * top, top), title=label(rows["bounded"][0]) if first_column else None
     )
     layers = [dots(f"panel{place}", x, y, color=colour(method), area=DOT[method])]
-    layers += [] if unrelated is None else level_line(unrelated, y)
+    layers += level_line(unrelated, y, width=width)
     layers += lettered(place, correlation_text(rows["spearman"][0]), width=width)
     panel: Spec = {"width": width, "height": height, "layer": layers}
     return panel | ({"title": heading(HEADINGS[method])} if metric == UNBOUNDED[0] else {})

@@ -19,12 +19,13 @@ from sdckit.paper.figures_panels import (
     ends,
     heading,
     lettered,
+    level_line,
     painted,
 )
 from sdckit.plots import BLUE, GREEN, INK, ORANGE, PALE, Spec, grid, label, quantity
 
 if TYPE_CHECKING:
-    from sdckit.paper.figures_panels import Study
+    from sdckit.paper.results import Study
 
 RULES = {"first": "first (row order)", "average": "average (mid-rank)", "expected": "expected (random)"}
 RULE_COLOURS = {"first": ORANGE, "average": BLUE, "expected": GREEN}
@@ -201,7 +202,7 @@ def tie_ranges(study: Study, *, number: str, name: str) -> Figure:
     sets = [dataset for dataset in study.datasets if study.tie_range.filter(dataset=dataset).height]
     table = pl.concat(_tie_rows(study, dataset) for dataset in sets)
     pairs = [(dataset, metric) for dataset in sets for metric in BOUNDED]
-    panels = [_tie_panel(table, place, *pair) for place, pair in enumerate(pairs)]
+    panels = [_tie_panel(study, table, place, *pair) for place, pair in enumerate(pairs)]
     title = "Ours: the range that ties leave open under microaggregation"
     caption = (
         "Microaggregation makes the values of a group equal, so that ranks depend on how ties are broken. "
@@ -229,7 +230,7 @@ def _tie_rows(study: Study, dataset: str) -> pl.DataFrame:
     )
 
 
-def _tie_panel(table: pl.DataFrame, place: int, dataset: str, metric: str) -> Spec:
+def _tie_panel(study: Study, table: pl.DataFrame, place: int, dataset: str, metric: str) -> Spec:
     width = 290
     highest = ends(table.filter(metric=metric)["tie_high"])[1]
     x = quantity("setting", domain=GRIDS["mdav"], title="aggregation parameter k")
@@ -242,5 +243,6 @@ def _tie_panel(table: pl.DataFrame, place: int, dataset: str, metric: str) -> Sp
     layers = [
         data | {"mark": {"type": "area", "color": PALE, "opacity": 0.6}, "encoding": band},
         data | {"mark": {"type": "line", "strokeWidth": 1.3}, "encoding": lines},
+        *level_line(study.level(dataset, "mdav", metric), y, width=width),
     ]
     return {"width": width, "height": 180, "layer": [*layers, *lettered(place, dataset, width=width)]}

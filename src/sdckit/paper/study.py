@@ -7,7 +7,6 @@ window and begins at the highest, and fresh draws at each grid point.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sdckit import datasets, loss
 from sdckit.masking import apply
 from sdckit.pairs import Original, Pair, prepare
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
+from sdckit.paper.results import Study
 from sdckit.plans import settings_of
 from sdckit.progress import track
 from sdckit.sweeping import sweep
@@ -37,22 +37,8 @@ GRIDS: dict[str, tuple[str, dict[str, Any]]] = {  # what the tables call it: the
 }
 METRICS = {f"{metric}_{rule}": f"{metric}:ties={rule}" for rule in TIES for metric in BOUNDED}
 METRICS |= {metric: metric for metric in UNBOUNDED} | {"il1": "il1:zeros=drop"}
-SHUFFLES = 200  # random orders behind a level that has no formula
+SHUFFLES = 100  # random orders behind a level that has no formula
 SEED = 20  # of a study on public data, so that everybody sees the same figures
-
-
-@dataclass(frozen=True)
-class Study:
-    """What the study measured.
-
-    `measured` has one row per masked file; `levels` what an unrelated order scores, for the strongest
-    masking of each method; `tie_range` what ties leave open under microaggregation.
-    """
-
-    measured: pl.DataFrame
-    levels: pl.DataFrame
-    tie_range: pl.DataFrame
-    replications: int
 
 
 def load(names: Sequence[str]) -> dict[str, Original]:
@@ -93,7 +79,7 @@ def run(
             )
             levels += [_levels(original, label, seed, name) for label in GRIDS]
             ranges.append(_tie_range(original, name))
-    return Study(pl.concat(parts), pl.concat(levels), pl.concat(ranges), replications)
+    return Study(pl.concat(parts), pl.concat(levels), pl.concat(ranges))
 
 
 def measure(
@@ -139,12 +125,12 @@ def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFram
     strongest = settings_of({method: grid})[-1]
     rng = np.random.default_rng(seed)
     masked = apply(strongest.method, original.values, strongest.options, rng)
-    rows = []
-    for rule in TIES:
-        found = _shuffled(original, masked, rng) if rule == "first" else _by_formula(original, masked, rule)
-        rows.append(
-            {"dataset": name, "method": label, "ties": rule, **dict(zip(BOUNDED, found, strict=True))}
-        )
+    levels = {rule: _by_formula(original, masked, rule) for rule in ("average", "expected")}
+    levels["first"] = _by_shuffling(original, masked, levels["average"], rng)
+    rows = [
+        {"dataset": name, "method": label, "ties": rule} | dict(zip(BOUNDED, levels[rule], strict=True))
+        for rule in TIES
+    ]
     return pl.DataFrame(rows)
 
 
@@ -154,13 +140,20 @@ def _by_formula(original: Original, masked: Floats, rule: str) -> list[float]:
     return [np.nan if score.random is None else score.random.overall for score in scores]
 
 
-def _shuffled(original: Original, masked: Floats, rng: np.random.Generator) -> list[float]:
-    """The mean over many random orders: ties broken by row have no formula."""
-    pairs = [Pair(original, masked[rng.permutation(original.n)]) for _ in range(SHUFFLES)]
-    return [
-        float(np.mean([loss.METRICS[metric].score(pair, ties="first").value.overall for pair in pairs]))
-        for metric in BOUNDED
-    ]
+def _by_shuffling(
+    original: Original, masked: Floats, average: list[float], rng: np.random.Generator
+) -> list[float]:
+    """Ties ranked by row have no formula: the level of mid-ranks, and how far from it shuffles are."""
+    gaps = []
+    for _ in range(SHUFFLES):
+        pair = Pair(original, rng.permuted(masked, axis=0))
+        gaps.append(
+            [
+                metric.score(pair, ties="first").value.overall - metric.score(pair).value.overall
+                for metric in (loss.METRICS[name] for name in BOUNDED)
+            ]
+        )
+    return [level + float(gap) for level, gap in zip(average, np.mean(gaps, axis=0), strict=True)]
 
 
 def _tie_range(original: Original, name: str) -> pl.DataFrame:

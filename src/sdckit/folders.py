@@ -1,0 +1,36 @@
+"""Folders that a command fills by itself: taken only when new, empty or its own, filled when all went well."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def check(folder: Path, mark: str) -> None:
+    """Refuse a folder that holds anything but what this command left, known by the file `mark`."""
+    if folder.exists() and not folder.is_dir():
+        raise FileExistsError(f"'{folder}' is a file; choose another folder with -o")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
+        raise FileExistsError(f"folder '{folder}' holds other files; choose another one with -o")
+
+
+@contextmanager
+def filled(folder: Path, mark: str, text: str) -> Iterator[Path]:
+    """Yield a temporary folder whose files move to `folder` in the end, if all went well."""
+    home = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryDirectory(prefix=".sdckit-", dir=home) as draft:
+            yield Path(draft)
+            Path(draft, mark).write_text(text, encoding="utf-8")
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in sorted(Path(draft).iterdir()):
+                file.replace(folder / file.name)
+    except OSError as error:
+        reason = str(error).split(": ")[-1] if error.errno is None else (error.strerror or "").lower()
+        reason = reason.split(";")[0]
+        raise OSError(f"could not fill folder '{folder}': {reason}; choose another one with -o") from error

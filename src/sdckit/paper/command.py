@@ -1,0 +1,56 @@
+"""`sdckit paper`: run the study and fill its folder."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from sdckit import checks, datasets, folders
+from sdckit.paper import page, study
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+MARK = "made-by-sdckit-paper.txt"
+REPEATS = "sdckit paper writes these files anew each time it runs; private/ keeps finished work.\n"
+NOTE = ("tarragona", "census")  # the note's own data sets
+
+
+def check(data: Sequence[str], formats: Sequence[str]) -> None:
+    """Refuse unknown data sets and formats."""
+    for name in data:
+        checks.one_of("data set", name, ["sample", *datasets.DATASETS])
+    if not 1 <= len(dict.fromkeys(data)) <= len(NOTE):
+        raise ValueError(
+            f"{len(data)} data sets named; give one or two of: sample, {', '.join(datasets.DATASETS)}"
+        )
+    for form in formats:
+        checks.one_of("format", form, page.FORMATS)
+
+
+def run(
+    folder: Path,
+    *,
+    data: Sequence[str] = NOTE,
+    replications: int = 30,
+    formats: Sequence[str] = ("svg",),
+    seed: int | None = None,
+    workers: int | None = None,
+) -> list[str]:
+    """Measure, draw and write; what there is to tell comes back in lines."""
+    check(data, formats)
+    folders.check(folder, MARK)
+    originals = study.load(list(dict.fromkeys(data)))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARK).write_text(REPEATS, encoding="utf-8")
+    seed = study.SEED if seed is None else seed
+    began = time.monotonic()
+    measured = study.run(
+        originals, replications=replications, seed=seed, workers=workers, folder=folder / "private"
+    )
+    seconds = time.monotonic() - began
+    found = page.Results(measured, seed)
+    with folders.filled(folder, MARK, REPEATS) as draft:
+        page.write(found, draft, tuple(formats))
+    return page.told(found, folder, seconds)

@@ -1,0 +1,135 @@
+"""The folder that the study leaves: tables, figures with numbers and captions, one page with all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit import plots
+from sdckit.paper.comparison import comparison
+from sdckit.paper.correlations import summary
+from sdckit.paper.figures import all_figures
+from sdckit.paper.permutations import permutation_table
+from sdckit.paper.verdicts import verdicts
+from sdckit.progress import each
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sdckit.paper.figures import Figure
+    from sdckit.paper.results import Study
+
+FORMATS = ("svg", "pdf", "png")
+PRINTED = 3.0  # pixels of a PNG for each of a screen: 300 dots an inch
+
+
+@dataclass(frozen=True)
+class Results:
+    """The study with everything that follows from it."""
+
+    study: Study
+    seed: int
+
+    @cached_property
+    def figures(self) -> list[Figure]:
+        """The note's figures, then ours."""
+        return all_figures(self.study, rng=self.seed)
+
+    @cached_property
+    def comparison(self) -> pl.DataFrame:
+        """Our correlations beside those of R's sdcMicro."""
+        return comparison(self.study.correlations)
+
+    @cached_property
+    def verdicts(self) -> pl.DataFrame:
+        """The note's claims, held against what was measured."""
+        return verdicts(self.study.measured, rng=self.seed)
+
+    @cached_property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """All tables, by the names of their files."""
+        return {
+            "table-1": permutation_table(3),
+            "table-2": permutation_table(4),
+            "comparison": self.comparison,
+            "verdicts": self.verdicts,
+            "correlations": self.study.correlations,
+            "replications": summary(self.study.correlations),
+            "levels": self.study.levels,
+            **{figure.name: figure.table for figure in self.figures},
+        }
+
+
+def write(found: Results, folder: Path, formats: tuple[str, ...] = ("svg",)) -> None:
+    """Fill a folder; `index.html` holds all figures and needs no other file."""
+    for name, table in found.tables.items():
+        table.write_csv(folder / f"{name}.csv")
+    found.study.measured.write_parquet(folder / "measured.parquet")
+    pictures = {}
+    for figure in each("drawing", found.figures):
+        pictures[figure.name] = plots.svg(figure.chart)
+        (folder / f"{figure.name}.txt").write_text(_caption(figure) + "\n", encoding="utf-8")
+        if "svg" in formats:
+            (folder / f"{figure.name}.svg").write_text(pictures[figure.name], encoding="utf-8")
+        if "pdf" in formats:
+            (folder / f"{figure.name}.pdf").write_bytes(plots.pdf(figure.chart))
+        if "png" in formats:
+            (folder / f"{figure.name}.png").write_bytes(plots.png(figure.chart, PRINTED))
+    (folder / "index.html").write_text(_page(found, pictures), encoding="utf-8")
+
+
+def _caption(figure: Figure) -> str:
+    return f"Figure {figure.number}. {figure.title}. {figure.caption}"
+
+
+def _page(found: Results, pictures: dict[str, str]) -> str:
+    import jinja2  # noqa: PLC0415 - slow to import, and only for pages
+
+    room = jinja2.Environment(
+        loader=jinja2.PackageLoader("sdckit.paper", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    room.filters |= {"number": _number, "label": plots.label}
+    measured = found.study.measured
+    compared = found.comparison
+    return room.get_template("page.html").render(
+        datasets=found.study.datasets,
+        files=measured.height,
+        replications=measured["replication"].max(),
+        tables={name: found.tables[name] for name in ("table-1", "table-2")},
+        note=[figure for figure in found.figures if not figure.ours],
+        ours=[figure for figure in found.figures if figure.ours],
+        pictures=pictures,
+        verdicts=found.verdicts.rows(named=True),
+        compared=compared.rows(named=True),
+        met=int(compared["met"].sum()) if compared.height else 0,
+        missed=compared.filter(~pl.col("met")).rows(named=True) if compared.height else [],
+    )
+
+
+def _number(value: Any, digits: int = 4) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def told(found: Results, folder: Path, seconds: float) -> list[str]:
+    """What the command prints: the verdicts, the comparison and where all of it is."""
+    counts = dict(found.verdicts["verdict"].value_counts(sort=True).rows())
+    lines = [f"{found.study.measured.height:,} masked files measured in {seconds:.0f} s."]
+    lines.append(
+        "Claims of the note: " + "; ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    )
+    compared = found.comparison
+    if compared.height:
+        met = int(compared["met"].sum())
+        lines.append(f"Beside R's sdcMicro: {met} of {compared.height} figures agree within their limits.")
+        for row in compared.filter(~pl.col("met")).iter_rows(named=True):
+            case = f"{row['dataset']}, {row['method']}, {row['metric']} with {row['reference']}"
+            lines.append(f"  not {case}: {row['explanation']}")
+    lines.append(f"Tables, figures and their numbers: {folder / 'index.html'}")
+    return lines
