@@ -1,4 +1,4 @@
-"""Folders that a command fills by itself: taken only when new, empty or its own, filled when all went well."""
+"""Folders that a command fills: taken only when new, empty or its own, filled when all went well."""
 
 from __future__ import annotations
 

@@ -22,9 +22,8 @@ def check(data: Sequence[str], formats: Sequence[str]) -> None:
     for name in data:
         checks.one_of("data set", name, ["sample", *datasets.DATASETS])
     if not 1 <= len(dict.fromkeys(data)) <= len(NOTE):
-        raise ValueError(
-            f"{len(data)} data sets named; give one or two of: sample, {', '.join(datasets.DATASETS)}"
-        )
+        known = ", ".join(["sample", *datasets.DATASETS])
+        raise ValueError(f"{len(data)} data sets named; give one or two of: {known}")
     for form in formats:
         checks.one_of("format", form, page.FORMATS)
 

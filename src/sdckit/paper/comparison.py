@@ -157,8 +157,8 @@ def _cause(row: Row) -> str:
     """What is known to differ between the two programs."""
     if row["method"].startswith("rank_swap"):
         return (
-            "IL1 hangs on the few smallest values, which partner they meet is luck, and the random streams of "
-            "the two programs cannot be matched"
+            "IL1 hangs on the few smallest values, which partner they meet is luck, and the random streams "
+            "of the two programs cannot be matched"
         )
     if row["method"] == "mdav":
         return (
