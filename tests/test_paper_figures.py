@@ -5,14 +5,13 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+import vl_convert
 
+from pictures import pixels, points
 from sdckit import plots
 from sdckit.paper import figures_panels
 from sdckit.paper.figures import all_figures
 from sdckit.paper.results import Study
-from test_plots import pixels, points
-
-vl_convert = pytest.importorskip("vl_convert")
 
 GRIDS = {
     "mdav": [1.0, 2.0, 10.0, 20.0, 30.0],

@@ -47,12 +47,14 @@ def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
         keep = zeros != "drop"
         weights = sums[:, NOT_ZERO] + keep * sums[:, ZERO]
         used = used - counts[:, CHANGED] - (not keep) * counts[:, KEPT]
-    elif cost.scale == "spread" and not pair.original.all_vary:
-        spreads = pair.original.spreads
-        # Without a scale unchanged is no loss, changed is beyond measure; below two values there is no loss.
-        costs = np.where((spreads == 0) & (sums[:, MAE.place] > 0), np.inf, costs)
-        some = ~np.isnan(spreads)
-        costs, weights, used = costs * some, weights * some, used * some
+    elif cost.scale == "spread":
+        costs = costs / scales_of(pair.original)
+        if not pair.original.all_vary:
+            spreads = pair.original.spreads
+            # Without a scale unchanged is no loss, changed beyond measure; below two values there is none.
+            costs = np.where((spreads == 0) & (costs > 0), np.inf, costs)
+            some = ~np.isnan(spreads)
+            costs, weights, used = costs * some, weights * some, used * some
     return costs, weights, used
 
 

@@ -52,34 +52,32 @@ class Cost:
 
 
 MAE, MSE = Cost(absolute, "none", 0), Cost(squared, "none", 1)
-IL1, IL1S = Cost(absolute, "value", 2), Cost(absolute, "spread", 3)
-ALL, NOT_ZERO, ZERO = 4, 5, 6  # columns of the sums that hold weights: of all cells, of x != 0, of x = y = 0
+IL1, IL1S = Cost(absolute, "value", 2), Cost(absolute, "spread", 0)  # a scale of all cells divides their sum
+ALL, NOT_ZERO, ZERO = 3, 4, 5  # columns of the sums that hold weights: of all cells, of x != 0, of x = y = 0
 SEEN, KEPT, CHANGED = range(3)  # columns of the counts: cells in both files, x = y = 0, x = 0 but y not
 
 
 @kernel
-def _cell_sums(x: Floats, y: Floats, weights: Floats, scales: Floats) -> tuple[Floats, Ints]:
-    """Costs, weights and counts of the cells that both files observe; one line per variable.
+def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints) -> None:
+    """Add costs, weights and counts of the cells that both files observe; one line per variable.
 
     An empty `weights` stands for ones. Blocks are added up apart, so that the rounding errors of a long
     column do not pile up.
     """
-    sums, counts = np.zeros((len(x), 7)), np.zeros((len(x), 3), np.int64)
     for j in range(len(x)):
-        scale = scales[j]
         for begin in range(0, x.shape[1], 256):
-            plain = square = relative = scaled = every = not_zero = zero = 0.0
-            seen = kept = changed = 0
-            for i in range(begin, min(begin + 256, x.shape[1])):
+            plain = square = relative = every = not_zero = zero = 0.0
+            kept = changed = missing = 0
+            end = min(begin + 256, x.shape[1])
+            for i in range(begin, end):
                 a, b = x[j, i], y[j, i]
                 if np.isnan(a) or np.isnan(b):
+                    missing += 1
                     continue
                 w = weights[i] if weights.size else 1.0
-                seen += 1
                 every += w
                 plain += w * _absolute(a, b, 1.0)
                 square += w * _squared(a, b, 1.0)
-                scaled += w * _absolute(a, b, scale)
                 if a != 0:
                     not_zero += w
                     relative += w * _absolute(a, b, abs(a))
@@ -88,23 +86,26 @@ def _cell_sums(x: Floats, y: Floats, weights: Floats, scales: Floats) -> tuple[F
                     kept += 1
                 else:
                     changed += 1
-            sums[j] += np.array([plain, square, relative, scaled, every, not_zero, zero])
-            counts[j] += np.array([seen, kept, changed])
-    return sums, counts
+            sums[j, 0] += plain
+            sums[j, 1] += square
+            sums[j, 2] += relative
+            sums[j, ALL] += every
+            sums[j, NOT_ZERO] += not_zero
+            sums[j, ZERO] += zero
+            counts[j, SEEN] += end - begin - missing
+            counts[j, KEPT] += kept
+            counts[j, CHANGED] += changed
 
 
 def sums_of(pair: Pair) -> tuple[Floats, Ints]:
-    """The sums behind all four metrics, in one pass through the data."""
+    """The sums and counts behind all four metrics, in one pass through the data."""
     if "cells" not in pair.found:
-        weights = pair.original.weights
-        pair.found["cells"] = _cell_sums(
-            pair.original.turned,
-            pair.turned,
-            np.empty(0) if weights is None else weights,
-            scales_of(pair.original),
-        )
-    sums: tuple[Floats, Ints] = pair.found["cells"]
-    return sums
+        weights = np.empty(0) if pair.original.weights is None else pair.original.weights
+        sums, counts = np.zeros((pair.p, 6)), np.zeros((pair.p, 3), np.int64)
+        _cell_sums(pair.original.turned, pair.turned, weights, sums, counts)
+        pair.found["cells"] = sums, counts
+    found: tuple[Floats, Ints] = pair.found["cells"]
+    return found
 
 
 def scales_of(original: Original) -> Floats:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from sdckit.pairs import Original
+
 MARK = "made-by-sdckit-paper.txt"
 REPEATS = "sdckit paper writes these files anew each time it runs; private/ keeps finished work.\n"
 NOTE = ("tarragona", "census")  # the note's own data sets
@@ -40,7 +42,7 @@ def run(
     """Measure, draw and write; what there is to tell comes back in lines."""
     check(data, formats)
     folders.check(folder, MARK)
-    originals = study.load(list(dict.fromkeys(data)))
+    originals = _load(list(dict.fromkeys(data)))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).write_text(REPEATS, encoding="utf-8")
     seed = study.SEED if seed is None else seed
@@ -53,3 +55,10 @@ def run(
     with folders.filled(folder, MARK, REPEATS) as draft:
         page.write(found, draft, tuple(formats))
     return page.told(found, folder, seconds)
+
+
+def _load(names: Sequence[str]) -> dict[str, Original]:
+    try:
+        return study.load(names)
+    except (OSError, ValueError) as error:
+        raise type(error)(f"{error}; --data sample runs the study on bundled data") from error

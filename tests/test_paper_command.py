@@ -1,0 +1,171 @@
+"""The study from one end to the other, on the bundled sample: every table, figure, caption and the page."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from command import run
+from pictures import pixels
+from sdckit.paper import command, study
+
+NOTE = {"figure-1", "figure-2", "figure-3", "figure-5", "figure-7", "figure-8"}  # what one data set fills
+OURS = {"figure-3-ties", "figure-5-ties", "figure-7-ties", "tie-range", "tails-sample", "across-sample"}
+FILES = 30 + 4 * 300 * 3  # microaggregation once, four random maskings three times
+VOID = {"meta"}  # elements that have no end
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    """The folder that the command leaves, and what it printed."""
+    folder = tmp_path_factory.mktemp("paper")
+    words = ["--data", "sample", "--replications", "3", "--formats", "svg,png,pdf"]
+    done = run(folder, "paper", "-o", "out", *words)
+    assert done.returncode == 0, done.stderr
+    return folder / "out", done
+
+
+def test_it_tells_what_it_did_and_where_it_is(sample):
+    _, done = sample
+    assert f"{FILES:,} masked files measured in " in done.stdout
+    assert "Claims of the note: " in done.stdout
+    assert "sdcMicro" not in done.stdout  # there are no figures of R for the sample
+    assert "out/index.html" in done.stdout
+
+
+def test_every_figure_has_numbers_a_caption_and_a_picture_in_each_format(sample):
+    folder, _ = sample
+    names = {file.stem for file in folder.glob("*.svg")}
+    assert names == NOTE | OURS | {"disagreement"}
+    for name in names:
+        assert pl.read_csv(folder / f"{name}.csv").height
+        assert (folder / f"{name}.txt").read_text(encoding="utf-8").startswith("Figure ")
+        ET.fromstring((folder / f"{name}.svg").read_text(encoding="utf-8"))  # noqa: S314 - our own
+        assert (folder / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_no_figure_is_blank(sample):
+    folder, _ = sample
+    pictures = list(folder.glob("*.png"))
+    assert {file.stem for file in pictures} == NOTE | OURS | {"disagreement"}
+    for file in pictures:
+        shown = pixels(file.read_bytes())[::2, ::2]  # a quarter of the pixels tells as much
+        inked = (shown < 200).any(axis=2)
+        assert 0.002 < inked.mean() < 0.9, file.name
+        corners = [part for half in np.array_split(inked, 2) for part in np.array_split(half, 2, axis=1)]
+        assert all(corner.any() for corner in corners), file.name
+        assert len(np.unique(shown @ [65536, 256, 1])) > 10, file.name
+
+
+def test_the_tables_of_the_note_are_written(sample):
+    folder, _ = sample
+    table = pl.read_csv(folder / "table-2.csv", infer_schema=False)
+    assert table.width == 1 + 24
+    squared = table.filter(pl.col("row") == "squared").row(0)[1:]
+    assert squared[:5] == ("0", "2", "2", "2", "4")
+    assert len(set(squared)) == 11
+    verdicts = pl.read_csv(folder / "verdicts.csv")
+    assert verdicts.height >= 12
+    assert set(verdicts["verdict"]) <= {"holds", "holds in part", "does not hold", "not measured"}
+    assert pl.read_csv(folder / "comparison.csv").height == 0
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and collects ids and links."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given[name] for name in ("href", "src", "xlink:href") if name in given]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing(sample):
+    folder, _ = sample
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert not page.open
+    assert len(page.ids) == len(set(page.ids))
+    for link in page.links:
+        assert link[1:] in page.ids if link.startswith("#") else (folder / link).is_file(), link
+    assert "<script" not in text
+    assert not re.search(r"(https?:)?//(?!www\.w3\.org/2000/svg)", re.sub(r"<!doctype.*?>", "", text))
+    assert text.count("<svg") == len(list(folder.glob("*.svg")))
+    assert not re.search(r"\bseed\b", text)
+
+
+def test_the_same_command_reuses_finished_work(sample):
+    folder, _ = sample
+    before = (folder / "measured.parquet").read_bytes()
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    done = run(folder.parent, "paper", "-o", "out", "--data", "sample", "--replications", "3", "-q")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (folder / "measured.parquet").read_bytes() == before
+    assert (folder / "index.html").read_text(encoding="utf-8") == page
+
+
+def test_without_the_data_one_line_says_how_to_get_them(tmp_path):
+    found = {
+        "SDCKIT_DATA": str(tmp_path),
+        "XDG_CACHE_HOME": str(tmp_path),
+        "https_proxy": "http://127.0.0.1:9",
+    }
+    done = run(tmp_path, "paper", "-o", "out", **found)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "SDCKIT_DATA" in done.stderr
+    assert "--data sample" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--data", "iris"], "unknown data set 'iris'"),
+        (["--data", "sample,tarragona,census"], "3 data sets named"),
+        (["--data", "sample", "--formats", "gif"], "unknown format 'gif'"),
+        (["--data", "sample", "--replications", "0"], "replications is 0"),
+        (["--data", "sample", "--workers", "none"], "workers is 'none'"),
+        (["--data", "sample", "--seed", "-1"], "the seed is -1"),
+    ],
+)
+def test_bad_words_are_refused_in_one_line(tmp_path, words, told):
+    done = run(tmp_path, "paper", "-o", "out", *words)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match="holds other files"):
+        command.run(tmp_path, data=["sample"], replications=1)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_the_level_of_row_order_lies_between_what_shuffles_score():
+    original = study.load(["sample"])["sample"]
+    levels = study._levels(original, "mdav", 1, "sample")  # noqa: SLF001 - the figure's dashed line
+    level = levels.filter(ties="first")["brmae"][0]
+    rng = np.random.default_rng(3)
+    masked = sdc.mask(original.values, "mdav", k=30)
+    scores = [sdc.brmae(original.values, rng.permuted(masked, axis=0), ties="first") for _ in range(60)]
+    assert abs(np.mean(scores) - level) < 4 * np.std(scores) / np.sqrt(60)
