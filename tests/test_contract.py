@@ -1,4 +1,4 @@
-"""What every metric and every method must do, without naming any: whoever files a new one is tested here."""
+"""What every metric must do, without naming any: whoever files a new one is tested here."""
 
 import inspect
 import math
@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import sdckit as sdc
-from sdckit.checks import parameter_value
+from contract import NAMES, data, documented, shaken
+from sdckit.checks import metrics_named, parameter_value
 from sdckit.pairs import pair_of
 
 NAN = float("nan")
-SECTIONS = ("Parameters", "Returns", "References", "Examples")
 
 
 @pytest.fixture(params=list(sdc.METRICS))
@@ -23,37 +23,11 @@ def metric(request):
     return sdc.METRICS[request.param]
 
 
-@pytest.fixture(params=list(sdc.METHODS))
-def method(request):
-    return sdc.METHODS[request.param]
-
-
-def documented(function):
-    text = inspect.getdoc(function)
-    for section in SECTIONS:
-        assert re.search(rf"^{section}\n-{{{len(section)}}}$", text, re.MULTILINE), section
-    assert ">>> " in text
-    return text
-
-
-def data(n=40, p=3, seed=0):
-    """Correlated columns without zeros, one of them with ties."""
-    rng = np.random.default_rng(seed)
-    values = rng.normal(50, 10, (n, 1)) + rng.normal(0, 5, (n, p))
-    values[:, -1] = np.round(values[:, -1] / 4)
-    return values
-
-
-def shaken(values, seed=1):
-    return values + np.random.default_rng(seed).normal(0, 8, values.shape)
-
-
 def within(record, value):
     low, high = record.bounds
     return low <= value <= high
 
 
-NAMES = ["a", "b", "c"]
 KINDS = {
     "pandas": lambda values: pd.DataFrame(values, columns=NAMES),
     "polars": lambda values: pl.DataFrame(values, schema=NAMES),
@@ -64,9 +38,6 @@ KINDS = {
 
 def to_numpy(table):
     return table.to_pandas().to_numpy() if isinstance(table, pa.Table) else np.asarray(table)
-
-
-# --- metrics ---
 
 
 def test_metric_is_documented_and_public(metric):
@@ -200,207 +171,27 @@ def test_metric_grows_with_the_change_of_an_untied_column(metric):
     assert abs(values[0] - metric.best) < abs(values[1] - metric.best) < abs(values[2] - metric.best)
 
 
-# --- methods ---
+def settled_options(metric):
+    """Every option of the metric with every value that it can take."""
+    every = [(option.name, value) for option in metric.parameters for value in option.choices]
+    return [pair for pair in every if metric.bounded or pair != ("missing", "penalise")]
 
 
-def masking(method, values, rng=7, **options):
-    """The method with options that surely change something."""
-    for parameter in method.parameters:
-        if parameter.grid and parameter.name not in options:
-            options[parameter.name] = parameter.kind(parameter.grid[min(len(parameter.grid) - 1, 3)])
-            if parameter.high == 1:
-                options[parameter.name] = 0.3
-    return sdc.mask(values, method.name, rng=rng, **options)
-
-
-def test_method_is_documented(method):
-    documented(method.function)
-    assert method.title
-    assert method.summary
-    assert method.reference
-    assert method.keeps
-    accepted = inspect.signature(method.function).parameters
-    assert set(accepted) - {"values", "rng", "basis"} == {parameter.name for parameter in method.parameters}
-    assert ("rng" in accepted) == method.random
-    assert ("basis" in accepted) == (method.basis is not None)
-    for parameter in method.parameters:
-        assert accepted[parameter.name].default == parameter.default
-    assert method.group_size is None or method.group_size in method.defaults()
-
-
-def test_method_parameters_are_in_range(method):
-    for parameter in method.parameters:
-        assert parameter.text
-        assert parameter_value(parameter, parameter.default) == parameter.default
-        assert isinstance(parameter.default, parameter.kind)
-        for value in parameter.grid:
-            assert parameter_value(parameter, value) == value
-        assert list(parameter.grid) == sorted(set(parameter.grid))
-        with pytest.raises(ValueError, match=parameter.name):
-            sdc.mask(data(), method.name, **{parameter.name: "nonsense"})
-        if parameter.low is not None:
-            with pytest.raises(ValueError, match="out of range"):
-                sdc.mask(data(), method.name, **{parameter.name: parameter.low - 1})
-    with pytest.raises(ValueError, match="has no parameter 'sigma'"):
-        sdc.mask(data(), method.name, sigma=1)
-
-
-def table_with_others(kind):
-    """Two columns to mask among others, in an order of their own."""
-    values = data(12)
-    columns = {
-        "name": [f"firm {i}" for i in range(12)],
-        "b": values[:, 1],
-        "sector": ["x", "y", "x"] * 4,
-        "a": values[:, 0],
-        "flag": [True, False] * 6,
-    }
-    if kind == "pandas":
-        return pd.DataFrame(columns, index=pd.Index([f"r{i}" for i in range(12, 0, -1)], name="row"))
-    return pl.DataFrame(columns) if kind == "polars" else pa.table(columns)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_method_gives_the_same_kind_of_table_and_leaves_the_rest_alone(method, kind):
-    table, before = table_with_others(kind), table_with_others(kind)
-    masked = masking(method, table, columns=["a", "b"])
-    assert type(masked) is type(table)
-    assert table.equals(before)
-    after, frame = (t.to_pandas() if kind != "pandas" else t for t in (masked, before))
-    assert after.columns.tolist() == frame.columns.tolist()
-    assert after.index.equals(frame.index)
-    assert after.drop(columns=["a", "b"]).equals(frame.drop(columns=["a", "b"]))
-    assert not after["a"].equals(frame["a"])
-    plain = masking(method, frame[["a", "b"]].to_numpy())
-    assert np.array_equal(after[["a", "b"]].to_numpy(), plain)
-    only = masking(method, table, columns="b")
-    only = only.to_pandas() if kind != "pandas" else only
-    assert only.drop(columns="b").equals(frame.drop(columns="b"))
-
-
-def test_method_does_not_change_arrays(method):
-    values = data()
-    before = values.copy()
-    masked = masking(method, values)
-    assert masked.shape == values.shape
-    assert masked.dtype == np.float64
-    assert not np.shares_memory(masked, values)
-    assert np.array_equal(values, before)
-    flat = masking(method, values[:, 0])
-    assert flat.shape == (40,)
-    assert np.array_equal(flat, masking(method, values[:, [0]])[:, 0])
-
-
-def test_method_is_reproducible_under_a_seed_only(method):
-    values = data()
-    again = masking(method, values)
-    assert np.array_equal(masking(method, values), again)
-    assert np.array_equal(masking(method, values, rng=np.random.default_rng(7)), again)
-    assert (
-        np.array_equal(masking(method, values, rng=None), masking(method, values, rng=None)) != method.random
-    )
-    assert np.array_equal(masking(method, values, rng=8), again) != method.random
-
-
-def test_method_keeps_missing_cells_missing(method):
-    values = data()
-    holes = np.random.default_rng(3).random(values.shape) < 0.1
-    values[holes] = NAN
-    masked = masking(method, values, **small(method))
-    assert np.isnan(masked[holes]).all()
-    assert np.isfinite(masked[~holes]).mean() > 0.8  # microaggregation suppresses cells of small groups
-    assert (masked[~holes] != values[~holes]).mean() > 0.5
-    frame = masking(method, pl.DataFrame(values, schema=NAMES, nan_to_null=True), **small(method))
-    assert np.array_equal(frame.to_numpy(), masked, equal_nan=True)
-    assert sum(frame.null_count().row(0)) == np.isnan(masked).sum()
-
-
-def test_method_masks_strata_apart(method):
-    values = data(30)
-    values[20:] += 1000
-    frame = pl.DataFrame(values, schema=NAMES).with_columns(g=pl.Series(["p"] * 20 + ["q"] * 10))
-    frame = frame[np.random.default_rng(5).permutation(30).tolist()]
-    masked = masking(method, frame, by="g")
-    assert masked["g"].equals(frame["g"])
-    whole = masking(method, values)
-    keeps_values = all(np.array_equal(np.sort(whole[:, j]), np.sort(values[:, j])) for j in range(3))
-    for stratum in ("p", "q"):
-        before, after = (t.filter(g=stratum).drop("g").to_numpy() for t in (frame, masked))
-        assert not np.array_equal(before, after)
-        if not method.random:
-            assert np.array_equal(after, masking(method, before))
-        if keeps_values:
-            assert np.array_equal(np.sort(after, axis=0), np.sort(before, axis=0))
-    assert masked.filter(g="p")["a"].max() < 500 < masked.filter(g="q")["a"].min()
-
-
-@pytest.mark.parametrize("constant", [7.0, 0.1, 1e9 + 1 / 3, -1e-5])
-@pytest.mark.parametrize("n", [5, 37, 1000])
-def test_method_leaves_a_constant_column_constant(method, constant, n):
-    values = data(n)
-    values[:, 1] = constant
-    for options in (small(method), small(method) | strong(method)):
-        assert (masking(method, values, **options)[:, 1] == constant).all()
-        assert (masking(method, np.full(n, constant), **options) == constant).all()
-
-
-def small(method):
-    """The smallest group that masks anything."""
-    return {method.group_size: 2} if method.group_size else {}
-
-
-def strong(method):
-    """The strongest masking of the grid."""
-    return {p.name: p.kind(p.grid[-1]) for p in method.parameters if p.grid and p.name != method.group_size}
-
-
-def test_method_on_five_records_and_on_duplicates(method):
-    masked = masking(method, data(5), **small(method))
-    assert np.isfinite(masked).all()
-    repeated = np.repeat(data(6), 4, axis=0)
-    assert np.isfinite(masking(method, repeated)).all()
-    with pytest.raises(ValueError, match=r"1 record;.*at least 2"):
-        sdc.mask([1.0], method.name)
-
-
-@pytest.mark.filterwarnings("ignore:not masked, every value")  # weak noise is rounded away
-def test_method_on_whole_numbers(method):
-    frame = pl.DataFrame({"a": [3, 1, 4, 1, 5, 9, 2, 6, 5, 3], "b": [2, 7, 1, 8, 2, 8, 1, 8, 2, 8]})
-    exact = masking(method, frame, **small(method))
-    assert np.array_equal(exact.to_numpy(), masking(method, frame.to_numpy(), **small(method)))
-    rounded = masking(method, frame, decimals="original", **small(method))
-    assert rounded.schema == frame.schema
-    assert np.array_equal(rounded.to_numpy(), np.round(exact.to_numpy()))
-
-
-def test_minus_999_is_data_until_declared_missing(method):
-    values = data(20)
-    values[[2, 5, 7], 0] = -999
-    declared = masking(method, values, na=-999, **small(method))
-    assert (declared[[2, 5, 7], 0] == -999).all()
-    gaps = values.copy()
-    gaps[[2, 5, 7], 0] = NAN
-    as_missing = masking(method, gaps, **small(method))
-    others = np.delete(declared[:, 0], [2, 5, 7])
-    assert np.array_equal(others, np.delete(as_missing[:, 0], [2, 5, 7]), equal_nan=True)
-    as_data = masking(method, values, **small(method))
-    assert not np.array_equal(np.delete(as_data[:, 0], [2, 5, 7]), others)
-
-
-@pytest.mark.filterwarnings("ignore:not masked, every value")  # two ranks are too few to swap
-def test_a_group_smaller_than_needed_is_an_error_that_names_the_stratum(method):
-    frame = pl.DataFrame({"a": np.arange(9.0) ** 2, "g": ["large"] * 7 + ["tiny"] * 2})
-    if method.group_size is None:
-        assert masking(method, frame, by="g").height == 9
-        return
-    with pytest.raises(
-        ValueError, match=rf"stratum 'tiny' has 2 records, fewer than {method.group_size} = 4"
-    ):
-        sdc.mask(frame, method.name, by="g", **{method.group_size: 4})
-    with pytest.raises(ValueError, match="the file has 9 records"):
-        sdc.mask(frame, method.name, columns="a", **{method.group_size: 10})
-
-
-def test_method_refuses_infinities_by_name(method):
-    with pytest.raises(ValueError, match="column 'x2' has 1 infinite value;"):
-        sdc.mask([[1.0, 2.0], [3.0, math.inf], [4.0, 5.0]], method.name)
+@pytest.mark.parametrize("n", [40, 5000])
+def test_metric_with_a_settled_option_is_the_metric_with_that_option(metric, n):
+    x, y = data(n), shaken(data(n)).round()
+    x[3, 0] = y[4, 1] = NAN
+    others = {"ties": "last", "missing": "pairwise", "zeros": "drop", "rng": 5}
+    for option, value in settled_options(metric):
+        name = f"{metric.name}:{option}={value}"
+        (settled,) = metrics_named(name)
+        assert (settled.name, settled.settled) == (name, {option: value})
+        assert settled.open == metric.open - {option}
+        rng = {"rng": 5} if value == "random" else {}
+        assert sdc.evaluate(x, y, metrics=[name], rng=5)[name] == metric.function(
+            x, y, **{option: value}, **rng
+        )
+        given = {key: others[key] for key in settled.open}
+        rng = {"rng": 5} if metric.random else {}
+        expected = metric.function(x, y, **given, **{option: value}, **rng)
+        assert settled.score_with(pair_of(x, y), others).value.overall == expected

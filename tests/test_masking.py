@@ -1,34 +1,18 @@
-"""Invariants of noise and rank swapping, each also shown a broken method; what `mask` refuses or warns of."""
+"""Invariants of noise, each also shown a broken method; what `mask` refuses or warns of."""
 
 import math
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
+from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.masking.noise import correlated_noise, covariance_root, noise
-from sdckit.masking.swapping import rank_swap
-from sdckit.ranks import largest_absolute, largest_squared
 from sdckit.scales import spread
-
-NAN = float("nan")
-
-
-def generator(seed=0):
-    return np.random.default_rng(seed)
-
-
-def fails(check, *arguments):
-    """Whether a check refuses what it is shown."""
-    try:
-        check(*arguments)
-    except AssertionError:
-        return True
-    return False
 
 
 def people(n, seed=0):
@@ -36,126 +20,6 @@ def people(n, seed=0):
     rng = generator(seed)
     parts = rng.lognormal(3, 1, (n, 2)) * [1, 1000]
     return np.column_stack([parts, parts.sum(1), parts @ [2, 0.001] + rng.normal(size=n)])
-
-
-# --- rank swapping ---
-
-
-def check_values_kept(before, after):
-    for x, y in zip(before.T, after.T, strict=True):
-        assert np.array_equal(np.sort(x), np.sort(y), equal_nan=True)
-
-
-def check_missing_kept(before, after):
-    assert np.array_equal(np.isnan(before), np.isnan(after))
-
-
-def check_displacement(before, after, p):
-    for x, y in zip(before.T, after.T, strict=True):
-        seen = ~np.isnan(x)
-        h = math.floor(seen.sum() * p + 1e-9)
-        assert naive.displacement(x[seen].tolist(), y[seen].tolist()) <= h
-
-
-def check_loss_bound(before, after, p):
-    n = len(before)
-    h = math.floor(n * p + 1e-9)
-    assert sdc.brmae(before, after, ties="min") <= n * h / largest_absolute(n) + 1e-12
-    assert sdc.brmse(before, after, ties="min") <= n * h * h / largest_squared(n) + 1e-12
-
-
-cell = st.sampled_from([0.0, -0.0, 1.0, 2.0, 1e9, 1e9 + 2**-22, -5.5]) | st.floats(-1e6, 1e6)
-
-
-@given(
-    st.lists(st.tuples(cell, cell | st.just(NAN)), min_size=2, max_size=60),
-    st.floats(0, 1),
-    st.integers(0, 2**32),
-)
-def test_swapping_keeps_values_gaps_and_ranks_up_to_the_largest_move(rows, p, seed):
-    values = np.array(rows)
-    masked = rank_swap(values, p=p, rng=generator(seed))
-    check_values_kept(values, masked)
-    check_missing_kept(values, masked)
-    check_displacement(values, masked, p)
-
-
-@settings(max_examples=50)
-@given(st.integers(2, 400), st.sampled_from([0.0, 0.01, 0.07, 0.29, 0.5, 1.0]), st.integers(0, 2**32))
-def test_swapping_bounds_the_loss(n, p, seed):
-    values = generator(seed).normal(size=(n, 2))
-    masked = rank_swap(values, p=p, rng=generator(seed + 1))
-    check_loss_bound(values, masked, p)
-    assert np.array_equal(masked, values) or p > 0
-
-
-def test_swapping_uses_its_largest_move_and_every_free_rank():
-    n, p = 100, 0.29
-    values = np.arange(float(n))[:, None]
-    moves = [np.abs(rank_swap(values, p=p, rng=generator(seed)) - values).max() for seed in range(60)]
-    assert max(moves) == 29  # 0.29 * 100 is a little below 29 in floating point
-    exclusive = [
-        np.abs(rank_swap(values, p=p, bound="exclusive", rng=generator(s)) - values).max() for s in range(60)
-    ]
-    assert max(exclusive) == 28
-    assert np.array_equal(rank_swap(values, p=0, rng=generator()), values)
-
-
-def partners(n, window, rng):
-    """The rank each rank changes places with; itself where it stays."""
-    ranks = np.arange(float(n))[:, None]
-    return rank_swap(ranks, p=min(window / n, 1), rng=rng)[:, 0].astype(int)
-
-
-@given(st.integers(2, 300), st.integers(0, 80), st.integers(0, 2**32))
-def test_partners_are_pairs_within_the_window(n, window, seed):
-    found = partners(n, window, generator(seed))
-    assert np.array_equal(found[found], np.arange(n))
-    assert np.abs(found - np.arange(n)).max() <= window
-    alone = np.flatnonzero(found == np.arange(n))
-    if window:  # a rank stays only where every rank ahead of it in the window was taken
-        assert (np.diff(alone) > window).all()
-
-
-def test_partners_are_uniform_among_the_free_ranks():
-    first = [int(partners(9, 4, generator(seed))[0]) for seed in range(4000)]
-    counts = np.bincount(first, minlength=6)
-    assert counts[[0, 5]].tolist() == [0, 0]
-    assert counts[1:5] == pytest.approx(1000, abs=5 * math.sqrt(750))
-
-
-def test_many_draws_do_not_repeat_across_batches():
-    found = partners(200_000, 1000, generator(1))
-    moves = np.abs(found - np.arange(200_000))
-    assert np.array_equal(found[found], np.arange(200_000))
-    assert np.unique(moves).size > 900
-    assert np.mean(moves == 0) < 0.001
-
-
-def test_tails_become_their_means_and_are_not_swapped():
-    values = generator(2).permutation(100).astype(float)[:, None]
-    masked = rank_swap(values, p=0.2, tails=0.1, rng=generator(3))
-    low, high = values < 9, values >= 91
-    assert (masked[low] == 4).all()
-    assert (masked[high] == 95).all()
-    check_values_kept(values[~(low | high)][:, None], masked[~(low | high)][:, None])
-    assert masked.mean() == pytest.approx(values.mean())
-
-
-def test_the_checks_of_swapping_refuse_broken_methods():
-    values = generator(4).normal(size=(80, 2))
-    holes = values.copy()
-    holes[3, 1] = NAN
-    masked = rank_swap(values, p=0.1, rng=generator(5))
-    doubled = masked.copy()
-    doubled[0] = doubled[1]
-    assert fails(check_values_kept, values, doubled)
-    assert fails(check_values_kept, values, masked + 1e-12)
-    assert fails(check_missing_kept, holes, np.nan_to_num(holes))
-    too_far = rank_swap(values, p=0.2, rng=generator(5))
-    assert fails(check_displacement, values, too_far, 0.1)
-    assert fails(check_loss_bound, values, values[::-1], 0.1)
-    assert not fails(check_displacement, values, masked, 0.1)
 
 
 # --- noise ---

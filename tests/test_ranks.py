@@ -14,8 +14,8 @@ from sdckit.ranks import (
     largest_absolute,
     largest_squared,
 )
-from sdckit.stack import ColumnStack
-from sdckit.ties import Alignment
+from sdckit.stack import RULES, ColumnStack
+from sdckit.ties import Alignment, distance
 
 N = 6000  # long enough for the paths of long columns
 ULP = np.spacing(1e9)
@@ -190,6 +190,63 @@ def test_any_floats_are_ranked_like_the_twin(rows, data):
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(x), max_size=len(x))))
     if keep.sum() > 1:
         assert_sums(average_distance(ordered.restrict(keep), y[keep]), x[keep], y[keep])
+
+
+one_ulp = st.sampled_from([np.nextafter(v, np.inf) for v in (1.0, -1.0, 1e9, -0.5)] + [1.0, -1.0, 1e9, -0.5])
+few = st.sampled_from([0.0, -0.0, 1.0, -2.0]) | one_ulp
+
+
+@pytest.mark.parametrize("ties", RULES)
+@given(rows=st.lists(st.tuples(few, few, cell, few), min_size=2, max_size=40))
+def test_a_stack_ranks_by_every_rule_like_single_columns_and_the_twin(ties, rows):
+    table = np.array(rows).T.copy()
+    x, y = table[:3], np.roll(table, -1, axis=0)[:3].copy()
+    ordered = [OrderedColumn(row) for row in x]
+    found = ColumnStack(ordered).order(y).distances(ties)
+    for sums, before, single, after in zip(found, x, ordered, y, strict=True):
+        expected = distance(single, after, ties)
+        assert sums.n == len(rows)
+        assert (sums.absolute2, sums.squared4) == pytest.approx(
+            (expected.absolute2, expected.squared4), rel=1e-13
+        )
+        if ties != "expected":
+            assert (sums.absolute2, sums.squared4) == (expected.absolute2, expected.squared4)
+            twin = naive.br(before.tolist(), after.tolist(), ties)
+            assert (sums.absolute, sums.squared) == pytest.approx(twin, rel=1e-12, abs=1e-15)
+
+
+@settings(max_examples=30)
+@given(rows=st.lists(st.tuples(few, few), min_size=2, max_size=5))
+def test_a_stack_expects_the_mean_of_all_tie_breakings(rows):
+    x, y = np.array(rows).T.copy()
+    (sums,) = ColumnStack([OrderedColumn(x)]).order(y[None, :]).distances("expected")
+    means = [np.mean(values) for values in naive.every_tie_breaking(x, y)]
+    assert (sums.absolute, sums.squared) == pytest.approx(means, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("ties", RULES)
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_stack_of_any_shape_ranks_by_every_rule_like_single_columns(name, ties):
+    n = 700
+    x = np.stack([column(other, n, seed=1) for other in (name, "cents", "normal")])
+    y = np.stack([column(other, n, seed=2) for other in ("microaggregated", name, name)])
+    ordered = [OrderedColumn(row) for row in x]
+    order = ColumnStack(ordered).order(y)
+    for _ in range(2):  # asked again, it has changed nothing
+        for sums, single, after in zip(order.distances(ties), ordered, y, strict=True):
+            expected = distance(single, after, ties)
+            assert (sums.absolute2, sums.squared4) == pytest.approx(
+                (expected.absolute2, expected.squared4), rel=1e-13
+            )
+
+
+def test_one_order_answers_every_rule_whoever_asked_first():
+    x, y = (np.stack([column(name, 90, seed) for name in ("cents", "small integers")]) for seed in (1, 2))
+    stack = ColumnStack([OrderedColumn(row) for row in x])
+    alone = {ties: stack.order(y).distances(ties) for ties in RULES}
+    for rules in (RULES, RULES[::-1]):
+        order = stack.order(y)
+        assert {ties: order.distances(ties) for ties in rules} == alone
 
 
 @settings(max_examples=40)

@@ -10,6 +10,33 @@ from sdckit import METHODS, METRICS
 from sdckit.cli import sdckit as commands
 
 TARGET = Path(__file__).parent.parent / "docs" / "reference.md"
+PLANS = """\
+## Plans
+
+What `sdckit sweep` tries, as words or as a file. `--grid mdav.k=2:30` counts from 2 to 30, both included;
+`rank_swap.p=0.001:0.3:0.001` has a step, `noise.percent=10,20,50` is a list; `--grid mdav` alone takes the method's
+usual grid. Grids of several parameters of one method are combined. The same in a TOML file, for `--plan`; a method in
+double brackets may come several times, and the command line has the last word on the first three lines:
+
+```toml
+replications = 30
+draws = "fresh"
+metrics = ["brmae", "brmae:ties=expected", "il1:zeros=drop"]
+
+[mdav]
+k = "2:30"
+
+[[rank_swap]]
+p = "0.001:0.3:0.001"
+
+[[rank_swap]]
+p = "0.001:0.3:0.001"
+tails = 0.05
+bound = "exclusive"
+start = "highest"
+```
+
+A metric may settle its own options wherever metrics are named, as in `il1:zeros=drop`."""
 
 
 def reference() -> str:
@@ -45,6 +72,7 @@ def reference() -> str:
             ],
         )
     )
+    parts.append(PLANS)
     parts.append("## Commands")
     for name, command in commands.commands.items():
         context = click.Context(

@@ -1,0 +1,288 @@
+"""docs/metrics.md is true: its examples run, its links lead somewhere, its numbers are those we compute."""
+
+import doctest
+import importlib.util
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from sdckit.paper import study
+from sdckit.paper.comparison import comparison
+from sdckit.paper.correlations import METHODS, disagreement
+from sdckit.paper.permutations import all_distances, distance_facts, random_distances
+from sdckit.paper.verdicts import CLAIMS
+
+HERE = Path(__file__).parent.parent
+DOCS = HERE / "docs"
+PAGE = (DOCS / "metrics.md").read_text(encoding="utf-8")
+EXAMPLES = " ".join(re.findall(r"```.*?```", PAGE, flags=re.DOTALL))
+PROSE = " ".join(re.sub(r"```.*?```", " ", PAGE, flags=re.DOTALL).split())
+LINKS = re.findall(r"\]\(([^)]+)\)", PAGE)
+
+# Numbers of the prose that nobody measured: settings of the methods, and an example of a wrong reading.
+SETTINGS = {"5 %", "10 %", "100 %", "300 %", "0.001", "0.1", "0.3", "0.6", "40 %"}
+VERSION = "sdcMicro 5.8.1"
+
+
+# --- the page itself ---
+
+
+def test_the_examples_run():
+    failed, tried = doctest.testfile(
+        str(DOCS / "metrics.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+    assert failed == 0
+    assert tried > 20
+
+
+def anchor(heading):
+    return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize("target", LINKS)
+def test_links_lead_somewhere(target):
+    headings = [anchor(line.lstrip("#")) for line in PAGE.splitlines() if line.startswith("#")]
+    assert target.removeprefix("#") in headings if target.startswith("#") else (DOCS / target).is_file()
+
+
+# --- the figures ---
+
+
+def test_the_folder_holds_what_the_page_shows():
+    spec = importlib.util.spec_from_file_location("make_figures", HERE / "tools" / "make_figures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    files = sorted((DOCS / "figures").iterdir())
+    assert [path.name for path in files] == module.linked()
+    assert sum(path.stat().st_size for path in files) < 600_000
+
+
+@pytest.mark.parametrize("name", [link for link in LINKS if link.endswith(".svg")])
+def test_a_figure_stands_alone(name):
+    text = (DOCS / name).read_text(encoding="utf-8")
+    for element in ET.fromstring(text).iter():  # noqa: S314 - our own file
+        assert element.tag.split("}")[1] in {"svg", "title", "g", "rect", "line", "path", "text", "circle"}
+        assert not [key for key in element.attrib if key.endswith(("href", "src"))]
+    assert re.findall(r"https?://[^\"]*", text) == ["http://www.w3.org/2000/svg"]
+    assert not re.search(r"url\((?!#)|@import|<!ENTITY", text)
+
+
+# --- the numbers: fragments of the page, written anew from what we compute ---
+
+
+@pytest.fixture(scope="session")
+def one_run(tarragona, census):
+    """The study with one replication, which is the first of the thirty."""
+    data = {"Tarragona": sdc.prepare(tarragona), "Census": sdc.prepare(census)}
+    return study.run(data, replications=1)
+
+
+def of_rankings():
+    seven = {row["metric"]: row for row in distance_facts(all_distances(7)).iter_rows(named=True)}
+    brmae, brmse = seven["brmae"], seven["brmse"]
+    drawn = random_distances(100, 10_000, rng=1).filter(kind="random")
+    low, high = ({m: drawn[m].quantile(share) for m in ("brmae", "brmse")} for share in (0.05, 0.95))
+    assert brmse["at_largest"] == 1
+    return [
+        f"{brmae['distinct']} for seven records, where brMSE takes {brmse['distinct']}",
+        f"{brmae['at_largest']} of the {brmae['rankings']:,} rankings of seven records",
+        f"between {low['brmae']:.2f} and {high['brmae']:.2f} in brMAE",
+        f"between {low['brmse']:.2f} and {high['brmse']:.2f} in brMSE",
+    ]
+
+
+def of_files(tarragona, census):
+    capital = tarragona.select("PAID.UP.CAPITAL")
+    (value, block), *_ = capital.to_series().value_counts(sort=True).iter_rows()
+    n = tarragona.height
+    pairs = [(table, table) for table in (capital, tarragona, census)]
+    drawn, worst = ([sdc.brmae(*pair, ties=rule) for pair in pairs] for rule in ("expected", "max"))
+    assert all(sdc.brmae(*pair) == 0 for pair in pairs)
+    groups = sdc.mask(tarragona, "mdav", k=2)
+    tails = sdc.mask(tarragona, "rank_swap", p=0.001, tails=0.05, bound="exclusive", rng=1)
+    il1 = sdc.evaluate(tarragona, sdc.mask(tarragona, "mdav", k=3), metrics="il1").table
+    share = dict(il1.select("variable", "value").iter_rows())
+    whole = share.pop("all")
+    zeros = sum((tarragona[name] == 0).sum() for name in tarragona.columns)
+
+    def losses(masked):
+        brmae, brmse, il1s, mse = (
+            getattr(sdc, name)(tarragona, masked) for name in ("brmae", "brmse", "il1s", "mse")
+        )
+        return f"{brmae:.3f} | {brmse:.4f} | {il1s:.3f} | {mse / 1e10:.2f}e10 |"
+
+    return [
+        f"a file of {n} firms with {tarragona.width} variables",
+        f"Census ({census.height:,} persons, {census.width} variables)",
+        f"| microaggregation, k = 2 | {losses(groups)}",
+        f"| the 5 % at each end replaced by their mean, nothing else | {losses(tails)}",
+        f"Tarragona has {zeros} zeros",
+        f"an IL1 of {whole:.2f}, as if the average cell had changed by {whole:.0%}".replace("%", " %"),
+        f"TREASURY, brings {share['TREASURY']:.1f}",
+        f"the median variable brings {pl.Series(share.values()).median():.2f}",
+        f"Of the {n} firms, {block} have exactly the same paid-up capital, {value:,.0f}",
+        f"only {capital.n_unique()} distinct values",
+        f"| random, on average | {drawn[0]:.3f} | {drawn[1]:.4f} | {drawn[2]:.4f} |",
+        f"| random, the worst draw | {worst[0]:.3f} | {worst[1]:.4f} | {worst[2]:.4f} |",
+        f"The block of {block} adds {(block**2 - 1) / 3 / (n * n // 2):.3f}",
+    ]
+
+
+def of_ties(one_run):
+    found = []
+    for dataset, k in (("Tarragona", 3), ("Tarragona", 30), ("Census", 30)):
+        row = one_run.tie_range.row(
+            by_predicate=(pl.col("dataset") == dataset)
+            & (pl.col("setting") == k)
+            & (pl.col("metric") == "brmae"),
+            named=True,
+        )
+        found.append(
+            f"| {dataset}, k = {k} | {row['value']:.3f} | {row['tie_low']:.3f} to {row['tie_high']:.3f} |"
+        )
+    rules = ["brmae_first", "brmae_average", "brmae_expected"]
+    gap = one_run.measured.filter(method="mdav").select(pl.max_horizontal(rules) - pl.min_horizontal(rules))
+    assert gap.max().item() < 0.005
+    return [*found, "stay within 0.005 of one another"]
+
+
+def of_one_run(one_run):
+    tarragona = one_run.measured.filter(dataset="Tarragona")
+    rows = {
+        "microaggregation, k = 3": ("mdav", 3),
+        "microaggregation, k = 30": ("mdav", 30),
+        "noise of 10 % of the standard deviation": ("noise", 10),
+        "noise of 100 %": ("noise", 100),
+        "noise of 300 %": ("noise", 300),
+        "rank swapping, P = 0.1, with tails replaced": ("rank_swap", 0.1),
+        "rank swapping, P = 0.3, with tails replaced": ("rank_swap", 0.3),
+    }
+    found = []
+    for label, (method, setting) in rows.items():
+        row = tarragona.filter((pl.col("setting") - setting).abs() < 1e-9, method=method)
+        losses = [f"{row[name].item():.3f}" for name in ("brmae_average", "brmse_average", "il1s")]
+        found.append(f"| {label} | {' | '.join(losses)} |")
+    noisy = tarragona.filter(method="noise", setting=300)["brmae_first"].item()
+    share = noisy / one_run.level("Tarragona", "noise", "brmae")
+    orders = disagreement(one_run.measured).filter(method="all")
+
+    def differ(metric, other):
+        shares = dict(orders.filter(metric=metric, other_metric=other).select("dataset", "share").iter_rows())
+        return [f"{100 * shares[name]:.1f} %" for name in ("Tarragona", "Census")]
+
+    ours, theirs = differ("brmae", "mse"), differ("mae", "mse")
+    lowest = one_run.spearman("Tarragona", "mdav", "il1", "brmae")
+    return [
+        *found,
+        f"noise of 300 % brings brMAE to {100 * share:.0f} % of its level",
+        f"in {ours[0]} of the pairs on Tarragona and in {ours[1]} on Census",
+        f"MAE and MSE in {theirs[0]} and {theirs[1]} of the pairs",
+        f"up to {differ('brmse', 'mse')[0]} of pairs differ",
+        f"weakest correlation is {lowest:.3f}, brMAE with IL1 under microaggregation of Tarragona",
+    ]
+
+
+# What only thirty replications tell is kept beside the figures, written by the same run.
+
+
+def stored(name):
+    return pl.read_csv(DOCS / "figures" / name)
+
+
+def of_thirty_runs():
+    table, claims = stored("comparison.csv"), stored("verdicts.csv")
+    on_grid = table.filter(dataset="Tarragona", reference="parameter")
+    medians = dict(on_grid.filter(method="correlated_noise").select("metric", "median").iter_rows())
+    (miss,) = table.filter(~pl.col("met")).iter_rows(named=True)
+    assert (miss["dataset"], miss["method"], miss["metric"]) == ("Tarragona", "rank_swap_no_tails", "il1")
+    errors = re.search(r"([\d.]+) standard errors", miss["explanation"])[1]
+    counts = dict(claims["verdict"].value_counts().iter_rows())
+    largest = re.findall(r"largest brMAE ([\d.]+), brMSE ([\d.]+)", claims["measured"][-1])
+    between = table.filter(pl.col("reference") != "parameter")
+    assert between.row(between["median"].arg_min(), named=True)["metric"] == "il1"
+    assert table.filter(method="mdav")["difference"].abs().max() < 1e-6
+    return [
+        "none scores more than " + " in brMAE or ".join(max(column) for column in zip(*largest, strict=True)),
+        f"IL1s {medians['il1s']:.3f}, brMAE {medians['brmae']:.3f}, IL1 {medians['il1']:.3f}, medians of 30",
+        f"Tarragona: {max(medians.values()) - min(medians.values()):.3f} from best to weakest",
+        f"The study checks {claims.height} claims of the note: {counts['holds']} hold, "
+        f"{counts['holds in part']} hold in part, {counts['does not hold']} does not hold",
+        f"gives {table.height} correlations to compare, "
+        f"{table.filter(method='rank_swap_no_tails').height} of them for rank swapping without",
+        f"{table['met'].sum()} of the {table.height}",
+        f"is {miss['median']:.3f}, R's {miss['r_median']:.3f}, a difference of {errors} standard errors",
+    ]
+
+
+def of_figure_2():
+    text = (DOCS / "figures" / "figure-2.svg").read_text(encoding="utf-8")
+    brmae, brmse = re.findall(r"([\d,]+) distinct values", text)
+    return [f"{brmae} distinct values of brMAE and {brmse} of brMSE"]
+
+
+def check(facts):
+    missing = [fact for fact in facts if fact not in PROSE]
+    assert not missing, missing
+
+
+def test_numbers_of_rankings():
+    check(of_rankings() + of_figure_2())
+
+
+def test_numbers_of_the_files(tarragona, census):
+    check(of_files(tarragona, census))
+
+
+def test_numbers_of_ties(one_run):
+    check(of_ties(one_run))
+
+
+def test_numbers_of_one_run(one_run):
+    check(of_one_run(one_run))
+
+
+def test_numbers_of_thirty_runs():
+    check(of_thirty_runs())
+
+
+def test_verdicts_are_those_of_the_study():
+    table = stored("verdicts.csv")
+    assert table["claim"].to_list() == [claim for claim, _, _ in CLAIMS]
+    shown = dict(re.findall(r"\| ([^|]+) \| (holds in part|does not hold) \|", PROSE))
+    assert shown == dict(table.filter(verdict="holds").join(table, "claim", "anti").head(0).rows()) | dict(
+        table.filter(pl.col("verdict") != "holds").select("claim", "verdict").iter_rows()
+    )
+
+
+def test_the_number_of_masked_files():
+    files = {"mdav": 30} | dict.fromkeys(("noise", "correlated_noise", "rank_swap"), 300 * 30)
+    assert set(files) == set(METHODS)
+    assert f"{2 * sum(files.values()):,} masked files, six metrics each" in PROSE
+
+
+def test_what_is_stored_is_what_we_compute(one_run):
+    keys = ["dataset", "method", "metric", "reference"]
+    kept = stored("comparison.csv").select(*keys, "r_single", "single").sort(keys)
+    found = comparison(one_run.correlations).select(*keys, "r_single", "single").sort(keys)
+    assert kept.select(keys).equals(found.select(keys))
+    for name in ("r_single", "single"):
+        assert kept[name].to_list() == pytest.approx(found[name].to_list(), abs=1e-5)
+    text = (DOCS / "figures" / "figure-3.svg").read_text(encoding="utf-8")
+    for method in METHODS:
+        for metric in ("brmae", "brmse", "mae", "mse", "il1", "il1s"):
+            assert f"r = {one_run.spearman('Tarragona', method, metric):.4f}" in text
+
+
+def test_no_number_escapes(tarragona, census, one_run):
+    facts = of_rankings() + of_figure_2() + of_files(tarragona, census)
+    facts += of_ties(one_run) + of_one_run(one_run) + of_thirty_runs()
+    rest = PROSE.replace(VERSION, "")
+    for fact in sorted(facts, key=len, reverse=True):
+        rest = rest.replace(fact, " ")
+    numbers = set(re.findall(r"\d+\.\d+(?:e\d+)?(?: ?%)?|\d+ ?%", rest))
+    printed = {number for number in numbers if re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", EXAMPLES)}
+    assert numbers - printed - SETTINGS == set()

@@ -1,0 +1,279 @@
+"""The journal of finished cells and the private folder around it: complete or not there, come what may."""
+
+import json
+import math
+import os
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import command
+from sdckit.journal import Journal
+from sdckit.workplace import CELLS, PLAN, README, WARNING, Workplace
+
+LENGTH = 3
+RECORD = 8 + 8 * LENGTH + 4  # bytes of key, values and check sum
+IDENTITY = {"data": "d41d8c", "metrics": ["brmae"], "draws": "common"}
+
+
+def line(key):
+    """Numbers that tell which key they belong to."""
+    return np.array([key, key / 7, math.nan if key % 3 == 0 else -key])
+
+
+def filled(path, keys):
+    with Journal(path, LENGTH) as journal:
+        for key in keys:
+            journal.add(key, line(key))
+
+
+def assert_found(path, keys):
+    with Journal(path, LENGTH) as journal:
+        assert sorted(journal.found) == sorted(keys)
+        for key, values in journal.found.items():
+            assert values.tobytes() == line(key).tobytes()
+
+
+# --- records ---
+
+
+def test_what_was_added_is_found_bit_for_bit(tmp_path):
+    path = tmp_path / "cells.bin"
+    awkward = np.array([-0.0, math.inf, 5e-324])
+    nan = np.array([math.nan, 0.1 + 0.2, -math.nan])
+    with Journal(path, LENGTH) as journal:
+        assert journal.found == {}
+        journal.add(2**64 - 1, awkward)
+        journal.add(0, nan)
+    with Journal(path, LENGTH) as journal:
+        assert list(journal.found) == [2**64 - 1, 0]
+        assert journal.found[2**64 - 1].tobytes() == awkward.tobytes()
+        assert journal.found[0].tobytes() == nan.tobytes()
+    assert path.stat().st_size == 2 * RECORD
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_record_is_there_as_soon_as_it_was_added(tmp_path):
+    path = tmp_path / "cells.bin"
+    with Journal(path, LENGTH) as journal:
+        for key in range(4):
+            journal.add(key, line(key))
+            assert_found(path, range(key + 1))
+
+
+def test_opening_to_append_reads_nothing_and_cuts_nothing(tmp_path):
+    path = tmp_path / "cells.bin"
+    filled(path, range(3))
+    torn = path.read_bytes()[:-5]
+    path.write_bytes(torn)
+    with Journal(path, LENGTH, append=True) as journal:
+        assert journal.found == {}
+        assert path.read_bytes() == torn
+
+
+@pytest.mark.parametrize("cut", [1, 4, 5, RECORD - 1])
+def test_a_torn_last_record_is_cut_off_and_work_goes_on(tmp_path, cut):
+    path = tmp_path / "cells.bin"
+    filled(path, range(4))
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert_found(path, range(3))
+    assert path.stat().st_size == 3 * RECORD
+    filled(path, [3, 4])
+    assert_found(path, range(5))
+
+
+@given(bit=st.integers(0, 8 * 5 * RECORD - 1))
+def test_a_flipped_bit_costs_its_own_record_and_no_other(tmp_path_factory, bit):
+    path = tmp_path_factory.mktemp("flip") / "cells.bin"
+    filled(path, range(5))
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
+    broken = bit // (8 * RECORD)
+    assert_found(path, set(range(5)) - {broken})
+    filled(path, [broken, 5])
+    assert_found(path, range(6))
+
+
+def test_records_after_a_torn_one_are_not_lost(tmp_path):
+    """As when the disk was full for one process, and no longer for the other."""
+    path = tmp_path / "cells.bin"
+    filled(path, range(4))
+    data = path.read_bytes()
+    path.write_bytes(data[: 2 * RECORD - 7] + data[2 * RECORD :])
+    assert_found(path, [0, 2, 3])
+
+
+def test_a_file_of_something_else_holds_no_record(tmp_path):
+    path = tmp_path / "cells.bin"
+    path.write_bytes(bytes(range(256)) * 3)
+    assert_found(path, [])
+    filled(path, [1])
+    assert_found(path, [1])
+
+
+def test_two_threads_append_whole_records(tmp_path):
+    path = tmp_path / "cells.bin"
+    with Journal(path, LENGTH) as journal, ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda key: journal.add(key, line(key)), range(2000)))
+    assert_found(path, range(2000))
+
+
+HEAD = "import resource, sys\nfrom pathlib import Path\nfrom test_journal import Journal, LENGTH, line\n"
+HALF = """
+with Journal(Path(sys.argv[1]), LENGTH, append=True) as journal:
+    for key in range(int(sys.argv[2]), 3000, 2):
+        journal.add(key, line(key))
+"""
+FULL = """
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+with Journal(Path(sys.argv[1]), LENGTH) as journal:
+    for attempt in range(2):
+        try:
+            for key in range(1000):
+                journal.add(key, line(key))
+        except OSError as error:
+            print(error)
+"""
+
+
+def start(script, *words):
+    environment = command.environment()
+    environment["PYTHONPATH"] += f"{os.pathsep}{Path(__file__).parent}"
+    return subprocess.Popen(
+        [sys.executable, "-c", HEAD + script, *map(str, words)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_append_whole_records(tmp_path):
+    path = tmp_path / "cells.bin"
+    children = [start(HALF, path, first) for first in (0, 1)]
+    assert [child.communicate(timeout=120)[0] for child in children] == ["", ""]
+    assert_found(path, range(3000))
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path):
+    path = tmp_path / "cells.bin"
+    lines = start(FULL, path).communicate(timeout=120)[0].splitlines()
+    assert len(lines) == 2  # when a record is torn, and when nothing more goes in
+    for text in lines:
+        assert text.startswith(f"could not write '{path}': ")
+        assert "; " in text
+    assert path.stat().st_size == 1000
+    assert_found(path, range(1000 // RECORD))
+    filled(path, [500])
+    assert_found(path, [*range(1000 // RECORD), 500])
+
+
+def test_a_journal_that_cannot_be_opened_is_one_line(tmp_path):
+    with pytest.raises(
+        OSError, match=r"^could not write '.*': is a directory; choose another folder or name$"
+    ):
+        Journal(tmp_path, LENGTH)
+
+
+# --- the folder ---
+
+
+def opened(folder, rng=None, identity=IDENTITY):
+    with Workplace(folder, identity, rng, LENGTH) as place:
+        return place.entropy
+
+
+def test_a_new_folder_is_private_and_says_so(tmp_path):
+    folder = tmp_path / "a" / "private"
+    assert opened(folder, 7) == 7
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {path.name for path in folder.iterdir()} == {PLAN, CELLS, README}
+    for path in folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
+    assert (folder / README).read_text() == WARNING
+    assert json.loads((folder / PLAN).read_text()) == {"identity": IDENTITY, "entropy": "7"}
+
+
+def test_without_a_seed_the_folder_keeps_its_entropy(tmp_path):
+    entropy = opened(tmp_path / "one")
+    assert entropy.bit_length() > 64
+    assert opened(tmp_path / "one") == entropy
+    assert opened(tmp_path / "two") != entropy
+    assert opened(tmp_path / "one", entropy) == entropy
+
+
+def test_a_generator_in_the_same_state_is_the_same_seed(tmp_path):
+    entropy = opened(tmp_path / "x", np.random.default_rng(3))
+    assert opened(tmp_path / "x", np.random.default_rng(3)) == entropy
+    with pytest.raises(ValueError, match=r"different: seed"):
+        opened(tmp_path / "x", np.random.default_rng(4))
+
+
+@pytest.mark.parametrize(
+    ("rng", "change", "text"),
+    [
+        (8, {}, "seed"),
+        (None, {"data": "other"}, "data"),
+        (7, {"metrics": ["brmae", "mae"]}, "metrics"),
+        (8, {"draws": "fresh", "data": "x"}, "data, draws, seed"),
+        (7, {"version": "sdckit 9"}, "version"),
+    ],
+)
+def test_another_sweep_is_refused_by_what_differs_and_left_alone(tmp_path, rng, change, text):
+    folder = tmp_path / "x"
+    opened(folder, 7)
+    filled(folder / CELLS, range(5))
+    before = command.contents(folder)
+    with pytest.raises(ValueError, match=rf"holds another sweep \(different: {text}\); choose another"):
+        opened(folder, rng, IDENTITY | change)
+    assert command.contents(folder) == before
+
+
+DAMAGE = ["", "{", "[]", "{}", '"text"', '{"identity": {}}', '{"identity": {}, "entropy": "x"}', "\x00\x01"]
+ODD = [
+    '{"identity": [], "entropy": "5"}',
+    '{"identity": null, "entropy": "5"}',
+    "null",
+    "5",
+    '{"identity": {}, "entropy": null}',
+]
+
+
+@pytest.mark.parametrize("content", [*DAMAGE, *ODD])
+def test_a_damaged_plan_is_one_line_and_left_alone(tmp_path, content):
+    folder = tmp_path / "x"
+    opened(folder, 7)
+    (folder / PLAN).write_text(content)
+    before = command.contents(folder)
+    with pytest.raises(ValueError, match=r"sweep.json' is damaged; choose another folder$"):
+        opened(folder)
+    assert command.contents(folder) == before
+
+
+def test_folders_of_others_are_refused(tmp_path):
+    command.put(tmp_path, "full/thesis.tex", "precious")
+    command.put(tmp_path, "file", "precious")
+    with pytest.raises(FileExistsError, match=r"^folder '.*full' holds other files; choose another one$"):
+        opened(tmp_path / "full")
+    with pytest.raises(FileExistsError, match=r"^'.*file' is a file; name a folder for the sweep$"):
+        opened(tmp_path / "file")
+    with pytest.raises(OSError, match=r"^could not write '.*below': not a directory; choose"):
+        opened(tmp_path / "file" / "below")
+    assert command.contents(tmp_path) == {"file": b"precious", "full": None, "full/thesis.tex": b"precious"}
+
+
+@pytest.mark.parametrize("left", [{}, {README: WARNING}, {".sdckit-0123456789abcdef.part": WARNING}])
+def test_whatever_a_kill_left_of_the_first_steps_is_no_obstacle(tmp_path, left):
+    folder = tmp_path / "private"
+    folder.mkdir()
+    for name, content in left.items():
+        command.put(folder, name, content)
+    assert opened(folder, 7) == opened(folder) == 7
+    assert (folder / README).read_text() == WARNING

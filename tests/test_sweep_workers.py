@@ -1,0 +1,144 @@
+"""Sweeps on several workers: the same table bit for bit, and no process left, whatever goes wrong."""
+
+import time
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import command
+from sdckit import progress, tasks
+from sdckit.tasks import Crew, Task
+from sdckit.worker import Worker
+from sweeps import frame, swept
+
+
+def process_at_once(monkeypatch):
+    """Start another process from the first moment; this one waits for its first answer, so that both work."""
+    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
+    monkeypatch.setattr(tasks, "WORTH", 0.0)
+    workers, answered = [], []
+
+    class Watched(Worker):
+        def __init__(self, *given):
+            super().__init__(*given)
+            workers.append(self)
+
+        def measure(self, cells):
+            try:
+                return super().measure(cells)
+            finally:
+                answered.append(len(cells))
+
+    def late(crew):
+        while not answered and not crew.stop.is_set():
+            time.sleep(0.001)
+        work(crew)
+
+    work = Crew.work
+    monkeypatch.setattr(tasks, "Worker", Watched)
+    monkeypatch.setattr(Crew, "work", late)
+    return workers, answered
+
+
+def assert_gone(workers):
+    assert workers
+    assert all(worker.process.returncode is not None for worker in workers)
+
+
+def test_another_process_gives_the_same_table_bit_for_bit(tmp_path, monkeypatch):
+    data = command.put_survey(tmp_path).drop("id", "grade")
+    options = {"by": "region", "weights": "weight", "per_variable": True, "detail": True}
+    expected = swept(data, **options)
+    workers, answered = process_at_once(monkeypatch)
+    found = swept(data, workers=2, folder=tmp_path / "x", **options)
+    assert_frame_equal(found.table, expected.table, check_exact=True)
+    assert sum(answered) > 0
+    assert_gone(workers)
+    again = swept(data, folder=tmp_path / "x", **options)
+    assert_frame_equal(again.table, expected.table, check_exact=True)
+
+
+@pytest.mark.parametrize("n", [60, 4500])
+def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
+    data = frame(n)
+    plan = {"noise": {"percent": [10, 60]}, "rank_swap": {"p": [0.01, 0.2]}}
+    expected = swept(data, plan, detail=True)
+    monkeypatch.setattr(tasks, "LONG", 0)
+    monkeypatch.setattr(tasks, "Worker", None)  # nobody may start a process
+    for workers in (2, 5):
+        found = swept(data, plan, detail=True, workers=workers)
+        assert_frame_equal(found.table, expected.table, check_exact=True)
+
+
+def test_short_work_starts_no_process(monkeypatch):
+    monkeypatch.setattr(tasks, "Worker", None)
+    assert swept(workers=8).table.equals(swept().table)
+
+
+def test_an_error_in_this_process_ends_the_other(monkeypatch, tmp_path):
+    workers, _ = process_at_once(monkeypatch)
+
+    def broken(*_):
+        raise ValueError("no such luck")
+
+    monkeypatch.setattr(Task, "measure", broken)
+    with pytest.raises(ValueError, match="no such luck"):
+        swept(workers=2, folder=tmp_path / "x")
+    assert_gone(workers)
+
+
+def test_an_error_in_the_other_process_is_the_same_error_here(monkeypatch):
+    data = pl.DataFrame({"a": [1e308, -1e308, 3.0, 4.0, 5.0]})
+    plan = {"noise": {"percent": range(1000, 1020)}}
+    workers, _ = process_at_once(monkeypatch)
+    with pytest.raises(ValueError, match=r"^column 'a' holds numbers too large for noise; divide them"):
+        swept(data, plan, workers=2)
+    assert_gone(workers)
+
+
+@pytest.mark.parametrize("when", ["at once", "later"])
+def test_a_process_that_dies_costs_no_cell(monkeypatch, when):
+    """The system ends processes when memory is short; whoever is left measures their cells."""
+    expected = swept(replications=20)
+    workers, answered = process_at_once(monkeypatch)
+    measure = tasks.Worker.measure
+
+    def dying(worker, cells):
+        if when == "at once" or answered:
+            worker.process.kill()
+            worker.process.wait()
+        return measure(worker, cells)
+
+    monkeypatch.setattr(tasks.Worker, "measure", dying)
+    found = swept(replications=20, workers=2)
+    assert_frame_equal(found.table, expected.table, check_exact=True)
+    assert_gone(workers)
+
+
+def test_files_in_the_working_folder_are_no_modules_of_the_other_process(monkeypatch, tmp_path):
+    """Data often lie beside scripts; a numpy.py among them must not be run."""
+    expected = swept()
+    for name in ("numpy", "pickle", "polars", "random"):
+        command.put(tmp_path, f"{name}.py", f"open('ran-{name}', 'w').close()\nraise SystemExit(5)\n")
+    workers, answered = process_at_once(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    assert swept(workers=2).table.equals(expected.table)
+    assert list(tmp_path.glob("ran-*")) == []
+    assert sum(answered) > 0
+    assert_gone(workers)
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_progress_speaks_of_the_sweep_and_not_of_its_cells(monkeypatch, capsys, threads):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PLAIN_STEP", 0.0)
+    if threads:
+        monkeypatch.setattr(tasks, "LONG", 0)
+    progress.show_progress(True)
+    try:
+        swept(frame(4500), {"rank_swap": {"p": [0.01, 0.2]}}, workers=2)
+    finally:
+        progress.show_progress(False)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [line for line in lines if line.startswith("sweeping: ")]
