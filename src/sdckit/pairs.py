@@ -23,7 +23,7 @@ from sdckit.weighting import WeightedRanks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Bools, Floats, Ints
+    from sdckit.compiled import Bools, Floats, Int, Ints
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class Pair:
 
     original: Original
     masked: Floats
-    _sums: dict[str, list[RankSums]] = field(default_factory=dict)
+    _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
     _random: list[Ints] = field(default_factory=list)
@@ -226,9 +226,14 @@ class Pair:
         return np.isnan(self.masked)
 
     @cached_property
+    def special(self) -> tuple[Int, Int]:
+        """How many masked cells are missing, and how many infinite."""
+        return count_special(self.turned.ravel())
+
+    @cached_property
     def complete(self) -> bool:
         """True where no cell is missing in either file."""
-        return self.original.complete and not count_special(self.turned.ravel())[0]
+        return self.original.complete and not self.special[0]
 
     @cached_property
     def turned(self) -> Floats:
@@ -301,18 +306,21 @@ class Pair:
             self._random = [row_gaps2(*self.ranked(i), ties, rng) for i in range(self.p)]
         return self._random[j]
 
-    def rank_sums(self, ties: str, rng: np.random.Generator | None = None) -> list[RankSums]:
-        """Rank distance of each variable."""
+    def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
+        """A property of `RankSums`, such as brMAE, of each variable."""
         if ties not in self._sums:
             self._sums[ties] = self._rank_sums(ties, rng)
-        return self._sums[ties]
+        sums = self._sums[ties]
+        if isinstance(sums, RankSums):
+            return np.asarray(getattr(sums, what))
+        return np.array([getattr(single, what) for single in sums])
 
-    def _rank_sums(self, ties: str, rng: np.random.Generator | None) -> list[RankSums]:
+    def _rank_sums(self, ties: str, rng: np.random.Generator | None) -> RankSums | list[RankSums]:
         if ties == "random":
             return [gap_distance(self.gaps2(j, ties, rng)) for j in range(self.p)]
         small = self.original.n < SMALL
-        if ties in RULES and small and self.complete:
-            return self.stack_order.distances(ties)
+        if ties in RULES and small and self.complete and self.original.n > 1:
+            return self.stack_order.sums(ties)
         if small or self.p == 1:
             return [self._distance(j, ties) for j in range(self.p)]
         with ThreadPoolExecutor(min(self.p, os.cpu_count() or 1)) as pool:

@@ -8,7 +8,7 @@ integers for every tie rule that assigns ranks or half ranks.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,29 +48,32 @@ def largest_squared(n: int) -> int:
 
 
 class RankSums(NamedTuple):
-    """Sums of |r - s| (doubled) and of (r - s)**2 (times four) over the records of one column."""
+    """Sums of |r - s| (doubled) and of (r - s)**2 (times four) over the records of a column.
+
+    Of several short columns at once, arrays.
+    """
 
     n: int
-    absolute2: float
-    squared4: float
+    absolute2: Any
+    squared4: Any
 
     @property
-    def absolute(self) -> float:
+    def absolute(self) -> Any:
         """brMAE of the column: 0 keeps every rank, 1 is the largest possible distance."""
         return self.absolute2 / (2 * largest_absolute(self.n)) if self.n > 1 else float("nan")
 
     @property
-    def squared(self) -> float:
+    def squared(self) -> Any:
         """brMSE of the column: 0 keeps every rank, 1 is the full reversal."""
         return self.squared4 / (4 * largest_squared(self.n)) if self.n > 1 else float("nan")
 
     @property
-    def mean_absolute(self) -> float:
+    def mean_absolute(self) -> Any:
         """rMAE of the column, in ranks."""
         return self.absolute2 / (2 * self.n) if self.n > 1 else float("nan")
 
     @property
-    def mean_squared(self) -> float:
+    def mean_squared(self) -> Any:
         """rMSE of the column, in squared ranks."""
         return self.squared4 / (4 * self.n) if self.n > 1 else float("nan")
 

@@ -72,25 +72,29 @@ class StackOrder:
             self.keys, self.width, cut, stack.rows, masked, self.first, no_flags(self.keys[0])
         )
 
-    def distances(self, ties: str) -> list[RankSums]:
-        """Rank distance of each column under one of `RULES`."""
+    def sums(self, ties: str) -> RankSums:
+        """Rank distances of all columns under one of `RULES`, as arrays."""
         ours = self.stack.by_row("average" if ties == "expected" else ties)
         sums = _stack_sums(self.keys, self.width, self.first, self.tied, ours, RULES.index(ties))
-        found = [RankSums(self.stack.n, a, (high << 32) + low) for a, low, high in sums.tolist()]
-        return self._expected(found) if ties == "expected" else found
+        absolute2, squared4 = sums[:, 0], sums[:, 1] + (sums[:, 2] << 32)
+        if ties != "expected":
+            return RankSums(self.stack.n, absolute2, squared4)
+        return self._expected(absolute2.astype(np.float64), squared4.astype(np.float64))
 
-    def _expected(self, middles: list[RankSums]) -> list[RankSums]:
+    def _expected(self, absolute2: Floats, squared4: Floats) -> RankSums:
         """From distances of mid-ranks to mean distances over random tie-breakings."""
         begin, end = self.stack.by_row("begin"), self.stack.by_row("end")
-        found = []
-        for c, (column, middle) in enumerate(zip(self.stack.columns, middles, strict=True)):
+        for c, column in enumerate(self.stack.columns):
             if self.tied[c] or column.tied:
                 absolute, cubes = _expected_sums(self.keys[c], self.width, self.first[c], begin[c], end[c])
-                squared4 = middle.squared4 + (self.stack.tie_sums[c] + cubes) / 3
-                found.append(RankSums(middle.n, 2 * absolute, squared4))
-            else:
-                found.append(middle)
-        return found
+                absolute2[c] = 2 * absolute
+                squared4[c] += (self.stack.tie_sums[c] + cubes) / 3
+        return RankSums(self.stack.n, absolute2, squared4)
+
+    def distances(self, ties: str) -> list[RankSums]:
+        """The same, one for each column."""
+        n, absolute2, squared4 = self.sums(ties)
+        return [RankSums(n, a, s) for a, s in zip(absolute2.tolist(), squared4.tolist(), strict=True)]
 
 
 @kernel

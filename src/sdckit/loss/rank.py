@@ -71,7 +71,7 @@ def _variables(
     """The value of each variable; NaN with fewer than two records to compare."""
     if pair.original.weights is None:
         name = cost if bounded else f"mean_{cost}"
-        return np.array([getattr(sums, name) for sums in pair.rank_sums(ties, rng)])
+        return pair.rank_values(name, ties, rng)
     if not bounded:
         raise ValueError("unbounded rank means take no weights; use brmae or brmse")
     return _of_weighted(cost, pair, "values")

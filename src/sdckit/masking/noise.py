@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.normals import normals
 from sdckit.registry import Parameter, method
 from sdckit.scales import deviations, powers_of_two, spread
 
@@ -61,7 +62,7 @@ def noise(
     (3, 2)
     """
     sizes = (spread(values) if basis is None else basis) * (percent / 100)
-    draws = rng.standard_normal(values.shape[::-1])  # one line per variable, as the values lie in memory
+    draws = normals(rng, values.shape[::-1])  # one line per variable, as the values lie in memory
     draws *= sizes[:, None]
     draws += values.T
     return draws.T
@@ -146,6 +147,6 @@ def correlated_noise(
     """
     share = (percent / 100) ** 2 if scale == "sd" else percent / 100
     root = covariance_root(values) if basis is None else basis
-    draws = (root * np.sqrt(share)).T @ rng.standard_normal(values.shape[::-1])
+    draws = (root * np.sqrt(share)).T @ normals(rng, values.shape[::-1])
     draws += values.T
     return draws.T
