@@ -198,7 +198,7 @@ SWEEP_CASES = {
         "column 'income' has 2 infinite values; replace them",
     ),
     # folders
-    "sweep into a file": ({"out": "precious"}, sweep(), "'out' is a file; name a folder with -o"),
+    "sweep into a file": ({"out": "precious"}, sweep(), "'out' is a file; choose another folder with -o"),
     "sweep below a file": (
         {},
         sweep(output="data.csv/x"),

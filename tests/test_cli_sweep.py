@@ -117,11 +117,12 @@ def test_a_file_is_a_plan_and_the_command_line_has_the_last_word(tmp_path, surve
     assert tables["out"].height == 3 * 2
 
 
-def test_settings_that_are_no_numbers_need_no_picture(tmp_path, survey):
+def test_settings_that_are_no_numbers_have_a_picture_too(tmp_path, survey):
     assert survey.height
     done = sweep(tmp_path, "--grid", "rank_swap.start=lowest,highest", "--columns", "income")
-    assert done.stdout.endswith("wrote out/sweep.parquet, out/summary.csv\n")
-    assert not (tmp_path / "out" / "sweep.svg").exists()
+    assert done.stdout.endswith("wrote out/sweep.parquet, out/summary.csv, out/sweep.svg\n")
+    picture = (tmp_path / "out" / "sweep.svg").read_text()
+    assert all(f">start={word}<" in picture for word in ("lowest", "highest"))
 
 
 @pytest.mark.parametrize("seed", [["--seed", str(SEED)], []])

@@ -13,6 +13,7 @@ import sdckit as sdc
 from contract import NAMES, data, documented
 from sdckit.checks import parameter_value
 from sdckit.plans import cells_of, settings_of
+from sdckit.tasks import generator
 
 NAN = float("nan")
 
@@ -262,9 +263,8 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     cells = cells_of(settings_of(plan), 2)
     assert len(cells) == 2 * (2 if method.random else 1)
     for cell in cells:
-        seed = np.random.SeedSequence([9, *cell.stream(draws)])
         masked = sdc.mask(
-            frame, method.name, rng=np.random.Generator(np.random.SFC64(seed)), **cell.setting.options
+            frame, method.name, rng=generator(9, cell.stream(draws)), **cell.setting.options
         )
         for name in metrics:
             row = next(rows)

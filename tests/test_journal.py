@@ -238,7 +238,7 @@ def test_another_sweep_is_refused_by_what_differs_and_left_alone(tmp_path, rng, 
 
 DAMAGE = ["", "{", "[]", "{}", '"text"', '{"identity": {}}', '{"identity": {}, "entropy": "x"}', "\x00\x01"]
 ODD = [
-    '{"identity": [], "entropy": "5"}',
+    '{"identity": [5], "entropy": "5"}',
     '{"identity": null, "entropy": "5"}',
     "null",
     "5",

@@ -1,6 +1,9 @@
 """Sweeps on several workers: the same table bit for bit, and no process left, whatever goes wrong."""
 
+import gc
+import sys
 import time
+import warnings
 
 import polars as pl
 import pytest
@@ -15,8 +18,8 @@ from sweeps import frame, swept
 
 def process_at_once(monkeypatch):
     """Start another process from the first moment; this one waits for its first answer, so that both work."""
-    monkeypatch.setattr(tasks, "PATIENCE", 0.0)
-    monkeypatch.setattr(tasks, "WORTH", 0.0)
+    for name in ("PATIENCE", "WORTH", "BATCH"):
+        monkeypatch.setattr(tasks, name, 0.0)
     workers, answered = [], []
 
     class Watched(Worker):
@@ -77,14 +80,18 @@ def test_short_work_starts_no_process(monkeypatch):
 
 
 def test_an_error_in_this_process_ends_the_other(monkeypatch, tmp_path):
+    work = Crew.work
     workers, _ = process_at_once(monkeypatch)
 
     def broken(*_):
+        while not workers:
+            time.sleep(0.001)
         raise ValueError("no such luck")
 
+    monkeypatch.setattr(Crew, "work", work)  # it does not wait, so that a cell is left for it
     monkeypatch.setattr(Task, "measure", broken)
     with pytest.raises(ValueError, match="no such luck"):
-        swept(workers=2, folder=tmp_path / "x")
+        swept(workers=2, folder=tmp_path / "x", replications=300)
     assert_gone(workers)
 
 
@@ -142,3 +149,20 @@ def test_progress_speaks_of_the_sweep_and_not_of_its_cells(monkeypatch, capsys, 
         progress.show_progress(False)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [line for line in lines if line.startswith("sweeping: ")]
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/no/such/python"])
+def test_a_process_that_cannot_begin_costs_no_cell(monkeypatch, program):
+    """An embedded Python knows no program of its own, and a system short of memory starts none."""
+    plan = {"noise": {"percent": [10, 60]}}
+    data = frame(20_000)  # more than a pipe holds
+    expected = swept(data, plan)
+    for name in ("PATIENCE", "WORTH"):
+        monkeypatch.setattr(tasks, name, 0.0)
+    monkeypatch.setattr(sys, "executable", program)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = swept(data, plan, workers=2)
+        gc.collect()
+    assert_frame_equal(found.table, expected.table, check_exact=True)
+    assert [str(warning.message) for warning in caught] == []  # no process, no pipe is left open

@@ -12,6 +12,7 @@ import sdckit as sdc
 from sdckit import tasks
 from sdckit.evaluation import FIGURES, SCHEMA
 from sdckit.plans import cells_of, settings_of
+from sdckit.tasks import generator
 
 PLAN = {
     "mdav": {"k": [2, 5]},
@@ -48,8 +49,7 @@ def swept(data, plan=None, **more):
 def rebuilt(data, plan, *, replications=3, draws="common", **roles):
     """(cell, masked file) of a sweep, masked once more, each from its own stream."""
     for cell in cells_of(settings_of(plan), replications):
-        seed = np.random.SeedSequence([11, *cell.stream(draws)])
-        rng = np.random.Generator(np.random.SFC64(seed))
+        rng = generator(11, cell.stream(draws))
         yield cell, sdc.mask(data, cell.setting.method.name, rng=rng, **roles, **cell.setting.options)
 
 

@@ -14,9 +14,10 @@ PLANS = """\
 ## Plans
 
 What `sdckit sweep` tries, as words or as a file. `--grid mdav.k=2:30` counts from 2 to 30, both included;
-`rank_swap.p=0.001:0.3:0.001` has a step, `noise.percent=10,20,50` is a list; `--grid mdav` alone takes the method's
-usual grid. Grids of several parameters of one method are combined. The same in a TOML file, for `--plan`; a method in
-double brackets may come several times, and the command line has the last word on the first three lines:
+`rank_swap.p=0.001:0.3:0.001` has a step, `noise.percent=10,20,50` is a list; `--grid mdav` alone takes the
+method's usual grid. Grids of several parameters of one method are combined. The same in a TOML file, for
+`--plan`; a method in double brackets may come several times, and the command line has the last word on the
+first three lines:
 
 ```toml
 replications = 30

@@ -148,9 +148,10 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]
         plan, said = plans.plan_of_file(given["plan"])
         given |= {name: value for name, value in said.items() if given[name] is None}
     plans.settings_of(plan)
+    repeated = given["replications"]
     checks.one_of("format", given["form"], sweepfiles.FORMATS)
     more = {
-        "replications": checks.count_of("replications", given["replications"] or 1),
+        "replications": 1 if repeated is None else checks.count_of("replications", repeated),
         "draws": checks.one_of("rule for draws", given["draws"] or "common", sweeping.DRAWS),
         "workers": given["workers"] and checks.count_of("workers", given["workers"]),
         "per_variable": given["variables"],

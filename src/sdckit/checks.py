@@ -56,7 +56,10 @@ def _metric_named(name: object) -> Metric:
     for option in options:
         word, _, value = option.partition("=")
         one_of(f"option of {metric.name}", word, known)
+        if word in fixed:
+            raise ValueError(f"metric {name!r} sets {word!r} twice; set it once")
         fixed[word] = parameter_value(known[word], value)
+    missing_rule(fixed.get("missing", "pairwise"), bounded=metric.bounded, name=metric.name)
     return metric.fixed(str(name), fixed)
 
 

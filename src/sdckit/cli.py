@@ -272,7 +272,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 
     progress.show_progress(not given["quiet"])
     asked, plan, more = arguments.understood_sweep(given)
-    sweepfiles.check_folder(output, overwrite=given["overwrite"])
+    sweepfiles.check_folder(output)
     source = files.read(data, asked.dialect)
     asked = asked.within(given, source.frame.columns)
     asked.warn_of_text(source, "measured")
@@ -280,7 +280,14 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     place = output / sweepfiles.PRIVATE
     try:
         found = sweeping.sweep(
-            source.frame, plan, **asked.how, **asked.who, **more, folder=place, name=data.stem
+            source.frame,
+            plan,
+            **asked.how,
+            **asked.who,
+            **more,
+            folder=place,
+            overwrite=given["overwrite"],
+            name=data.stem,
         )
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop

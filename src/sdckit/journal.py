@@ -22,7 +22,8 @@ class Journal:
     """Arrays of one length under 64-bit keys; with `append`, what is there is not read.
 
     Each is appended by one call to the system: whoever stops this process, however rudely, loses
-    none that was added. A record torn by a full disk is found by its check sum and cut off.
+    none that was added. What a full disk or a flipped bit made of a record is told by its check sum,
+    and the others count.
     """
 
     def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
@@ -36,16 +37,18 @@ class Journal:
                 self._read()
 
     def _read(self) -> None:
-        """Take what is there, up to the first record that is not whole; cut off the rest."""
-        data = self.path.read_bytes()
-        whole = 0
-        for record in np.frombuffer(data, self.kind, count=len(data) // self.kind.itemsize):
-            if record["check"] != _check(int(record["key"]), record["values"]):
-                break
-            self.found[int(record["key"])] = record["values"]
-            whole += 1
-        if whole * self.kind.itemsize < len(data):
-            os.ftruncate(self._file, whole * self.kind.itemsize)
+        """Take every record that is whole, wherever it begins; cut off what is left after the last."""
+        data, size = self.path.read_bytes(), self.kind.itemsize
+        place = end = 0
+        while place + size <= len(data):
+            record = np.frombuffer(data, self.kind, count=1, offset=place)[0]
+            if record["check"] == _check(int(record["key"]), record["values"]):
+                self.found[int(record["key"])] = record["values"]
+                place = end = place + size
+            else:
+                place += 1
+        if end < len(data):
+            os.ftruncate(self._file, end)
 
     def add(self, key: int, values: Floats) -> None:
         """Keep one array; safe in threads."""

@@ -7,7 +7,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -100,6 +100,8 @@ def settings_of(plan: Any) -> list[Setting]:
         plan = [name for name, method in METHODS.items() if not method.experimental]
     if isinstance(plan, str):
         plan = [plan]
+    if not isinstance(plan, Iterable):
+        raise TypeError(f"the plan is {plan!r}; give methods with grids, such as {{'mdav': {{'k': [3, 5]}}}}")
     if not isinstance(plan, Mapping):
         plan = dict.fromkeys(plan, None)
     found: dict[str, Setting] = {}
@@ -155,9 +157,10 @@ def _range(parameter: Parameter, text: str) -> list[str]:
     try:
         first, last, step = (Decimal(word) for word in [*words, "1"][:3])
         steps = (last - first) / step
-    except (InvalidOperation, ZeroDivisionError):
-        steps = Decimal(-1)
-    if len(words) > 3 or not 0 <= steps <= LARGEST_GRID:
+        good = len(words) <= 3 and step.is_finite() and 0 <= steps <= LARGEST_GRID
+    except ArithmeticError:  # no number, a step of 0, or beyond what decimals hold
+        good = False
+    if not good:
         raise ValueError(
             f"the grid {parameter.name}={text} is no range; write FROM:TO or FROM:TO:STEP, such as 2:30"
         )
@@ -197,9 +200,11 @@ def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"'{path}' is no TOML file: {error}; see the reference for an example") from error
     said = {name: content.pop(name) for name in SETTINGS if name in content}
-    if "metrics" in said:
-        metrics = said["metrics"]
-        said["metrics"] = metrics if isinstance(metrics, str) else ",".join(str(name) for name in metrics)
+    metrics = said.get("metrics", "")
+    if not isinstance(metrics, (str, list)):
+        raise ValueError(f"metrics in '{path}' is {metrics!r}; give names in a list")  # noqa: TRY004 - a file
+    if isinstance(metrics, list):
+        said["metrics"] = ",".join(str(name) for name in metrics)
     for name in content:
         checks.one_of(f"entry of '{path}'", name, [*METHODS, *SETTINGS])
     return content, said

@@ -171,9 +171,10 @@ def sweep_chart(table: pl.DataFrame) -> alt.ConcatChart:
         table.with_columns(pl.col("setting").cast(pl.Float64).fill_nan(None))
         .group_by("method", "metric", "parameters", "setting", maintain_order=True)
         .agg(value.median().alias("median"), value.min().alias("low"), value.max().alias("high"))
-        # Lines join the settings of one parameter; what else was set keeps them apart.
-        .with_columns(others=pl.col("parameters").str.replace(r"^[^,]*", ""))
     )
+    split = [_varied(*row) for row in summary.select("parameters", "setting").rows()]
+    # Lines join the settings of one parameter; what else was set keeps them apart.
+    summary = summary.with_columns(pl.DataFrame(split, schema=["varied", "others"], orient="row"))
     methods = table["method"].unique(maintain_order=True).to_list()
     metrics = table["metric"].unique(maintain_order=True).to_list()
     pairs = [(metric, method) for metric in metrics for method in methods]
@@ -187,12 +188,26 @@ def sweep_chart(table: pl.DataFrame) -> alt.ConcatChart:
     return grid(panels, columns=len(methods), description=description, datasets=datasets)
 
 
+def _varied(parameters: str, setting: float | None) -> tuple[str, str]:
+    """The name of the parameter that has the setting's value, and the text of the others."""
+    parts = parameters.split(", ")
+    found = next((part for part in parts if _value(part) == setting), parts[0])
+    return found.split("=")[0], ", ".join(part for part in parts if part != found)
+
+
+def _value(part: str) -> float | None:
+    try:
+        return float(part.split("=")[-1])
+    except ValueError:
+        return None
+
+
 def _sweep_panel(summary: pl.DataFrame, metric: str, method: str) -> Spec:
     rows, own = summary.filter(metric=metric), summary.filter(method=method)
     ends = [0.0, *rows["low"].drop_nulls(), *rows["high"].drop_nulls()]
     title = label(metric) if method == summary["method"][0] else None
     y = quantity("median", domain=(min(ends), 1.05 * max(ends) or 1.0), title=title)
-    x = quantity("setting", title=own["parameters"][0].split("=")[0])
+    x = quantity("setting", title=own["varied"][0])
     if own["setting"].null_count():  # nothing to draw against: masked files stand side by side
         x = {"field": "parameters", "type": "nominal", "sort": None, "axis": {"title": None}}
     where, paint = {"x": x, "y": y, "detail": {"field": "others"}}, {"color": colour(method)}

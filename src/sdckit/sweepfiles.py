@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit import files, outputs, plots, terminal
-from sdckit.workplace import CELLS, PLAN, README
+from sdckit import files, folders, outputs, plots, terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,27 +19,18 @@ PRIVATE = "private"
 FORMATS = ("parquet", "csv")
 
 
-def check_folder(folder: Path, *, overwrite: bool) -> None:
+def check_folder(folder: Path) -> None:
     """Take a new or empty folder, or that of an earlier sweep; never anybody else's."""
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"'{folder}' is a file; name a folder with -o")
-    private = folder / PRIVATE
-    if folder.is_dir() and any(folder.iterdir()) and not private.is_dir():
-        raise FileExistsError(f"folder '{folder}' holds other files; choose another one with -o")
-    if overwrite:
-        for name in (PLAN, CELLS, README):
-            (private / name).unlink(missing_ok=True)
+    folders.check(folder, PRIVATE)
 
 
 def write(found: Sweep, folder: Path, form: str) -> list[Path]:
     """Write table, summary and picture."""
-    written = [folder / f"sweep.{form}", folder / "summary.csv"]
+    written = [folder / f"sweep.{form}", folder / "summary.csv", folder / "sweep.svg"]
     files.write(written[0], found.table, overwrite=True)
     files.write(written[1], found.summary, overwrite=True)
-    if found.table["setting"].is_not_null().any():
-        written.append(folder / "sweep.svg")
-        with outputs.atomic(written[-1], overwrite=True) as draft:
-            draft.write_text(plots.svg(found.plot()), encoding="utf-8")
+    with outputs.atomic(written[-1], overwrite=True) as draft:
+        draft.write_text(plots.svg(found.plot()), encoding="utf-8")
     return written
 
 

@@ -76,10 +76,11 @@ class Sweep:
         """Draw loss against the parameter of each method: an altair chart."""
         from sdckit.plots import sweep_chart  # noqa: PLC0415 - only for those who draw
 
-        whole = (pl.col("variable") == "all") & (pl.col("stratum") == "all")
-        table = self.table.filter(whole & pl.col("setting").is_not_null())
+        table = self.table.filter((pl.col("variable") == "all") & (pl.col("stratum") == "all"))
         if metrics is not None:
-            table = table.filter(pl.col("metric").is_in(list(metrics)))
+            known = table["metric"].unique(maintain_order=True).to_list()
+            wanted = [checks.one_of("metric", metric, known) for metric in metrics]
+            table = table.filter(pl.col("metric").is_in(wanted))
         return sweep_chart(table)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -108,6 +109,7 @@ def sweep(
     rng: Any = None,
     workers: int | None = None,
     folder: str | Path | None = None,
+    overwrite: bool = False,
     name: str = "data",
 ) -> Sweep:
     """Mask data in many ways and measure each: methods x parameter grids x replications.
@@ -142,6 +144,8 @@ def sweep(
     folder : path, optional
         Keep finished cells there: the same call goes on where it was stopped, and a larger plan
         computes what is new. The folder is private: it holds the seed.
+    overwrite : bool
+        Begin anew, whatever an earlier sweep left in the folder.
     name : str
         What the column `dataset` says.
 
@@ -172,7 +176,7 @@ def sweep(
     if folder is None:
         found = run(task, cells, checks.entropy_of(rng), threads)
     else:
-        with Workplace(folder, task.identity, rng, task.length) as place:
+        with Workplace(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
             found = run(task, cells, place.entropy, threads, place.journal)
     table = _table(task, cells, found, name)
     return Sweep(table, _notes(table))
@@ -193,6 +197,9 @@ def _strata(
         checks.apart(prepared.columns, frames.names_of(by))
     else:
         table = frames.Table(original)
+        named = weights if isinstance(weights, str) else None
+        roles = [name for role in (key, by, named) for name in frames.names_of(role)]
+        checks.apart(frames.names_of(columns), roles)
         prepared = prepare_table(table, columns=columns, key=key, weights=weights, na=na, by=by)
         if columns is None:
             frames.warn_about_roles(table, prepared.columns, prepared.values)

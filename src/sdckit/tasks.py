@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
 import time
 from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -212,6 +213,7 @@ class Crew:
     pending: deque[int]
     found: Floats
     stop: Event = field(default_factory=Event)
+    empty: Event = field(default_factory=Event)
     lock: Lock = field(default_factory=Lock)
     begun: float = field(default_factory=time.monotonic)
     done: int = 0
@@ -220,7 +222,7 @@ class Crew:
         """The next cells; none when the sweep was stopped."""
         with self.lock:
             if not self.pending:
-                self.stop.set()  # those who wait for something to do need not
+                self.empty.set()
             most = 0 if self.stop.is_set() else min(most, len(self.pending))
             return [self.pending.popleft() for _ in range(most)]
 
@@ -232,11 +234,17 @@ class Crew:
 
     def work_apart(self) -> None:
         """Measure in another process, if there is enough left to do by the time it would be ready."""
-        if self.stop.wait(PATIENCE) or len(self.pending) * self.pace() < WORTH:
+        if self.empty.wait(PATIENCE) or len(self.pending) * self.pace() < WORTH:
             return
-        with Worker(self.task, self.entropy, self.journal.path if self.journal else None) as worker:
-            while places := self.take(max(1, int(BATCH / self.pace()))):
-                self.found[places] = worker.measure([self.cells[place] for place in places])
+        places: list[int] = []
+        try:
+            with Worker(self.task, self.entropy, self.journal.path if self.journal else None) as worker:
+                while places := self.take(max(1, int(BATCH / self.pace()))):
+                    self.found[places] = worker.measure([self.cells[place] for place in places])
+                    self.done += len(places)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # it died, or could not begin
+            self.pending.extend(places)
+            self.work()
 
     def pace(self) -> float:
         """Seconds for a cell, as far as one can tell."""

@@ -31,7 +31,7 @@ class Worker:
     def __init__(self, task: Task, entropy: int, journal: Path | None) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "sdckit.worker"],
+            [sys.executable, "-P", "-m", "sdckit.worker"],  # -P: data beside us are no modules
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": paths},

@@ -12,8 +12,7 @@ from sdckit.journal import Journal
 if TYPE_CHECKING:
     from types import TracebackType
 
-PLAN, CELLS = "sweep.json", "cells.bin"
-README = "private.txt"
+PLAN, CELLS, README = "sweep.json", "cells.bin", "private.txt"
 WARNING = """\
 Private: sweep.json holds the seed of this sweep, and with a seed a masking can be undone.
 cells.bin holds the measured cells, so that the same command goes on where it was stopped.
@@ -22,23 +21,32 @@ Delete this folder when the sweep is done, and publish neither file.
 
 
 class Workplace:
-    """Opens a new folder, or goes on in one that holds the same sweep."""
+    """Opens a new folder, or goes on in one that holds the same sweep; `overwrite` begins anew there."""
 
-    def __init__(self, folder: outputs.AnyPath, identity: dict[str, Any], rng: Any, length: int) -> None:
+    def __init__(
+        self,
+        folder: outputs.AnyPath,
+        identity: dict[str, Any],
+        rng: Any,
+        length: int,
+        *,
+        overwrite: bool = False,
+    ) -> None:
         self.folder = Path(folder)
-        self.entropy = self._begin(identity, rng) if self._fresh() else self._go_on(identity, rng)
+        self._check()
+        goes_on = (self.folder / PLAN).exists() and not overwrite
+        self.entropy = self._go_on(identity, rng) if goes_on else self._begin(identity, rng)
         self.journal = Journal(self.folder / CELLS, length)
 
-    def _fresh(self) -> bool:
+    def _check(self) -> None:
+        """Take a new folder, that of a sweep, or what a kill left of a sweep's first steps."""
         if self.folder.exists() and not self.folder.is_dir():
             raise FileExistsError(f"'{self.folder}' is a file; name a folder for the sweep")
-        if (self.folder / PLAN).exists():
-            return False
-        if self.folder.is_dir() and any(
-            not file.name.startswith(".sdckit-") for file in self.folder.iterdir()
+        known = (self.folder / PLAN).exists() or not self.folder.is_dir()
+        if not known and any(
+            not file.name.startswith((README, ".sdckit-")) for file in self.folder.iterdir()
         ):
             raise FileExistsError(f"folder '{self.folder}' holds other files; choose another one")
-        return True
 
     def _begin(self, identity: dict[str, Any], rng: Any) -> int:
         entropy = checks.entropy_of(rng)
@@ -46,16 +54,17 @@ class Workplace:
         with outputs.refusals(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)
+            (self.folder / CELLS).unlink(missing_ok=True)
         for name, text in ((README, WARNING), (PLAN, json.dumps(content, indent=1))):
             with outputs.atomic(self.folder / name, overwrite=True) as draft:
-                draft.chmod(0o600)
                 draft.write_text(text, encoding="utf-8")
+            (self.folder / name).chmod(0o600)
         return entropy
 
     def _go_on(self, identity: dict[str, Any], rng: Any) -> int:
         try:
             content = json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
-            before, entropy = content["identity"], int(content["entropy"])
+            before, entropy = {**content["identity"]}, int(content["entropy"])
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"'{self.folder / PLAN}' is damaged; choose another folder") from error
         other = [name for name in identity if before.get(name) != identity[name]]
@@ -64,7 +73,7 @@ class Workplace:
         if other:
             raise ValueError(
                 f"folder '{self.folder}' holds another sweep (different: {', '.join(other)}); "
-                "choose another folder or delete it"
+                "choose another folder or overwrite it (--overwrite)"
             )
         return entropy
 
