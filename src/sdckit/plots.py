@@ -197,7 +197,7 @@ def _varied(parameters: str, setting: float | None) -> tuple[str, str]:
 
 def _value(part: str) -> float | None:
     try:
-        return float(part.split("=")[-1])
+        return float(part.rsplit("=", maxsplit=1)[-1])
     except ValueError:
         return None
 
