@@ -174,4 +174,4 @@ def test_lines_of_a_sweep_keep_other_parameters_apart():
         sweep().with_columns(pl.col("parameters") + f", scale={scale}") for scale in ("sd", "variance")
     )
     rows = plots.sweep_chart(table).to_dict()["datasets"]["mse-noise"]
-    assert {row["others"] for row in rows} == {", scale=sd", ", scale=variance"}
+    assert {row["others"] for row in rows} == {"scale=sd", "scale=variance"}

@@ -308,9 +308,17 @@ def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values
 def settle_runs(keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints) -> None:
     """Order every run of a list and mark its true tie blocks."""
     for r in range(len(runs)):
-        if not _mark_blocks(keys, width, runs[r, 0], runs[r, 1], row_of, values, start):
-            order_run(keys, width, runs[r, 0], runs[r, 1], row_of, values)
-            _mark_blocks(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
+        settle_run(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
+
+
+@kernel
+def settle_run(
+    keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
+) -> None:
+    """Order one run and mark its true tie blocks."""
+    if not _mark_blocks(keys, width, begin, end, row_of, values, start):
+        order_run(keys, width, begin, end, row_of, values)
+        _mark_blocks(keys, width, begin, end, row_of, values, start)
 
 
 @kernel

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.compiled import Bools, Floats, Int, Ints, kernel
-from sdckit.keys import (
-    collided_runs,
-    ends,
-    fill_keys,
-    flag_collisions,
-    no_flags,
-    settle_runs,
-    sort_as_floats,
-    starts_of_keys,
-)
+from sdckit.keys import count_collisions, ends, fill_keys, settle_run, sort_as_floats, starts_of_keys
 from sdckit.ranks import OrderedColumn, RankSums, middle_sums, tie_sum, to_middles2
 from sdckit.ties import mean_gap
 
@@ -68,9 +59,7 @@ class StackOrder:
         self.first = np.empty(masked.shape, np.int64)
         cut = _fill_stack(masked.view(np.int64), stack.rows, self.width, self.keys)
         sort_as_floats(self.keys)
-        self.tied = _settle_stack(
-            self.keys, self.width, cut, stack.rows, masked, self.first, no_flags(self.keys[0])
-        )
+        self.tied = _settle_stack(self.keys, self.width, cut, stack.rows, masked, self.first)
 
     def sums(self, ties: str) -> RankSums:
         """Rank distances of all columns under one of `RULES`, as arrays."""
@@ -106,25 +95,32 @@ def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
 
 
 @kernel
-def _settle_stack(
-    keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats, first: Ints, flags: Bools
-) -> Bools:
+def _settle_stack(keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats, first: Ints) -> Bools:
     """Put near ties into exact order and find the tie blocks; tell which columns may have any."""
     tied = np.zeros(len(keys), np.bool_)
     for c in range(len(keys)):
-        flags[:] = False
-        collisions = flag_collisions(keys[c], width, 0, rows.size, flags)
-        if collisions == 0:
-            continue
-        tied[c] = True
-        starts_of_keys(keys[c], width, first[c])
-        if cut[c]:
-            runs = collided_runs(keys[c], width, flags, collisions, first[c], False, 0, 0)
-            settle_runs(keys[c], width, runs, rows, masked[c], first[c])
-    for c in range(len(keys)):
+        tied[c] = count_collisions(keys[c], width, 0, rows.size) > 0
         if not tied[c]:
             first[c] = rows
+        elif not cut[c]:
+            starts_of_keys(keys[c], width, first[c])
+        else:
+            _settle_column(keys[c], width, rows, masked[c], first[c])
     return tied
+
+
+@kernel
+def _settle_column(keys: Ints, width: int, rows: Ints, values: Floats, first: Ints) -> None:
+    """The same for a column with near ties: each run of equal high bits is looked at exactly."""
+    begin = 0
+    while begin < keys.size:
+        end = begin + 1
+        while end < keys.size and (keys[end] ^ keys[begin]) >> width == 0:
+            end += 1
+        first[begin] = begin
+        if end - begin > 1:
+            settle_run(keys, width, begin, end, rows, values, first)
+        begin = end
 
 
 @kernel

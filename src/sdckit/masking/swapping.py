@@ -124,7 +124,8 @@ def swap_stack(ordered: Floats, window: int, rng: np.random.Generator) -> None:
     p, n = ordered.shape
     if window < 1 or n < 2:
         return
-    taken = np.tile(_untaken(n), (p, 1))
+    taken = np.empty((p, -(-n // 64)), np.uint64)
+    taken[:] = _untaken(n)
     reached = np.zeros(p, np.int64)
     while (reached < n).any():  # one round of draws is enough, as a rule
         _sweep_stack(reached, window, taken, ordered, rng.random((p, n + TRIES + 1)))
