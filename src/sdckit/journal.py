@@ -32,7 +32,8 @@ class Journal:
         self.found: dict[int, Floats] = {}
         self._lock = Lock()
         with outputs.refusals(path):
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            binary = getattr(os, "O_BINARY", 0)  # where line ends are translated otherwise
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | binary, 0o600)
             if not append:
                 self._read()
 

@@ -187,14 +187,15 @@ def run(
         else:
             found[place] = kept
     crew = Crew(task, cells, entropy, journal, pending, found)
-    with track("sweeping", len(cells)) as report, ThreadPoolExecutor(workers) as pool:
+    todo = len(pending)
+    with track("sweeping", todo) as report, ThreadPoolExecutor(workers) as pool:
         # Long columns keep compiled code busy, which runs beside Python; short ones need other processes.
         apart = task.whole.original.values.size < LONG
         threads = [pool.submit(crew.work)]
         threads += [pool.submit(crew.work_apart if apart else crew.work) for _ in range(workers - 1)]
         try:
             while not _over(threads):
-                report(len(cells) - len(crew.pending))
+                report(todo - len(crew.pending))
         finally:
             crew.stop.set()  # after Ctrl-C or an error everybody finishes the cell at hand
         for thread in threads:
@@ -234,11 +235,16 @@ class Crew:
 
     def work_apart(self) -> None:
         """Measure in another process, if there is enough left to do by the time it would be ready."""
-        if self.empty.wait(PATIENCE) or len(self.pending) * self.pace() < WORTH:
+        self.empty.wait(PATIENCE)
+        if self.stop.is_set() or len(self.pending) * self.pace() < WORTH:
             return
         places: list[int] = []
         try:
-            with Worker(self.task, self.entropy, self.journal.path if self.journal else None) as worker:
+            worker = Worker(self.task, self.entropy, self.journal.path if self.journal else None)
+        except OSError:  # no process to be had: the others do without
+            return
+        try:
+            with worker:
                 while places := self.take(max(1, int(BATCH / self.pace()))):
                     self.found[places] = worker.measure([self.cells[place] for place in places])
                     self.done += len(places)

@@ -37,7 +37,7 @@ class Worker:
             env=os.environ | {"PYTHONPATH": paths},
             start_new_session=True,  # Ctrl-C is the caller's: it lets us finish the cell
         )
-        self._send((task.without_table(), entropy, journal))
+        self._task = task.without_table(), entropy, journal
 
     def measure(self, cells: Sequence[Cell]) -> list[Floats]:
         """One line of numbers for each cell; they are in the journal already."""
@@ -55,13 +55,19 @@ class Worker:
             stream.flush()
 
     def __enter__(self) -> Self:
+        try:
+            self._send(self._task)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             self.process.communicate()  # closes its input, which ends it
+        self.process.wait()
 
 
 def serve() -> None:
