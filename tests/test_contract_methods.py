@@ -263,9 +263,7 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     cells = cells_of(settings_of(plan), 2)
     assert len(cells) == 2 * (2 if method.random else 1)
     for cell in cells:
-        masked = sdc.mask(
-            frame, method.name, rng=generator(9, cell.stream(draws)), **cell.setting.options
-        )
+        masked = sdc.mask(frame, method.name, rng=generator(9, cell.stream(draws)), **cell.setting.options)
         for name in metrics:
             row = next(rows)
             assert (row["method"], row["parameters"], row["replication"], row["metric"]) == (
