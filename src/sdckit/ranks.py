@@ -14,21 +14,23 @@ import numpy as np
 
 from sdckit.compiled import Bools, Floats, Int, Ints, inlined, kernel
 from sdckit.keys import (
-    CHUNK,
     SMALL,
     SortedKeys,
+    fill_keys,
+    find_blocks,
+    heavy_value,
+    sample_of,
+    sort_as_floats,
+    sort_keys,
+)
+from sdckit.runs import (
+    CHUNK,
     all_short,
     collided_runs,
     count_collisions,
     ends,
-    fill_keys,
-    find_blocks,
-    heavy_value,
     no_flags,
     order_run,
-    sample_of,
-    sort_as_floats,
-    sort_keys,
     starts_of_keys,
 )
 from sdckit.scratch import borrowed

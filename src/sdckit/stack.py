@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.compiled import Bools, Floats, Int, Ints, kernel
-from sdckit.keys import count_collisions, ends, fill_keys, settle_run, sort_as_floats, starts_of_keys
+from sdckit.keys import fill_keys, sort_as_floats
 from sdckit.ranks import OrderedColumn, RankSums, middle_sums, tie_sum, to_middles2
+from sdckit.runs import count_collisions, ends, settle_run, starts_of_keys
 from sdckit.ties import mean_gap
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sdckit.compiled import Floats, Ints, inlined, kernel
-from sdckit.keys import ends, find_blocks, sort_keys
+from sdckit.keys import find_blocks, sort_keys
 from sdckit.ranks import (
     OrderedColumn,
     RankSums,
@@ -25,6 +25,7 @@ from sdckit.ranks import (
     largest_squared,
     tie_sum,
 )
+from sdckit.runs import ends
 from sdckit.scratch import borrowed
 
 Number = TypeVar("Number", np.int64, np.float64)

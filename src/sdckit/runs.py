@@ -1,0 +1,160 @@
+"""Runs of sorted keys with equal high bits: true ties, or near ties that are looked at exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdckit.compiled import Bools, Floats, Int, Ints, kernel
+
+CHUNK = 256
+LONG_RUN = 64  # a longer run of near ties is sorted apart
+
+# Flags mark the stretches of CHUNK keys that hold a collision, so that
+# the search for the runs can skip the others.
+
+
+def no_flags(keys: Ints) -> Bools:
+    """One flag for each stretch of keys."""
+    return np.zeros(keys.size // CHUNK + 1, np.bool_)
+
+
+@kernel
+def count_collisions(keys: Ints, width: int, begin: int, end: int) -> Int:
+    """How many of keys[begin:end] have the same high bits as the one before."""
+    part = keys[max(begin - 1, 0) : end]  # a slice: its loop is vectorised
+    found = np.int64(0)
+    for t in range(part.size - 1):
+        found += ((part[t] ^ part[t + 1]) >> width) == 0
+    return found
+
+
+@kernel
+def flag_collisions(keys: Ints, width: int, begin: int, end: int, flags: Bools) -> Int:
+    """Flag the stretches of keys[begin:end] that hold a collision; return how many there are in all."""
+    total = np.int64(0)
+    for chunk in range(begin // CHUNK, -(-end // CHUNK)):
+        found = count_collisions(keys, width, max(chunk * CHUNK, begin), min((chunk + 1) * CHUNK, end))
+        flags[chunk] |= found > 0
+        total += found
+    return total
+
+
+@kernel
+def starts_of_keys(keys: Ints, width: int, start: Ints) -> None:
+    """Position at which each run of equal high bits begins."""
+    begin = np.int64(0)
+    start[:1] = 0
+    for j in range(1, keys.size):
+        fresh = np.int64(((keys[j] ^ keys[j - 1]) >> width) != 0)
+        begin = max(begin, j * fresh)  # not an "if": mispredicted branches cost more than the sort
+        start[j] = begin
+
+
+@kernel
+def _flag_unseen(keys: Ints, width: int, start: Ints, flags: Bools) -> Int:
+    """Flag and count the block boundaries inside runs of equal high bits."""
+    total = np.int64(0)
+    for chunk in range(flags.size):
+        first = max(chunk * CHUNK - 1, 0)
+        part, begins = keys[first : (chunk + 1) * CHUNK], start[first : (chunk + 1) * CHUNK]
+        found = np.int64(0)
+        for t in range(part.size - 1):
+            found += (((part[t] ^ part[t + 1]) >> width) == 0) & (begins[t + 1] == first + t + 1)
+        flags[chunk] = found > 0
+        total += found
+    return total
+
+
+@kernel
+def collided_runs(
+    keys: Ints, width: int, flags: Bools, limit: Int, start: Ints, proven: bool, skip_from: int, skip_to: int
+) -> Ints:
+    """Begin and end of the (at most `limit`) runs of equal high bits in flagged stretches.
+
+    With `proven`, `start` holds the true tie blocks, and only runs with a boundary inside are found.
+    The heavy value, from `skip_from` to `skip_to`, is no such run: nothing shares its high bits.
+    """
+    runs = np.empty((limit, 2), np.int64)
+    count = 0
+    end = 0
+    for chunk in range(flags.size):
+        if not flags[chunk]:
+            continue
+        for j in range(max(chunk * CHUNK, 1), min((chunk + 1) * CHUNK, keys.size)):
+            if (keys[j] ^ keys[j - 1]) >> width == 0 and j >= end and (not proven or start[j] == j):
+                if skip_from < j < skip_to:
+                    continue
+                begin = j - 1
+                while begin > 0 and (keys[begin] ^ keys[begin - 1]) >> width == 0:
+                    begin -= 1
+                end = j + 1
+                while end < keys.size and (keys[end] ^ keys[end - 1]) >> width == 0:
+                    end += 1
+                runs[count, 0], runs[count, 1] = begin, end
+                count += 1
+    return runs[:count]
+
+
+@kernel
+def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats) -> None:
+    """Order one short run by its exact values, equal ones by label."""
+    low = (np.int64(1) << width) - 1
+    for t in range(begin + 1, end):
+        key = keys[t]
+        value = values[row_of[key & low]]
+        place = t
+        while place > begin and values[row_of[keys[place - 1] & low]] > value:
+            keys[place] = keys[place - 1]
+            place -= 1
+        keys[place] = key
+
+
+@kernel
+def settle_runs(keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints) -> None:
+    """Order every run of a list and mark its true tie blocks."""
+    for r in range(len(runs)):
+        settle_run(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
+
+
+@kernel
+def settle_run(
+    keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
+) -> None:
+    """Order one run and mark its true tie blocks."""
+    if not _mark_blocks(keys, width, begin, end, row_of, values, start):
+        order_run(keys, width, begin, end, row_of, values)
+        _mark_blocks(keys, width, begin, end, row_of, values, start)
+
+
+@kernel
+def _mark_blocks(
+    keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
+) -> bool:
+    """Mark the true tie blocks of one run; False where its values are not in order."""
+    low = (np.int64(1) << width) - 1
+    block = begin
+    previous = values[row_of[keys[begin] & low]]
+    start[begin] = begin
+    for t in range(begin + 1, end):
+        value = values[row_of[keys[t] & low]]
+        if value < previous:
+            return False
+        if value > previous:
+            block = t
+        start[t] = block
+        previous = value
+    return True
+
+
+def all_short(runs: Ints) -> bool:
+    """Whether the runs can be ordered one by one, in time that grows with the square of their length."""
+    return bool((runs[:, 1] - runs[:, 0]).max(initial=0) <= LONG_RUN)
+
+
+@kernel
+def ends(start: Ints, last: Ints) -> None:
+    """Last position of each tie block."""
+    end = start.size - 1
+    for j in range(start.size - 1, -1, -1):
+        last[j] = end
+        end = j - 1 if start[j] == j else end
