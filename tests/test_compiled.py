@@ -25,7 +25,7 @@ def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
         return float(done.stdout)
 
     assert answer() == answer() == 0.125
-    file = copy / "keys.py"
+    file = copy / "runs.py"
     honest = "        begin = max(begin, j * fresh)"
     assert honest in file.read_text()
     file.write_text(file.read_text().replace(honest, "        begin = j"))  # no ties any more
