@@ -10,8 +10,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sdckit as sdc
-from command import contents, good, put, put_survey
+from command import contents, good, put, put_survey, run_here
 from sdckit.tasks import Task
+from sweeps import frame, swept
 
 ROLES = ["--key", "id", "--weights", "weight", "--by", "region"]
 SMALL = ["--grid", "mdav.k=2:4", "--grid", "noise.percent=10,50", "--columns", "income,age", "--workers", "1"]
@@ -167,16 +168,6 @@ def test_the_same_command_measures_nothing_again_and_overwrite_everything(tmp_pa
     assert not list((tmp_path / "out").rglob(".sdckit-*"))
 
 
-def test_another_format_beside_the_first(tmp_path, survey, measured):
-    assert survey.height
-    sweep(tmp_path, *SMALL)
-    sweep(tmp_path, *SMALL, "--format", "csv")
-    assert len(measured) == 5
-    table = pl.read_parquet(tmp_path / "out" / "sweep.parquet")
-    again = pl.read_csv(tmp_path / "out" / "sweep.csv", schema=table.schema)
-    assert_frame_equal(again, table, check_exact=True)
-
-
 def test_warnings_and_notes_reach_the_reader(tmp_path):
     rows = [f"{i % 4},{i * 7 % 31}.5,{'NA' if i == 3 else i}\n" for i in range(40)]
     put(tmp_path, "data.csv", "zeros,x,text\n" + "".join(rows))
@@ -193,3 +184,42 @@ def test_help_documents_the_options(tmp_path):
     for option in f"{own} {shared}".split():
         assert re.search(rf"--{option}\b.*?  +\S", text, re.DOTALL), option
     assert "Examples:\n    sdckit sweep" in text
+
+
+def test_a_folder_is_not_ours_for_its_name_alone(tmp_path, survey):
+    assert survey.height
+    put(tmp_path, "out/private/notes.txt", "mine")
+    put(tmp_path, "out/summary.csv", "precious")
+    done = run_here(tmp_path, "sweep", "data.csv", "-o", "out", *SMALL)
+    assert (done.returncode, "holds other files" in done.stderr) == (2, True)
+    assert (tmp_path / "out" / "summary.csv").read_text() == "precious"
+
+
+def test_the_input_is_never_replaced_by_a_result(tmp_path, survey):
+    assert survey.height
+    assert sweep(tmp_path, *SMALL, "--format", "csv").returncode == 0
+    table = (tmp_path / "out" / "sweep.csv").read_bytes()
+    words = ["sweep", "out/sweep.csv", "-o", "out", "--overwrite", "--columns", "value", "--grid", "mdav.k=2"]
+    done = run_here(tmp_path, *words)
+    assert done.returncode == 2
+    assert "is the input, which is never changed" in done.stderr
+    assert (tmp_path / "out" / "sweep.csv").read_bytes() == table
+
+
+def test_a_table_in_another_format_does_not_stay_behind(tmp_path, survey, measured):
+    assert survey.height
+    sweep(tmp_path, *SMALL)
+    table = pl.read_parquet(tmp_path / "out" / "sweep.parquet")
+    sweep(tmp_path, *SMALL, "--format", "csv")
+    assert len(measured) == 5
+    again = pl.read_csv(tmp_path / "out" / "sweep.csv", schema=table.schema)
+    assert_frame_equal(again, table, check_exact=True)
+    left = {file.name for file in (tmp_path / "out").iterdir()}
+    assert left == {"private", "summary.csv", "sweep.csv", "sweep.svg"}
+
+
+def test_small_strata_are_named_as_private():
+    table = frame().with_columns(g=pl.Series(["a"] * 58 + ["b"] * 2))
+    notes = swept(table, {"noise": {"percent": [10]}}, by="g", metrics=["brmae"]).notes
+    assert any(note.startswith("not for publication: strata with fewer than 3") for note in notes)
+    assert not swept(table, {"noise": {"percent": [10]}}, columns=["a"], metrics=["brmae"]).notes

@@ -11,6 +11,7 @@ import pytest
 import sdckit as sdc
 from command import run
 from pictures import pixels
+from sdckit import folders
 from sdckit.paper import command, study
 
 NOTE = {"figure-1", "figure-2", "figure-3", "figure-5", "figure-7", "figure-8"}  # what one data set fills
@@ -68,6 +69,7 @@ def test_the_tables_of_the_note_are_written(sample):
     squared = table.filter(pl.col("row") == "squared").row(0)[1:]
     assert squared[:5] == ("0", "2", "2", "2", "4")
     assert len(set(squared)) == 11
+    assert "lists 11" in (folder / "table-2.txt").read_text(encoding="utf-8")
     verdicts = pl.read_csv(folder / "verdicts.csv")
     assert verdicts.height >= 12
     assert set(verdicts["verdict"]) <= {"holds", "holds in part", "does not hold", "not measured"}
@@ -169,3 +171,12 @@ def test_the_level_of_row_order_lies_between_what_shuffles_score():
     masked = sdc.mask(original.values, "mdav", k=30)
     scores = [sdc.brmae(original.values, rng.permuted(masked, axis=0), ties="first") for _ in range(60)]
     assert abs(np.mean(scores) - level) < 4 * np.std(scores) / np.sqrt(60)
+
+
+def test_what_has_no_successor_goes_and_everything_else_stays(tmp_path):
+    for names in (["a.csv", "b.csv"], ["b.csv", "c.csv"]):
+        with folders.filled(tmp_path, "mark.txt", "ours") as draft:
+            for name in names:
+                (draft / name).write_text(name)
+        (tmp_path / "mine.csv").write_text("mine")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["b.csv", "c.csv", "mark.txt", "mine.csv"]

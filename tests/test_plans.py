@@ -380,3 +380,9 @@ def test_no_text_breaks_the_reader_of_grids(text):
         assert "; " in str(error)  # noqa: PT017 - either way is right
     else:
         assert all(0 <= value <= 1 for value in found)
+
+
+def test_a_plan_of_too_many_files_is_refused_before_they_are_listed():
+    settings = settings_of({"noise": {"percent": "1:300"}})
+    with pytest.raises(ValueError, match="the plan has 300000000000 masked files; give fewer"):
+        cells_of(settings, 10**9)

@@ -17,7 +17,7 @@ from polars.testing import assert_frame_equal
 
 import command
 from sdckit.tasks import Task
-from sdckit.workplace import CELLS, PLAN
+from sdckit.workplace import CELLS, PLAN, Workplace
 from sweeps import GRIDS, frame, swept
 
 # --- a folder ---
@@ -320,3 +320,13 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(tmp_path, undistur
     assert (tmp_path / "out" / "sweep.csv").read_bytes() == expected
     assert journal(tmp_path).startswith(before[: 4000 // record * record])
     assert len(journal(tmp_path)) == ALL * record
+
+
+def test_a_second_sweep_in_the_same_folder_is_refused_while_the_first_runs(tmp_path):
+    folder = tmp_path / "x"
+    swept(folder=folder)
+    identity = json.loads((folder / PLAN).read_text())["identity"]
+    refused = pytest.raises(FileExistsError, match=r"^another sweep is running in folder '.*x'; wait for it")
+    with Workplace(folder, identity, 3, 1), refused:
+        swept(folder=folder)
+    assert swept(folder=folder).table.height

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from sdckit.compiled import Floats, Ints
 
-FEW = 3  # losses over fewer values than this are nearly those of single records
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -251,7 +249,7 @@ def _same_cells(original: Original, written: Floats) -> tuple[Ints, Ints]:
 def privacy_notes(result: Evaluation) -> list[str]:
     """Warn of losses of single records, and of so few that they come close to it."""
     cells = result.table.filter(pl.col("variable") != "all")["n_used"]
-    if result.records is None and not cells.is_between(1, FEW - 1).any():
+    if result.records is None and not cells.is_between(1, sweeping.FEW - 1).any():
         return []
     return ["not for publication: losses of single records tell how far each value moved"]
 

@@ -54,7 +54,7 @@ def _metric_named(name: object) -> Metric:
     known = {parameter.name: parameter for parameter in metric.parameters}
     fixed = {}
     for option in options:
-        word, _, value = option.partition("=")
+        word, _, value = (part.strip() for part in option.partition("="))
         one_of(f"option of {metric.name}", word, known)
         if word in fixed:
             raise ValueError(f"metric {name!r} sets {word!r} twice; set it once")

@@ -272,7 +272,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 
     progress.show_progress(not given["quiet"])
     asked, plan, more = arguments.understood_sweep(given)
-    sweepfiles.check_folder(output)
+    sweepfiles.check_folder(output, data)
     source = files.read(data, asked.dialect)
     asked = asked.within(given, source.frame.columns)
     asked.warn_of_text(source, "measured")
@@ -320,6 +320,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 )
 @click.option("--seed", type=int, help="Another seed than the study's own.")
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
+@click.option("--overwrite", is_flag=True, help="Begin anew, whatever an earlier study left in the folder.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress, no summary.")
 def paper(output: Path, **given: Any) -> None:
     """Reproduce the note behind brMAE and brMSE: every table and every figure.
@@ -332,14 +333,19 @@ def paper(output: Path, **given: Any) -> None:
 
     progress.show_progress(not given["quiet"])
     checks.generator(given["seed"])
-    lines = command.run(
-        output,
-        data=arguments.names(given["data"]) or [],
-        replications=checks.count_of("replications", given["replications"]),
-        formats=arguments.names(given["formats"]) or [],
-        seed=given["seed"],
-        workers=given["workers"] and checks.count_of("workers", given["workers"]),
-    )
+    try:
+        lines = command.run(
+            output,
+            data=arguments.names(given["data"]) or [],
+            replications=checks.count_of("replications", given["replications"]),
+            formats=arguments.names(given["formats"]) or [],
+            seed=given["seed"],
+            workers=given["workers"] and checks.count_of("workers", given["workers"]),
+            overwrite=given["overwrite"],
+        )
+    except KeyboardInterrupt as stop:
+        place = output / command.PRIVATE
+        raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
     for line in lines if not given["quiet"] else ():
         terminal.say(line)
 

@@ -21,7 +21,7 @@ MASKINGS: dict[str, dict[str, Any]] = {
     "rank_swap": {"p": 0.05},
 }
 MARK = "made-by-sdckit-demo.txt"
-REPEATS = "sdckit demo writes these files anew each time it runs.\n"
+REPEATS = "sdckit demo writes these files anew each time it runs."
 SEED = 20  # the sample is synthetic and public; a real release takes no published seed
 
 

@@ -21,16 +21,29 @@ def check(folder: Path, mark: str) -> None:
 
 @contextmanager
 def filled(folder: Path, mark: str, text: str) -> Iterator[Path]:
-    """Yield a temporary folder whose files move to `folder` in the end, if all went well."""
+    """Yield a temporary folder whose files move to `folder` in the end, if all went well.
+
+    The file `mark` lists them, so that those of an earlier run that have no successor can go.
+    """
     home = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
         with tempfile.TemporaryDirectory(prefix=".sdckit-", dir=home) as draft:
             yield Path(draft)
-            Path(draft, mark).write_text(text, encoding="utf-8")
+            fresh = sorted(file.name for file in Path(draft).iterdir())
+            Path(draft, mark).write_text("\n".join([text, *fresh, ""]), encoding="utf-8")
             folder.mkdir(parents=True, exist_ok=True)
-            for file in sorted(Path(draft).iterdir()):
-                file.replace(folder / file.name)
+            for name in _earlier(folder / mark) - {*fresh, mark}:
+                (folder / name).unlink(missing_ok=True)
+            for name in [*fresh, mark]:
+                Path(draft, name).replace(folder / name)
     except OSError as error:
         reason = str(error).split(": ")[-1] if error.errno is None else (error.strerror or "").lower()
         reason = reason.split(";")[0]
         raise OSError(f"could not fill folder '{folder}': {reason}; choose another one with -o") from error
+
+
+def _earlier(mark: Path) -> set[str]:
+    """The files that an earlier run wrote here."""
+    if not mark.exists():
+        return set()
+    return {name for name in mark.read_text(encoding="utf-8").splitlines()[1:] if Path(name).name == name}

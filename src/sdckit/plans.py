@@ -82,11 +82,13 @@ def digest_words(text: str) -> list[int]:
 
 def cells_of(settings: Iterable[Setting], replications: int) -> list[Cell]:
     """All masked files; a method without randomness needs one replication only."""
-    return [
-        Cell(setting, replication)
-        for setting in settings
-        for replication in range(1, 1 + (replications if setting.method.random else 1))
-    ]
+    repeated = [(setting, replications if setting.method.random else 1) for setting in settings]
+    total = sum(count for _, count in repeated)
+    if total > LARGEST_GRID:
+        raise ValueError(
+            f"the plan has {total} masked files; give fewer settings or replications, at most {LARGEST_GRID}"
+        )
+    return [Cell(setting, i) for setting, count in repeated for i in range(1, 1 + count)]
 
 
 def settings_of(plan: Any) -> list[Setting]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PATIENCE = 2.0  # seconds before anything is shown
+TELLING = 0.01  # share of the work from which on the time left can be told
 PLAIN_STEP = 5.0  # seconds between lines where stderr is not a terminal
 
 Item = TypeVar("Item")
@@ -80,7 +81,8 @@ class _Meter:
             self.printed = now
             share = min(done / self.total, 1.0)
             left = (now - self.started) * (1 - share) / max(share, 1e-9)
-            print(f"{self.what}: {share:.0%}, about {left:.0f} s left", file=sys.stderr)  # noqa: T201
+            known = f", about {left:.0f} s left" if share >= TELLING else ""
+            print(f"{self.what}: {share:.0%}{known}", file=sys.stderr)  # noqa: T201
 
     def _draw(self, done: float) -> None:
         if self.bar is None:

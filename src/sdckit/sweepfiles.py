@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit import files, folders, outputs, plots, terminal
+from sdckit.workplace import PLAN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,19 +20,31 @@ PRIVATE = "private"
 FORMATS = ("parquet", "csv")
 
 
-def check_folder(folder: Path) -> None:
-    """Take a new or empty folder, or that of an earlier sweep; never anybody else's."""
-    folders.check(folder, PRIVATE)
+def check_folder(folder: Path, data: Path) -> None:
+    """Take a new or empty folder, or that of an earlier sweep; never another's, nor the data's own file."""
+    begun = folder.is_dir() and {file.name for file in folder.iterdir()} == {PRIVATE}
+    if not begun:  # or killed before it wrote anything
+        folders.check(folder, f"{PRIVATE}/{PLAN}")
+    for file in (path for form in FORMATS for path in _files(folder, form)):
+        if file.exists() and data.exists() and file.samefile(data):
+            raise ValueError(f"'{file}' is the input, which is never changed; choose another folder with -o")
+
+
+def _files(folder: Path, form: str) -> list[Path]:
+    return [folder / f"sweep.{form}", folder / "summary.csv", folder / "sweep.svg"]
 
 
 def write(found: Sweep, folder: Path, form: str) -> list[Path]:
-    """Write table, summary and picture."""
-    written = [folder / f"sweep.{form}", folder / "summary.csv", folder / "sweep.svg"]
-    files.write(written[0], found.table, overwrite=True)
-    files.write(written[1], found.summary, overwrite=True)
-    with outputs.atomic(written[-1], overwrite=True) as draft:
+    """Write table, summary and picture; a table in another format, of an earlier run, goes."""
+    table, summary, picture = _files(folder, form)
+    files.write(table, found.table, overwrite=True)
+    files.write(summary, found.summary, overwrite=True)
+    with outputs.atomic(picture, overwrite=True) as draft:
         draft.write_text(plots.svg(found.plot()), encoding="utf-8")
-    return written
+    for other in FORMATS:
+        if other != form:
+            (folder / f"sweep.{other}").unlink(missing_ok=True)
+    return [table, summary, picture]
 
 
 def overview(found: Sweep) -> Table:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sdckit.plans import Cell
 
 DRAWS = ("common", "fresh")
+FEW = 3  # losses of fewer records than this are nearly those of single ones
 HEAD = {
     "dataset": pl.String,
     "method": pl.String,
@@ -72,14 +73,15 @@ class Sweep:
     def _repr_html_(self) -> str:
         return str(self.summary._repr_html_())
 
-    def plot(self, metrics: Sequence[str] | None = None) -> Any:
+    def plot(self, metrics: str | Sequence[str] | None = None) -> Any:
         """Draw loss against the parameter of each method: an altair chart."""
         from sdckit.plots import sweep_chart  # noqa: PLC0415 - only for those who draw
 
         table = self.table.filter((pl.col("variable") == "all") & (pl.col("stratum") == "all"))
         if metrics is not None:
             known = table["metric"].unique(maintain_order=True).to_list()
-            wanted = [checks.one_of("metric", metric, known) for metric in metrics]
+            names = [metrics] if isinstance(metrics, str) else metrics
+            wanted = [checks.one_of("metric", metric, known) for metric in names]
             table = table.filter(pl.col("metric").is_in(wanted))
         return sweep_chart(table)
 
@@ -179,7 +181,7 @@ def sweep(
         with Workplace(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
             found = run(task, cells, place.entropy, threads, place.journal)
     table = _table(task, cells, found, name)
-    return Sweep(table, _notes(table))
+    return Sweep(table, (*_notes(table), *_small_strata(task.strata)))
 
 
 def _cores() -> int:
@@ -239,6 +241,15 @@ def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.Da
         [heads[rows // len(lines)], labels[rows % len(lines)], numbers], how="horizontal"
     ).with_columns(ci_low=None, ci_high=None)
     return table.select(*HEAD, *SCHEMA).cast(SCHEMA)
+
+
+def _small_strata(strata: Sequence[Stratum]) -> list[str]:
+    small = [stratum.name for stratum in strata if stratum.original.n < FEW]
+    if not small:
+        return []
+    return [
+        f"not for publication: strata with fewer than {FEW} records tell of single ones: {', '.join(small)}"
+    ]
 
 
 def _notes(table: pl.DataFrame) -> tuple[str, ...]:

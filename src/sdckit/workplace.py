@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sdckit import checks, outputs
 from sdckit.journal import Journal
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -34,9 +40,17 @@ class Workplace:
     ) -> None:
         self.folder = Path(folder)
         self._check()
-        goes_on = (self.folder / PLAN).exists() and not overwrite
-        self.entropy = self._go_on(identity, rng) if goes_on else self._begin(identity, rng)
-        self.journal = Journal(self.folder / CELLS, length)
+        checks.generator(rng)
+        with outputs.refusals(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.folder)
+        try:
+            goes_on = (self.folder / PLAN).exists() and not overwrite
+            self.entropy = self._go_on(identity, rng) if goes_on else self._begin(identity, rng)
+            self.journal = Journal(self.folder / CELLS, length)
+        except BaseException:
+            _unlock(self._lock)
+            raise
 
     def _check(self) -> None:
         """Take a new folder, that of a sweep, or what a kill left of a sweep's first steps."""
@@ -52,7 +66,6 @@ class Workplace:
         entropy = checks.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
         with outputs.refusals(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)
             (self.folder / CELLS).unlink(missing_ok=True)
         for name, text in ((README, WARNING), (PLAN, json.dumps(content, indent=1))):
@@ -84,3 +97,27 @@ class Workplace:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.journal.__exit__(kind, error, trace)
+        _unlock(self._lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """Keep other sweeps out of the folder until this one is done, however it ends; None where one cannot."""
+    if fcntl is None:
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise FileExistsError(
+            f"another sweep is running in folder '{folder}'; wait for it or choose another folder"
+        ) from error
+    except OSError:  # a file system without locks
+        os.close(handle)
+        return None
+    return handle
+
+
+def _unlock(handle: int | None) -> None:
+    if handle is not None:
+        os.close(handle)

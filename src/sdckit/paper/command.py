@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from sdckit.pairs import Original
 
 MARK = "made-by-sdckit-paper.txt"
-REPEATS = "sdckit paper writes these files anew each time it runs; private/ keeps finished work.\n"
+REPEATS = "sdckit paper writes these files anew each time it runs; private/ keeps finished work."
+PRIVATE = "private"
 NOTE = ("tarragona", "census")  # the note's own data sets
 
 
@@ -38,17 +39,24 @@ def run(
     formats: Sequence[str] = ("svg",),
     seed: int | None = None,
     workers: int | None = None,
+    overwrite: bool = False,
 ) -> list[str]:
     """Measure, draw and write; what there is to tell comes back in lines."""
     check(data, formats)
     folders.check(folder, MARK)
     originals = _load(list(dict.fromkeys(data)))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / MARK).write_text(REPEATS, encoding="utf-8")
+    if not (folder / MARK).exists():
+        (folder / MARK).write_text(REPEATS, encoding="utf-8")
     seed = study.SEED if seed is None else seed
     began = time.monotonic()
     measured = study.run(
-        originals, replications=replications, seed=seed, workers=workers, folder=folder / "private"
+        originals,
+        replications=replications,
+        seed=seed,
+        workers=workers,
+        folder=folder / PRIVATE,
+        overwrite=overwrite,
     )
     seconds = time.monotonic() - began
     found = page.Results(measured, seed)

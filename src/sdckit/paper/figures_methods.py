@@ -47,7 +47,8 @@ def tails(study: Study, dataset: str, *, number: str, name: str) -> Figure:
         f"Loss of {called(dataset)} against P, one run each: with the 5 % of values at each end replaced by "
         "their mean before swapping, as the R package does unless told otherwise, and with swapping alone. "
         "0 means that nothing was lost. Swapping alone keeps every value; replaced tails cost the extreme "
-        "values at once, whatever P, but keep them from being swapped."
+        "values at once, whatever P, but keep them from being swapped. The level of unrelated order, with "
+        "tails, lies above the scale of a and b."
     )
     labelled = table.with_columns(kind=pl.col("method").replace(SWAPS))
     datasets = {metric: labelled.filter(metric=metric) for metric in ALL_METRICS}
@@ -87,7 +88,8 @@ def across_methods(study: Study, dataset: str, *, number: str, name: str) -> Fig
         "left out). The percentage is the share of pairs of files, masked by different methods, that the "
         "two metrics put in different orders: 0 means that they always agree on which file lost more, 50 % "
         "is what unrelated metrics reach. Curves that lie apart show that correlations within a method do "
-        "not carry over to comparisons between methods."
+        "not carry over to comparisons between methods. The dashed level of unrelated order is that of "
+        "additive noise; ties lower it a little under the others."
     )
     labelled = table.with_columns(kind=pl.col("method").replace(HEADINGS))
     chart = grid(

@@ -60,6 +60,7 @@ def run(
     seed: int = SEED,
     workers: int | None = None,
     folder: Path | None = None,
+    overwrite: bool = False,
 ) -> Study:
     """Mask and measure; with a folder, finished work is kept there."""
     parts, levels, ranges = [], [], []
@@ -75,6 +76,7 @@ def run(
                     seed=seed,
                     workers=workers,
                     folder=folder and folder / name.lower(),
+                    overwrite=overwrite,
                 )
             )
             levels += [_levels(original, label, seed, name) for label in GRIDS]
@@ -91,6 +93,7 @@ def measure(
     seed: int = SEED,
     workers: int | None = None,
     folder: Path | None = None,
+    overwrite: bool = False,
     metrics: Sequence[str] = tuple(METRICS),
 ) -> pl.DataFrame:
     """One row per masked file: `dataset`, `method`, `setting`, `replication` and the metrics."""
@@ -107,6 +110,7 @@ def measure(
         rng=seed,
         workers=workers,
         folder=folder,
+        overwrite=overwrite,
         name=name,
     ).table
     keys = ["dataset", "method", "parameters", "setting", "replication"]
