@@ -64,7 +64,7 @@ def single_columns(n: int) -> list[Row]:
         ]
         if n < SMALL:  # short columns go together, as a stack
             row_of_table = y[None, :]
-            contenders[1] = lambda stack=prepared.stack, y=row_of_table: stack.order(y).distances("average")
+            contenders[1] = lambda stack=prepared.stack, y=row_of_table: stack.order(y).sums("average")
         sort, kernel, public = seconds(contenders, inner=max(1, 200_000 // n))
         limit = "at most 1.5 x the time" if kind == "untied" else "at most 3 x the time"
         case = f"{n:,} x 1, {kind}"
@@ -93,7 +93,7 @@ def small_table() -> list[Row]:
         [
             sort_columns,
             lambda: (rankdata(x, axis=0), rankdata(y, axis=0)),
-            lambda: prepared.stack.order(turned).distances("average"),
+            lambda: prepared.stack.order(turned).sums("average"),
             lambda: sdc.brmae(prepared, y),
         ],
         repeats=25,
