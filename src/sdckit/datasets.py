@@ -131,7 +131,13 @@ def _cached(file: _File) -> bytes | None:
 
 
 def _fetched(name: str, file: _File) -> bytes:
-    _rdata()  # what could not be read need not be downloaded
+    try:
+        _rdata()  # what could not be read need not be downloaded
+    except ValueError as error:
+        raise ValueError(
+            f'data set {name!r} is not at hand; pip install "sdckit[datasets]" to download it, '
+            f"or put {file.stem}.csv into a folder and name the folder in SDCKIT_DATA"
+        ) from error
     data = _download(name, file)
     target = cache_folder() / f"{file.stem}.rda"
     with suppress(OSError):  # no place for a cache is no reason to withhold the data

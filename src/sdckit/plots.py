@@ -101,7 +101,7 @@ def label(name: str) -> str:
 def quantity(field: str, *, domain: Sequence[float] | None = None, **options: Any) -> Spec:
     """Return the encoding of a number; without a domain its scale ends near the data."""
     scale = {"zero": False} if domain is None else {"domain": list(domain), "nice": False}
-    axis: Spec = {"title": None, "tickCount": 4, "labelOverlap": "greedy", "labelSeparation": 4}
+    axis: Spec = {"title": None, "tickCount": 4, "labelOverlap": "parity", "labelSeparation": 4}
     if max(map(abs, domain or (0,))) >= FROM_EXPONENT:
         axis["labelExpr"] = EXPONENT
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis | options}

@@ -208,7 +208,7 @@ def tie_ranges(study: Study, *, number: str, name: str) -> Figure:
         "Microaggregation makes the values of a group equal, so that ranks depend on how ties are broken. "
         "The band reaches from the smallest to the largest loss over all ways to break them, lines show "
         f"three rules. {ABOUT_RULES} 0 means that the order is kept; the wider the band, the more the value "
-        "depends on the rule."
+        "depends on the rule. The dashed level of unrelated order lies above the scale."
     )
     datasets = {f"panel{i}": table.filter(dataset=d, metric=m) for i, (d, m) in enumerate(pairs)}
     chart = grid(panels, columns=2, name=name, description=title, datasets=datasets, spacing=(14, 20))
