@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from sdckit.tasks import Task
 
 
+GONE = (EOFError, pickle.UnpicklingError)  # who started us was stopped, perhaps in the middle of a question
+
+
 class Worker:
     """The caller's end of such a process."""
 
@@ -74,13 +77,16 @@ def serve() -> None:
     """The process itself: cells in, numbers out."""
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may get between the answers
-    task, entropy, path = pickle.load(questions)  # noqa: S301 - from the process that started us
+    try:
+        task, entropy, path = pickle.load(questions)  # noqa: S301 - from the process that started us
+    except GONE:
+        return
     keep: Any = Journal(path, task.length, append=True) if path else nullcontext()
     with keep as journal:
         while True:
             try:
                 cells = pickle.load(questions)  # noqa: S301
-            except EOFError:
+            except GONE:
                 return
             answer: list[Floats] | Exception
             try:
