@@ -81,11 +81,6 @@ class StackOrder:
                 squared4[c] += (self.stack.tie_sums[c] + cubes) / 3
         return RankSums(self.stack.n, absolute2, squared4)
 
-    def distances(self, ties: str) -> list[RankSums]:
-        """The same, one for each column."""
-        n, absolute2, squared4 = self.sums(ties)
-        return [RankSums(n, a, s) for a, s in zip(absolute2.tolist(), squared4.tolist(), strict=True)]
-
 
 @kernel
 def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
