@@ -40,6 +40,7 @@ SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys t
     "n_imputed": pl.Int64,
     "n_both_missing": pl.Int64,
 }
+WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
 FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String and not name.startswith("ci_")]
 
 
@@ -60,7 +61,7 @@ class Evaluation:
     @property
     def summary(self) -> pl.DataFrame:
         """The rows of the whole file."""
-        return self.table.filter((pl.col("variable") == "all") & (pl.col("stratum") == "all"))
+        return self.table.filter(WHOLE)
 
     def __getitem__(self, metric: str) -> float:
         """The whole-file value of a metric."""

@@ -234,18 +234,18 @@ def svg(chart: alt.TopLevelMixin) -> str:
     return compact(drawn, name=spec.get("name"), description=spec.get("description", ""))
 
 
-def png(chart: alt.TopLevelMixin, scale: float = 2.0) -> bytes:
-    """Return a chart as a PNG picture with `scale` dots per pixel of the chart."""
+def png(chart: alt.TopLevelMixin | str, scale: float = 2.0) -> bytes:
+    """Return a chart, or the SVG that was drawn of it, as a PNG with `scale` dots per pixel."""
     import vl_convert  # noqa: PLC0415 - slow to import
 
-    return bytes(vl_convert.svg_to_png(svg(chart), scale=scale))
+    return bytes(vl_convert.svg_to_png(chart if isinstance(chart, str) else svg(chart), scale=scale))
 
 
-def pdf(chart: alt.TopLevelMixin) -> bytes:
-    """Return a chart as a PDF page of its size, drawn with lines and letters, not dots."""
+def pdf(chart: alt.TopLevelMixin | str) -> bytes:
+    """Return a chart, or its SVG, as a PDF page of its size, drawn with lines and letters, not dots."""
     import vl_convert  # noqa: PLC0415 - slow to import
 
-    return bytes(vl_convert.svg_to_pdf(svg(chart)))
+    return bytes(vl_convert.svg_to_pdf(chart if isinstance(chart, str) else svg(chart)))
 
 
 def compact(source: str, *, name: str | None = None, description: str = "") -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sdckit import checks, frames
-from sdckit.evaluation import FIGURES, SCHEMA
+from sdckit.evaluation import FIGURES, SCHEMA, WHOLE
 from sdckit.pairs import Original, prepare, prepare_table, with_weights
 from sdckit.plans import cells_of, settings_of
 from sdckit.tasks import Stratum, Task, run
@@ -50,11 +50,10 @@ class Sweep:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """Whole-file values per setting: the median over the replications and where 95 % of them lie."""
-        whole = (pl.col("variable") == "all") & (pl.col("stratum") == "all")
         keys = ["dataset", "method", "parameters", "setting", "metric"]
         value = pl.col("value")
         return (
-            self.table.filter(whole)
+            self.table.filter(WHOLE)
             .group_by(keys, maintain_order=True)
             .agg(
                 value.median(),
@@ -77,7 +76,7 @@ class Sweep:
         """Draw loss against the parameter of each method: an altair chart."""
         from sdckit.plots import sweep_chart  # noqa: PLC0415 - only for those who draw
 
-        table = self.table.filter((pl.col("variable") == "all") & (pl.col("stratum") == "all"))
+        table = self.table.filter(WHOLE)
         if metrics is not None:
             known = table["metric"].unique(maintain_order=True).to_list()
             names = [metrics] if isinstance(metrics, str) else metrics
@@ -254,7 +253,7 @@ def _small_strata(strata: Sequence[Stratum]) -> list[str]:
 
 def _notes(table: pl.DataFrame) -> tuple[str, ...]:
     """What a reader must know beside the numbers."""
-    whole = table.filter((pl.col("variable") == "all") & (pl.col("stratum") == "all"))
+    whole = table.filter(WHOLE)
     notes = []
     for metric, cells in whole.group_by("metric", maintain_order=True).agg(pl.col("n_left_out").max()).rows():
         if cells:

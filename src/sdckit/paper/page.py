@@ -79,14 +79,14 @@ def write(found: Results, folder: Path, formats: tuple[str, ...] = ("svg",)) -> 
     found.study.measured.write_parquet(folder / "measured.parquet")
     pictures = {}
     for figure in each("drawing", found.figures):
-        pictures[figure.name] = plots.svg(figure.chart)
+        drawn = pictures[figure.name] = plots.svg(figure.chart)
         (folder / f"{figure.name}.txt").write_text(_caption(figure) + "\n", encoding="utf-8")
         if "svg" in formats:
-            (folder / f"{figure.name}.svg").write_text(pictures[figure.name], encoding="utf-8")
+            (folder / f"{figure.name}.svg").write_text(drawn, encoding="utf-8")
         if "pdf" in formats:
-            (folder / f"{figure.name}.pdf").write_bytes(plots.pdf(figure.chart))
+            (folder / f"{figure.name}.pdf").write_bytes(plots.pdf(drawn))
         if "png" in formats:
-            (folder / f"{figure.name}.png").write_bytes(plots.png(figure.chart, PRINTED))
+            (folder / f"{figure.name}.png").write_bytes(plots.png(drawn, PRINTED))
     (folder / "index.html").write_text(_page(found, pictures), encoding="utf-8")
 
 
