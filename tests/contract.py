@@ -27,3 +27,19 @@ def data(n=40, p=3, seed=0):
 
 def shaken(values, seed=1):
     return values + np.random.default_rng(seed).normal(0, 8, values.shape)
+
+
+def ladder(metric):
+    """Three maskings, each farther from the original than the one before, in terms of what the metric sees."""
+    if metric.needs in {"cells", "ranks", "rows"}:  # neighbours change places, then all of them do
+        x = np.arange(1.0, 31.0)
+        swapped = x.copy()
+        swapped[[0, 1, 14, 15]] = swapped[[1, 0, 15, 14]]
+        return x, [x, swapped, x[::-1]]
+    if metric.needs == "columns":  # the values themselves, in the same order
+        x = np.arange(1.0, 201.0)
+        return x, [x, 1.1 * x, 3 * x]
+    assert metric.needs in {"moments", "table"}, "say what the metric looks at"
+    x = data(200)
+    unrelated = np.column_stack([shaken(column, j)[::-1] for j, column in enumerate(2 * x.T)])
+    return x, [x, x + (shaken(x) - x) / 4, unrelated]

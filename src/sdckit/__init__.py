@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 # and with it `sdckit --help`, takes no time.
 _HOMES = {
     "METHODS": "masking",
-    "METRICS": "loss",
+    "METRICS": "risk",
     "Evaluation": "evaluation",
     "Original": "pairs",
     "Sweep": "sweeping",

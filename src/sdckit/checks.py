@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 MISSING = ("pairwise", "penalise")
 
 
+class Unsuited(ValueError):  # noqa: N818 - the data are no error, they only do not suit
+    """Data on which a metric has no value; it is left out unless it was asked for by name."""
+
+
 def one_of(what: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is among the choices."""
     if isinstance(value, str) and value in choices:
@@ -61,6 +65,19 @@ def _metric_named(name: object) -> Metric:
         fixed[word] = parameter_value(known[word], value)
     missing_rule(fixed.get("missing", "pairwise"), bounded=metric.bounded, name=metric.name)
     return metric.fixed(str(name), fixed)
+
+
+def suits(name: str, records: int, variables: int) -> None:
+    """Refuse data with fewer records or variables than the metric of this name needs."""
+    metric = METRICS[name]
+    for what, needed, found in (
+        ("records", metric.records, records),
+        ("variables", metric.variables, variables),
+    ):
+        if found < needed:
+            raise Unsuited(
+                f"{metric.name} needs at least {needed} {what} and the data have {found}; use another metric"
+            )
 
 
 def parameters_of(method: Method, given: dict[str, Any]) -> dict[str, Any]:
@@ -138,6 +155,14 @@ def count_of(what: str, value: object) -> int:
     if number is None or not float(number).is_integer() or number < 1:
         raise ValueError(f"{what} is {value!r}; give a whole number of at least 1")
     return int(number)
+
+
+def share_of(what: str, value: object) -> float:
+    """Return a number from 0 to 1."""
+    number = _as_number(value)
+    if number is None or not 0 <= number <= 1:
+        raise ValueError(f"{what} is {value!r}; give a share from 0 to 1, such as 0.05")
+    return number
 
 
 def missing_rule(rule: str, *, bounded: bool, name: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import checks, frames, loss
+from sdckit import checks, frames, loss, risk
 from sdckit.pairs import Original, Pair, Score, pair_of, prepare_table
 from sdckit.progress import track
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sdckit.compiled import Floats
     from sdckit.registry import Metric
 
-__all__ = ["Evaluation", "evaluate", "loss"]
+__all__ = ["Evaluation", "evaluate", "loss", "risk"]
 
 SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys than text
     "metric": pl.String,
@@ -46,16 +46,17 @@ FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String and not na
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Measured loss of one masked file.
+    """Measured loss and risk of one masked file.
 
     `table` has one row per metric, variable ("all" for the whole file) and stratum ("all" for all
     records); `meaning` a sentence per metric; `notes` what a reader must know beside the numbers;
-    `records` one row per record where it was asked for.
+    `parts` what some values are made of; `records` one row per record where it was asked for.
     """
 
     table: pl.DataFrame
     meaning: dict[str, str]
     notes: tuple[str, ...] = ()
+    parts: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
     records: pl.DataFrame | None = field(default=None, repr=False)
 
     @property
@@ -72,9 +73,10 @@ class Evaluation:
 
     def __repr__(self) -> str:
         lines = []
+        width = max(map(len, self.meaning), default=0) + 3
         for row in self.summary.iter_rows(named=True):
             value = "no value" if row["value"] is None else f"{row['value']:.6g}"
-            lines.append(f"{row['metric']:<8}{value:>12}  {self.meaning[row['metric']]}")
+            lines.append(f"{row['metric']:<{width}}{value:>9}  {self.meaning[row['metric']]}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
@@ -101,16 +103,20 @@ def evaluate(
     missing: str = "pairwise",
     na: Any = None,
     per_record: bool = False,
+    window: float | None = None,
     rng: Any = None,
 ) -> Evaluation:
-    """Measure what a masking cost: every metric, per variable and stratum, with its meaning.
+    """Measure what a masking cost and what it still gives away, per variable and stratum.
+
+    Every number comes with its meaning in a sentence.
 
     Parameters
     ----------
     original, masked : table
         pandas, polars, pyarrow or numpy; `original` may be prepared.
     metrics : list of str, optional
-        Names from `sdc.METRICS`; by default all that are neither special nor experimental.
+        Names from `sdc.METRICS`; by default all that are neither special nor experimental, and that
+        the data suit.
     key : str, optional
         Column that identifies records in both files; without it, rows are paired by order.
     columns : list of str, optional
@@ -126,7 +132,10 @@ def evaluate(
     na : number or list of numbers, optional
         Values that stand for a missing cell.
     per_record : bool
-        Also give each record's share of every loss.
+        Also give each record's share of every loss and risk.
+    window : float, optional
+        The largest move in ranks, as a share of the records, where the method publishes one: the
+        linkage attacks make use of it.
     rng : None, int or numpy Generator
         For `ties="random"`.
 
@@ -147,26 +156,38 @@ def evaluate(
     chosen = checks.metrics_named(metrics)
     checks.one_of("rule for missing cells", missing, checks.MISSING)
     pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
+    if window is not None:
+        share = checks.share_of("window", window)
+        for _, group in groups:
+            group.window = int(share * group.original.n)
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
     notes: dict[str, None] = {}
     records: dict[str, Any] = {}
+    parts: dict[str, dict[str, float]] = {}
     with track("measuring", len(groups) * len(chosen)) as report:
         for place, ((stratum, group), metric) in enumerate(product(groups, chosen)):
             report(place)
             whole = group is pair
-            score = metric.score_with(group, options, detail=True, per_record=per_record and whole)
+            try:
+                score = metric.score_with(group, options, detail=True, per_record=per_record and whole)
+            except checks.Unsuited as reason:
+                if metrics is not None and whole:
+                    raise
+                notes[f"left out: {reason}"] = None
+                continue
             rows += _rows(metric, stratum, group, score)
             if whole:
                 meaning[metric.name] = metric.explain(score)
+                parts[metric.name] = score.parts
                 notes |= dict.fromkeys(score.notes)
                 if per_record:
                     records[metric.name] = score.records
     notes |= dict.fromkeys(_missing_notes(pair, chosen, missing))
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
-    return Evaluation(table, meaning, tuple(notes), pl.DataFrame(records) if per_record else None)
+    return Evaluation(table, meaning, tuple(notes), parts, pl.DataFrame(records) if per_record else None)
 
 
 def _prepare(
@@ -217,6 +238,7 @@ def _rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[s
     return [
         {**label, "variable": variable, **dict(zip(FIGURES, line, strict=True))}
         for variable, line in zip(["all", *pair.columns], figures(pair, score).tolist(), strict=True)
+        if variable == "all" or metric.by_variable
     ]
 
 

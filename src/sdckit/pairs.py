@@ -46,6 +46,7 @@ class Score:
     tie_high: Values | None = None
     records: Floats | None = None
     notes: tuple[str, ...] = ()
+    parts: dict[str, float] = field(default_factory=dict)  # what the value is made of, by name
 
 
 class Original:
@@ -200,10 +201,14 @@ class Counts:
 
 @dataclass
 class Pair:
-    """Original and masked data, rows aligned; answers what the metrics need and remembers it."""
+    """Original and masked data, rows aligned; answers what the metrics need and remembers it.
+
+    `window` is the largest move in ranks that the method publishes; None where it publishes none.
+    """
 
     original: Original
     masked: Floats
+    window: int | None = None
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)

@@ -41,7 +41,9 @@ class Metric:
     """A measure of a pair (original, masked).
 
     `score` computes it from a prepared pair, `function` is the public call that returns a float,
-    `explain` turns a score into a sentence for people who are not specialists.
+    `explain` turns a score into a sentence for people who are not specialists. `needs` says what the
+    metric looks at: "cells", "ranks", "rows" (records as a whole), "columns" (each variable's values,
+    whatever their order), "moments" or "table" (both files stacked).
     """
 
     name: str
@@ -57,10 +59,18 @@ class Metric:
     parameters: tuple[Parameter, ...] = ()
     random: bool = False  # takes `rng`, for options that draw
     settled: dict[str, Any] = field(default_factory=dict)  # options that the name fixes, see `fixed`
+    by_variable: bool = True  # False where only the file as a whole has a value
+    records: int = 2  # needed at least, and so are
+    variables: int = 1
     paired: bool = True
     default: bool = True
     experimental: bool = False
     extra: str | None = None
+
+    @property
+    def identical(self) -> float:
+        """The value of unchanged data whose records all differ: no loss, and the full risk."""
+        return self.best if self.family == "loss" else self.bounds[1]
 
     @property
     def bounded(self) -> bool:
@@ -100,6 +110,8 @@ class Method:
     NaN cells are missing. Random methods also take `rng`. `basis(values)` computes what depends on the
     values alone, for any parameters; who masks the same values often hands it in as `basis=`.
     `group_size` names the parameter that says how many records the method needs at least.
+    `window(options, n)` is the largest move in ranks, where the method publishes one: an intruder
+    knows it. `ceiling(options)` bounds the share of records that any linkage finds in complete data.
     """
 
     name: str
@@ -111,6 +123,8 @@ class Method:
     basis: Callable[[Any], Any] | None = None
     random: bool = False
     group_size: str | None = None
+    window: Callable[[dict[str, Any], int], int] | None = None
+    ceiling: Callable[[dict[str, Any]], float] | None = None
     paired: bool = True
     experimental: bool = False
     extra: str | None = None

@@ -239,7 +239,9 @@ def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.Da
     table = pl.concat(
         [heads[rows // len(lines)], labels[rows % len(lines)], numbers], how="horizontal"
     ).with_columns(ci_low=None, ci_high=None)
-    return table.select(*HEAD, *SCHEMA).cast(SCHEMA)
+    whole = [metric.name for metric in task.metrics if not metric.by_variable]
+    kept = (pl.col("variable") == "all") | ~pl.col("metric").is_in(whole)
+    return table.filter(kept).select(*HEAD, *SCHEMA).cast(SCHEMA)
 
 
 def _small_strata(strata: Sequence[Stratum]) -> list[str]:

@@ -56,6 +56,15 @@ class Stratum:
         bare = Original(self.original.columns, self.original.values, weights=self.original.weights)
         return Stratum(self.name, bare, self.rows)
 
+    def paired(self, masked: Floats, setting: Setting, *, alone: bool) -> Pair:
+        """These records beside their masked values; the published window holds where they were masked."""
+        window = setting.method.window if alone or self.rows is not None else None
+        return Pair(
+            self.original,
+            masked if self.rows is None else masked[self.rows],
+            None if window is None else window(setting.options, self.original.n),
+        )
+
     def masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
         """The masked values of these records."""
         method = setting.method
@@ -125,16 +134,19 @@ class Task:
         rng = generator(entropy, cell.stream(self.draws))
         masked = self._masked(cell.setting, rng)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        pairs = [Pair(g.original, masked if g.rows is None else masked[g.rows]) for g in self.groups]
+        pairs = [g.paired(masked, cell.setting, alone=not self.strata) for g in self.groups]
         if pairs[0].special[1]:
             checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
-        describe = figures if self.per_variable else whole_figures
-        found = [
-            describe(pair, metric.score_with(pair, options, detail=self.detail))
-            for metric in self.metrics
-            for pair in pairs
-        ]
+        found = [self._figures(metric, pair, options) for metric in self.metrics for pair in pairs]
         return np.array(found).ravel()
+
+    def _figures(self, metric: Metric, pair: Pair, options: dict[str, Any]) -> Any:
+        """The numbers of one metric; none where the data do not suit it."""
+        try:
+            score = metric.score_with(pair, options, detail=self.detail)
+        except checks.Unsuited:
+            return np.full((len(self.variables), len(FIGURES)), np.nan).squeeze()
+        return figures(pair, score) if self.per_variable else whole_figures(pair, score)
 
     def finished(self, cell: Cell, entropy: int, journal: Journal | None) -> Floats:
         """Measure a cell and keep it."""

@@ -41,6 +41,7 @@ def standardise(values: Floats) -> Floats:
     keeps=("column means", "group sizes k to 2k-1"),
     basis=standardise,
     group_size="k",
+    ceiling=lambda options: 1 / options["k"],
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
@@ -106,6 +107,7 @@ def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
     parameters=(GROUP_SIZE,),
     keeps=("column means", "order of each column, ties apart", "group sizes k to 2k-1 in each column"),
     group_size="k",
+    window=lambda _options, _n: 0,  # a mean stays among the ranks of those it stands for
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def individual_ranking(values: Floats, *, k: int = 3) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -161,6 +161,12 @@ class Orders:
         return np.stack([c.sorted for c in self.columns]), np.stack([c.rank for c in self.columns])
 
 
+def largest_move(options: dict[str, Any], n: int) -> int:
+    """How many ranks a value moves at most."""
+    rule = Rule(options["p"], options["tails"], options["bound"] == "exclusive")
+    return max(rule.window(n)[1], 0)
+
+
 @method(
     title="rank swapping",
     parameters=(
@@ -188,6 +194,7 @@ class Orders:
     keeps=("the values of each variable (without tails)", "ranks, up to the largest move"),
     basis=Orders,
     random=True,
+    window=largest_move,
     reference="Moore 1996, U.S. Bureau of the Census, Statistical Research Division, RR 96-04",
 )
 def rank_swap(
