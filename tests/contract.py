@@ -30,7 +30,7 @@ def shaken(values, seed=1):
 
 
 def ladder(metric):
-    """Three maskings, each farther from the original than the one before, in terms of what the metric sees."""
+    """Three maskings, each farther from the original than the last, in terms of what the metric sees."""
     if metric.needs in {"cells", "ranks", "rows"}:  # neighbours change places, then all of them do
         x = np.arange(1.0, 31.0)
         swapped = x.copy()

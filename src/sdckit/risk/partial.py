@@ -1,0 +1,104 @@
+"""Linkage where cells are missing: every record against every other, over the variables that both have.
+
+Distances are means over the shared variables, so that a record does not come closer by having fewer
+values. Records that share none are never linked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdckit.compiled import Floats, Ints, inlined, kernel
+from sdckit.trees import in_parts
+
+
+@inlined
+def shared_distance(points: Floats, i: int, others: Floats, k: int) -> float:
+    """Mean squared difference over the variables that both records have; infinite without any."""
+    total, shared = 0.0, 0
+    for j in range(points.shape[1]):
+        difference = points[i, j] - others[k, j]
+        if difference == difference:  # noqa: PLR0124 - false for NaN
+            total += difference * difference
+            shared += 1
+    return total / shared if shared else np.inf
+
+
+@kernel
+def _beaten(
+    targets: Floats,
+    queries: Floats,
+    truth: Ints,
+    tolerance: float,
+    places: int,
+    begin: int,
+    end: int,
+    found: Ints,
+) -> None:
+    for i in range(begin, end):
+        own = shared_distance(queries, i, targets, truth[i])
+        closer, tied = (0, 0) if own < np.inf else (places, 0)
+        k = 0
+        while k < len(targets) and closer < places:
+            distance = shared_distance(queries, i, targets, k)
+            closer += distance < own * (1 - tolerance)
+            tied += own * (1 - tolerance) <= distance <= own * (1 + tolerance)
+            k += 1
+        found[i, 0], found[i, 1] = min(closer, places), tied if closer < places else 0
+
+
+def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, places: int) -> Ints:
+    """As `trees.beaten`, for records with missing cells; a record that shares no cell counts as beaten."""
+    found = np.empty((len(queries), 2), np.int64)
+    in_parts(
+        len(queries),
+        lambda begin, end: _beaten(targets, queries, truth, tolerance, places, begin, end, found),
+    )
+    return found
+
+
+@kernel
+def distances(targets: Floats, queries: Floats) -> Floats:
+    """Mean squared difference of every query and every target over the variables that both have."""
+    found = np.empty((len(queries), len(targets)))
+    for i in range(len(queries)):
+        for k in range(len(targets)):
+            found[i, k] = shared_distance(queries, i, targets, k)
+    return found
+
+
+@inlined
+def _overlap(first: Floats, last: Floats, k: int, low: Floats, high: Floats, i: int) -> bool:
+    """Whether a record's tie blocks reach into the box, in every variable that both have."""
+    fits = True
+    for j in range(first.shape[1]):
+        if first[k, j] > high[i, j] or last[k, j] < low[i, j]:  # false for NaN
+            fits = False
+            break
+    return fits
+
+
+@kernel
+def _count_overlaps(
+    first: Floats, last: Floats, low: Floats, high: Floats, begin: int, end: int, found: Ints
+) -> None:
+    for i in range(begin, end):
+        found[i] = 0
+        for k in range(len(first)):
+            found[i] += _overlap(first, last, k, low, high, i)
+
+
+def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
+    """How many records reach with their tie blocks into each box; a missing cell fits everywhere."""
+    found = np.empty(len(low), np.int64)
+    in_parts(len(low), lambda begin, end: _count_overlaps(first, last, low, high, begin, end, found))
+    return found
+
+
+@kernel
+def overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
+    """Whether each record reaches into its own box: 1 or 0."""
+    found = np.empty(len(low), np.int64)
+    for i in range(len(low)):
+        found[i] = _overlap(first, last, i, low, high, i)
+    return found
