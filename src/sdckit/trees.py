@@ -251,9 +251,7 @@ def _inside(point: Floats, low: Floats, high: Floats) -> bool:
     """Whether a point lies in a box, edges included."""
     inside = True
     for j in range(len(point)):
-        if not low[j] <= point[j] <= high[j]:
-            inside = False
-            break
+        inside &= (low[j] <= point[j]) & (point[j] <= high[j])
     return inside
 
 

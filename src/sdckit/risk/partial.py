@@ -72,9 +72,7 @@ def _overlap(first: Floats, last: Floats, k: int, low: Floats, high: Floats, i: 
     """Whether a record's tie blocks reach into the box, in every variable that both have."""
     fits = True
     for j in range(first.shape[1]):
-        if first[k, j] > high[i, j] or last[k, j] < low[i, j]:  # false for NaN
-            fits = False
-            break
+        fits &= not ((first[k, j] > high[i, j]) | (last[k, j] < low[i, j]))  # true for NaN
     return fits
 
 
@@ -83,9 +81,10 @@ def _count_overlaps(
     first: Floats, last: Floats, low: Floats, high: Floats, begin: int, end: int, found: Ints
 ) -> None:
     for i in range(begin, end):
-        found[i] = 0
+        count = 0
         for k in range(len(first)):
-            found[i] += _overlap(first, last, k, low, high, i)
+            count += _overlap(first, last, k, low, high, i)
+        found[i] = count
 
 
 def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
