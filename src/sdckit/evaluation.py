@@ -15,7 +15,7 @@ from sdckit.pairs import Original, Pair, Score, pair_of, prepare_table
 from sdckit.progress import track
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from sdckit.compiled import Floats
@@ -103,7 +103,7 @@ def evaluate(
     missing: str = "pairwise",
     na: Any = None,
     per_record: bool = False,
-    window: float | None = None,
+    window: float | Callable[[int], int] | None = None,
     rng: Any = None,
 ) -> Evaluation:
     """Measure what a masking cost and what it still gives away, per variable and stratum.
@@ -133,9 +133,9 @@ def evaluate(
         Values that stand for a missing cell.
     per_record : bool
         Also give each record's share of every loss and risk.
-    window : float, optional
-        The largest move in ranks, as a share of the records, where the method publishes one: the
-        linkage attacks make use of it.
+    window : float or function, optional
+        The largest move in ranks where the method publishes one, as a share of the records or as a
+        function of their number: the linkage attacks make use of it.
     rng : None, int or numpy Generator
         For `ties="random"`.
 
@@ -156,10 +156,8 @@ def evaluate(
     chosen = checks.metrics_named(metrics)
     checks.one_of("rule for missing cells", missing, checks.MISSING)
     pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
-    if window is not None:
-        share = checks.share_of("window", window)
-        for _, group in groups:
-            group.window = int(share * group.original.n)
+    for _, group in groups[1:] if by is not None else groups:  # each stratum was masked by itself
+        group.window = _window(window, group.original.n)
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
@@ -188,6 +186,12 @@ def evaluate(
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
     return Evaluation(table, meaning, tuple(notes), parts, pl.DataFrame(records) if per_record else None)
+
+
+def _window(window: float | Callable[[int], int] | None, n: int) -> int | None:
+    if window is None:
+        return None
+    return window(n) if callable(window) else int(checks.share_of("window", window) * n + 1e-9)
 
 
 def _prepare(

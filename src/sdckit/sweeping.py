@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from sdckit.choosing import Choice
     from sdckit.compiled import Floats
     from sdckit.plans import Cell
 
@@ -46,6 +47,7 @@ class Sweep:
 
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
+    roles: dict[str, Any] = field(default_factory=dict, repr=False)  # which column plays which
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -83,6 +85,40 @@ class Sweep:
             wanted = [checks.one_of("metric", metric, known) for metric in names]
             table = table.filter(pl.col("metric").is_in(wanted))
         return sweep_chart(table)
+
+    def frontier(
+        self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
+    ) -> pl.DataFrame:
+        """The settings that no other beats in all of these losses and risks at once (the Pareto set)."""
+        from sdckit import choosing  # noqa: PLC0415 - built on sweeps
+
+        named = [[metrics] if isinstance(metrics, str) else list(metrics) for metrics in (losses, risks)]
+        return choosing.frontier(self.summary, *named)
+
+    def recommend(self, max_risk: dict[str, float], minimise: str = "brmae") -> Choice:
+        """The setting with the least loss among those that are safe.
+
+        Safe is, for each method, the weakest setting from which on every stronger one of the grid meets
+        all limits, in the median over the replications.
+
+        Parameters
+        ----------
+        max_risk : dict
+            Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
+        minimise : str
+            The loss to keep small.
+
+        Returns
+        -------
+        Choice
+        """
+        from sdckit import choosing  # noqa: PLC0415 - built on sweeps
+
+        known = self.summary["metric"].unique(maintain_order=True).to_list()
+        limits = choosing.checked_limits(max_risk, minimise, known)
+        lines = choosing.lines_of(self.summary)
+        files = self.table.select("method", "parameters", "replication").n_unique()
+        return choosing.choose(lines, limits, minimise, maskings=files, roles=self.roles)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table as CSV (or Parquet, by the suffix), in one step."""
@@ -180,7 +216,9 @@ def sweep(
         with Workplace(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
             found = run(task, cells, place.entropy, threads, place.journal)
     table = _table(task, cells, found, name)
-    return Sweep(table, (*_notes(table), *_small_strata(task.strata)))
+    roles = {"columns": list(task.whole.original.columns), "key": key, "weights": weights, "by": by, "na": na}
+    roles |= {"ties": ties, "missing": missing}
+    return Sweep(table, (*_notes(table), *_small_strata(task.strata)), roles)
 
 
 def _cores() -> int:

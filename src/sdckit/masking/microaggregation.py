@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,13 +35,23 @@ def standardise(values: Floats) -> Floats:
     return centred
 
 
+def share_of_groups(options: dict[str, Any]) -> float:
+    """At most one record of each group is found, and there are at most n/k groups."""
+    return float(1 / options["k"])
+
+
+def no_move(_options: dict[str, Any], _n: int) -> int:
+    """A mean stays among the ranks of those it stands for."""
+    return 0
+
+
 @method(
     title="MDAV microaggregation",
     parameters=(GROUP_SIZE,),
     keeps=("column means", "group sizes k to 2k-1"),
     basis=standardise,
     group_size="k",
-    ceiling=lambda options: 1 / options["k"],
+    ceiling=share_of_groups,
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
@@ -107,7 +117,7 @@ def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
     parameters=(GROUP_SIZE,),
     keeps=("column means", "order of each column, ties apart", "group sizes k to 2k-1 in each column"),
     group_size="k",
-    window=lambda _options, _n: 0,  # a mean stays among the ranks of those it stands for
+    window=no_move,
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def individual_ranking(values: Floats, *, k: int = 3) -> Floats:

@@ -3,4 +3,6 @@
 from sdckit import loss
 from sdckit.registry import METRICS
 
-__all__ = ["METRICS", "loss"]
+from sdckit.risk import linkage, interval, outlier  # isort: skip - the order of the tables
+
+__all__ = ["METRICS", "interval", "linkage", "loss", "outlier"]

@@ -283,7 +283,8 @@ def ordered_blocks(pair: Pair) -> tuple[Blocks, Blocks]:
 
 
 def remembered(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:
-    """What is in the store, computed when first asked for."""
+    """What is in the store, computed when first asked for; losses keep their own things there."""
+    name = f"risk: {name}"
     if name not in store:
         store[name] = compute()
     return store[name]

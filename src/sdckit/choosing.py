@@ -1,0 +1,360 @@
+"""From measured loss and risk to a release: frontier, recommendation under limits, masked file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from sdckit import checks
+from sdckit.evaluation import Evaluation, evaluate
+from sdckit.masking import mask
+from sdckit.registry import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sdckit.registry import Method
+
+TRIES = 20  # draws of a random masking before a release is given up
+SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
+LOOSER = 2.0  # how much looser a limit is made to tell what that would buy
+
+
+class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
+    """No masking, or no draw of it, met the limits."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of a method with what was measured there: medians over its replications."""
+
+    method: str
+    parameters: str
+    values: dict[str, float]
+
+    def __str__(self) -> str:
+        return f"{self.method} ({self.parameters})" if self.parameters else self.method
+
+    def meets(self, limits: Mapping[str, float]) -> bool:
+        """Whether every limit holds; a risk without a value holds none."""
+        return all(self.values[risk] <= limit for risk, limit in limits.items())
+
+    def excess(self, limits: Mapping[str, float]) -> float:
+        """How far the worst risk lies above its limit."""
+        return max(self.values[risk] - limit for risk, limit in limits.items())
+
+    def broken(self, limits: Mapping[str, float]) -> list[str]:
+        """The limits that do not hold."""
+        return [risk for risk, limit in limits.items() if not self.values[risk] <= limit]
+
+    def cost(self, metric: str) -> float:
+        """How far a loss lies from its best value; infinite where it has none."""
+        distance = abs(self.values[metric] - checks.metrics_named([metric])[0].best)
+        return distance if distance == distance else float("inf")  # noqa: PLR0124 - false for NaN
+
+
+Line = list[Point]  # settings of one method, from the weakest to the strongest
+
+
+def weakest_safe(line: Line, limits: Mapping[str, float]) -> int | None:
+    """The place of the weakest setting from which on every stronger one meets the limits.
+
+    Measured risk wavers, so a single setting that meets them proves little.
+    """
+    place = len(line)
+    while place and line[place - 1].meets(limits):
+        place -= 1
+    return place if place < len(line) else None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A recommended masking, why it is recommended, and what stands beside it.
+
+    `point` is the weakest safe setting with the least loss; None where no setting meets the limits, and
+    `nearest` is then the one that misses them least. `binding` names the limits that the next weaker
+    setting breaks, `runner_up` is the best setting of the other methods, `looser` tells for each binding
+    limit what twice that limit would allow.
+    """
+
+    point: Point | None
+    limits: dict[str, float]
+    minimise: str
+    nearest: Point
+    binding: tuple[str, ...] = ()
+    runner_up: Point | None = None
+    looser: dict[str, Point] = field(default_factory=dict)
+    safe: tuple[Point, ...] = ()
+    maskings: int = 0
+    roles: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def met(self) -> bool:
+        """Whether a setting meets the limits."""
+        return self.point is not None
+
+    @property
+    def method(self) -> Method:
+        """The recommended method, or the one that comes nearest."""
+        return METHODS[(self.point or self.nearest).method]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters."""
+        return parameters_of((self.point or self.nearest).parameters)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The recommendation in words."""
+        if self.point is None:
+            return [self._miss()]
+        told = [
+            f"{self.point} meets {_listed(self.limits)} with {self._losses(self.point)}: {self._risks()}."
+        ]
+        if self.binding:
+            told.append(
+                f"The limit that binds: {', '.join(self.binding)}; the next weaker setting breaks it."
+            )
+        if self.runner_up is not None:
+            told.append(f"Next best: {self.runner_up} with {self._losses(self.runner_up)}.")
+        elif len(self.safe) < 2:
+            told.append("No other method meets the limits.")
+        for risk, point in self.looser.items():
+            told.append(
+                f"With {risk} up to {LOOSER * self.limits[risk]:g} it would be {point} "
+                f"with {self._losses(point)}."
+            )
+        return told
+
+    def __repr__(self) -> str:
+        return "\n".join(self.sentences)
+
+    def _losses(self, point: Point) -> str:
+        return f"{self.minimise} {point.values[self.minimise]:.4f}"
+
+    def _risks(self) -> str:
+        values = (self.point or self.nearest).values
+        return ", ".join(f"{risk} {values[risk]:.4f}" for risk in self.limits)
+
+    def _miss(self) -> str:
+        return (
+            f"no setting meets {_listed(self.limits)}; the nearest miss is {self.nearest} "
+            f"with {self._risks()}: allow more risk or try other methods and stronger settings"
+        )
+
+    @property
+    def window(self) -> Any:
+        """What the method publishes of its moves: records -> ranks, or None."""
+        method = self.method
+        if method.window is None:
+            return None
+        options = checks.parameters_of(method, self.parameters)
+        return lambda n: method.window(options, n)
+
+    def check(self, result: Evaluation) -> None:
+        """Refuse a measured file that misses a limit."""
+        for risk, limit in self.limits.items():
+            if not result[risk] <= limit:
+                raise LimitsMissed(f"{risk} is {result[risk]:.4f}, above {limit:g}; draw again")
+
+    def apply(
+        self, data: Any, *, rng: Any = None, decimals: int | str | None = None, tries: int = TRIES
+    ) -> Release:
+        """Mask data as recommended and measure the result; draw again where it misses a limit.
+
+        Parameters
+        ----------
+        data : table
+            The data that the recommendation is about.
+        rng : None, int or numpy Generator
+            None draws fresh entropy. Keep a seed secret: whoever has it can undo the masking.
+        decimals : int or "original", optional
+            As for `mask`.
+        tries : int
+            How often to draw at most.
+
+        Returns
+        -------
+        Release
+            The masked table, its own evaluation and the number of draws. Nothing is handed out that
+            misses a limit: after the last draw, `LimitsMissed` is raised.
+        """
+        self.ensure()
+        generator = checks.generator(rng)
+        who = {name: self.roles.get(name) for name in ("columns", "key", "weights", "by", "na")}
+        how: dict[str, Any] = who | {"key": None}  # a masked table has the rows in the same order
+        how |= {name: self.roles[name] for name in ("ties", "missing") if name in self.roles}
+        tries = checks.count_of("tries", tries) if self.method.random else 1
+        for draw in range(1, tries + 1):
+            masked = mask(data, self.method.name, **who, rng=generator, decimals=decimals, **self.parameters)
+            result = evaluate(data, masked, metrics=self.measured, window=self.window, **how)
+            try:
+                self.check(result)
+            except LimitsMissed:
+                continue
+            return Release(masked, result, draw)
+        raise self.given_up(tries)
+
+    @property
+    def measured(self) -> list[str] | None:
+        """The metrics of a release: the default ones, unless the choice rests on others."""
+        default = {metric.name for metric in checks.metrics_named(None)}
+        needed = [self.minimise, *self.limits]
+        return None if default.issuperset(needed) else list(dict.fromkeys([*SHOWN, *needed]))
+
+    def ensure(self) -> None:
+        """Refuse to go on where no setting meets the limits."""
+        if not self.met:
+            raise LimitsMissed(self._miss())
+
+    def given_up(self, draws: int) -> LimitsMissed:
+        """What is said after the last draw."""
+        return LimitsMissed(
+            f"{self.point} missed {_listed(self.limits)} in all of {draws} draws, so no file is handed out; "
+            "allow more risk or take a stronger setting"
+        )
+
+
+@dataclass(frozen=True)
+class Release:
+    """A masked table that meets its limits, as measured on itself; `draws` says how many it took."""
+
+    data: Any
+    evaluation: Evaluation
+    draws: int
+
+
+def choose(
+    lines: Iterable[Line],
+    limits: Mapping[str, float],
+    minimise: str,
+    *,
+    maskings: int = 0,
+    roles: dict[str, Any] | None = None,
+) -> Choice:
+    """The weakest safe setting of each line, and among them the one with the least loss."""
+    lines, limits = [line for line in lines if line], dict(limits)
+    safe = _safe(lines, limits, minimise)
+    misses = [point for line in lines for point in line]
+    nearest = min(misses, key=lambda point: (_excess(point, limits), point.cost(minimise)))
+    if not safe:
+        return Choice(None, limits, minimise, nearest, maskings=maskings, roles=roles or {})
+    best, line, place = safe[0]
+    binding = tuple(line[place - 1].broken(limits)) if place else ()
+    others = [point for point, other, _ in safe[1:] if other[0].method != best.method]
+    looser = {}
+    for risk in binding:
+        allowed = _safe(lines, limits | {risk: LOOSER * limits[risk]}, minimise)
+        if allowed[0][0].cost(minimise) < best.cost(minimise):
+            looser[risk] = allowed[0][0]
+    return Choice(
+        best,
+        limits,
+        minimise,
+        nearest,
+        binding,
+        others[0] if others else None,
+        looser,
+        tuple(point for point, _, _ in safe),
+        maskings,
+        roles or {},
+    )
+
+
+def _excess(point: Point, limits: Mapping[str, float]) -> float:
+    excess = point.excess(limits)
+    return excess if excess == excess else float("inf")  # noqa: PLR0124 - false for NaN
+
+
+def _safe(lines: Sequence[Line], limits: Mapping[str, float], minimise: str) -> list[tuple[Point, Line, int]]:
+    """The weakest safe setting of each line that has one, least loss first."""
+    places = [(line, weakest_safe(line, limits)) for line in lines]
+    found = [(line[place], line, place) for line, place in places if place is not None]
+    return sorted(found, key=lambda entry: entry[0].cost(minimise))
+
+
+def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = None) -> dict[str, float]:
+    """Check limits and the loss to minimise: known metrics, shares from 0 to 1."""
+    if not isinstance(max_risk, dict) or not max_risk:
+        raise TypeError(f"max_risk is {max_risk!r}; give limits by metric, such as {{'linkage': 0.1}}")
+    limits = {}
+    for name, limit in max_risk.items():
+        (metric,) = checks.metrics_named([name])
+        if metric.family != "risk":
+            raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
+        limits[metric.name] = checks.share_of(f"the limit of {name}", limit)
+    (loss,) = checks.metrics_named([minimise])
+    if loss.family != "loss":
+        raise ValueError(f"{minimise!r} is a risk; minimise a loss, such as brmae, and limit the risk")
+    for name in (*limits, loss.name):
+        if known is not None and name not in known:
+            raise ValueError(
+                f"the sweep has not measured {name!r}, only {', '.join(known)}; add it to its metrics"
+            )
+    return limits
+
+
+def parameters_of(text: str) -> dict[str, str]:
+    """The parameters behind text such as "p=0.1, tails=0.05"."""
+    words = [word.partition("=") for word in text.split(", ") if word]
+    return {name: value for name, _, value in words}
+
+
+def lines_of(summary: pl.DataFrame) -> list[Line]:
+    """The settings of a sweep, by method and fixed parameters, from the weakest to the strongest."""
+    groups: dict[Any, list[tuple[float, Point]]] = {}
+    for row in points_of(summary).iter_rows(named=True):
+        method, text, setting = row.pop("method"), row.pop("parameters"), row.pop("setting")
+        values = {name: float("nan") if value is None else value for name, value in row.items()}
+        given = parameters_of(text)
+        varied = [name for name, value in given.items() if setting is not None and _is(value, setting)]
+        fixed = text if not varied else tuple((n, v) for n, v in given.items() if n != varied[0])
+        strength = setting * direction(METHODS[method], varied[0]) if varied else 0.0
+        groups.setdefault((method, fixed), []).append((strength, Point(method, text, values)))
+    return [[point for _, point in sorted(line, key=lambda pair: pair[0])] for line in groups.values()]
+
+
+def _is(text: str, number: float) -> bool:
+    try:
+        return float(text) == number
+    except ValueError:
+        return False
+
+
+def direction(method: Method, name: str) -> int:
+    """1 where larger values of a parameter mask more, -1 where they mask less: as its grid runs."""
+    grid = checks.parameter_named(method, name).grid
+    return -1 if len(grid) > 1 and grid[-1] < grid[0] else 1
+
+
+def points_of(summary: pl.DataFrame) -> pl.DataFrame:
+    """One row per setting, one column per metric."""
+    keys = ["method", "parameters", "setting"]
+    return summary.pivot("metric", index=keys, values="value", maintain_order=True)
+
+
+def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:
+    """The settings that no other beats in all of these losses and risks at once."""
+    points = points_of(summary)
+    metrics = checks.metrics_named([*losses, *risks])
+    for metric in metrics:
+        checks.one_of("metric of this sweep", metric.name, points.columns[3:])
+    costs = points.select((pl.col(metric.name) - metric.best).abs() for metric in metrics)
+    return points.filter(pareto(costs, costs.columns))
+
+
+def pareto(table: pl.DataFrame, costs: Sequence[str]) -> pl.Series:
+    """Which rows nobody beats: no other row is at least as low in every column and lower in one."""
+    values = table.select(costs).to_numpy()
+    kept = []
+    for line in values:
+        better = (values <= line).all(axis=1) & (values < line).any(axis=1)
+        kept.append(not better.any() and not np.isnan(line).any())
+    return pl.Series(kept, dtype=pl.Boolean)
+
+
+def _listed(limits: Mapping[str, float]) -> str:
+    return " and ".join(f"{risk} of at most {limit:g}" for risk, limit in limits.items())

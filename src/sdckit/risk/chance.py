@@ -1,0 +1,42 @@
+"""The chance level of an attack: what it would find if masked records belonged to no original in particular.
+
+Simple formulas fail under ties, so the masked rows are permuted and the attack is run again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdckit.pairs import Pair, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from sdckit.compiled import Ints
+
+MOST, FEWEST = 20, 2  # permutations of short and of long files
+RECORDS = 200_000  # permuted in all, within these bounds: a mean over many records needs few permutations
+
+
+def permutations(n: int) -> Iterator[Ints]:
+    """Orders of n records, the same ones at every call."""
+    rng = np.random.default_rng(0)
+    for _ in range(min(MOST, max(FEWEST, RECORDS // n))):
+        yield rng.permutation(n)
+
+
+def shuffled(pair: Pair) -> Iterator[Pair]:
+    """The pair with its masked records handed out anew, once for each permutation."""
+    for rows in permutations(pair.original.n):
+        yield Pair(pair.original, np.asfortranarray(pair.masked[rows]), window=pair.window)
+
+
+def mean_level(levels: Iterable[Values]) -> Values:
+    """Mean of the values over the permutations in which they exist; NaN where none does."""
+    lines = np.array([[level.overall, *level.variables] for level in levels])
+    known = ~np.isnan(lines)
+    total, count = np.where(known, lines, 0.0).sum(0), known.sum(0)
+    means = np.divide(total, count, out=np.full(total.size, np.nan), where=count > 0)
+    return Values(float(means[0]), means[1:])

@@ -1,0 +1,129 @@
+"""The literature's single number for loss and risk together."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit import checks
+from sdckit.pairs import Pair, pair_of
+from sdckit.registry import METRICS
+from sdckit.scales import deviations, powers_of_two
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.compiled import Floats
+
+WEIGHTS = (0.5, 0.125, 0.125, 0.25)
+
+
+def weighted_score(
+    il: float, dld: float, pld: float, id_: float, *, weights: Sequence[float] = WEIGHTS
+) -> float:
+    """Weighted mean of information loss, distance-based and probabilistic linkage, and interval disclosure.
+
+    >>> round(weighted_score(0.30, 0.20, 0.10, 0.40), 4)
+    0.2875
+    """
+    shares = [checks.share_of("a weight", weight) for weight in weights]
+    if len(shares) != 4 or not math.isclose(math.fsum(shares), 1.0):
+        raise ValueError(f"the weights are {tuple(weights)!r}; give four that sum to 1")
+    return math.fsum(weight * part for weight, part in zip(shares, (il, dld, pld, id_), strict=True))
+
+
+def score(original: Any, masked: Any, *, weights: Sequence[float] = WEIGHTS) -> float:
+    """Weighted mean of information loss and disclosure risk, for ranking methods as the literature does.
+
+    0 means neither loss nor risk, 1 the largest of both; neither is ever reached. Unchanged data and
+    data without any trace of the original both score about 0.5, so the number alone says nothing about
+    one release: look at the parts. The formula could not be checked against its primary source and is
+    experimental; for the same reason it is no metric of `evaluate`.
+
+    Parameters
+    ----------
+    original, masked : table
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` may be prepared.
+    weights : sequence of four numbers
+        Weights of information loss, distance-based linkage, probabilistic linkage and interval
+        disclosure; they sum to 1. Later papers use others.
+
+    Returns
+    -------
+    float
+        0.5 IL + 0.125 DLD + 0.125 PLD + 0.25 ID with the default weights.
+
+    Notes
+    -----
+    IL is the mean of five terms: mean variation |a - b| / |a| of the cells, of the means, of the variances
+    and of the covariances (variances among them), leaving out changed zeros, and the mean absolute change
+    of the correlations. Each term is cut at 1 here, since none but the last has a largest value. A term
+    that the data do not have, such as correlations of a single variable, is left out. DLD is `dbrl`, ID
+    is `rid`. There is no probabilistic linkage here: its weight goes to the distance-based one. Survey
+    weights change nothing.
+
+    References
+    ----------
+    Domingo-Ferrer & Torra 2001, A quantitative comparison of disclosure control methods for microdata,
+    in Confidentiality, Disclosure and Data Access, Elsevier.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> sdc.score([1, 2, 3, 4], [1, 2, 3, 4])
+    0.5
+    """
+    pair = pair_of(original, masked)
+    linked = METRICS["dbrl"].score(pair).value.overall
+    enclosed = METRICS["rid"].score(pair).value.overall
+    return weighted_score(information_loss(pair), linked, linked, enclosed, weights=weights)
+
+
+def information_loss(pair: Pair) -> float:
+    """Mean of the five terms of the Score's IL, each cut at 1; NaN where the data have none of them."""
+    terms = [min(1.0, term) for term in loss_terms(pair).values() if not math.isnan(term)]
+    return math.fsum(terms) / len(terms) if terms else math.nan
+
+
+def loss_terms(pair: Pair) -> dict[str, float]:
+    """What the Score counts as loss, before any cut; NaN for a term that the data do not have."""
+    unit = powers_of_two(pair.original.values)  # relative changes have no unit, and squares stay in range
+    x, y = pair.original.values / unit, pair.masked / unit
+    both = ~np.isnan(x) & ~np.isnan(y)
+    x, y = np.where(both, x, np.nan), np.where(both, y, np.nan)
+    pairs = list(combinations_with_replacement(range(pair.p), 2))
+    covariances = np.array([[_moments(file, *ij) for ij in pairs] for file in (x, y)])
+    same = np.array([i == j for i, j in pairs])
+    correlations = covariances[:, ~same, 1]
+    return {
+        "cells": _variation(x[both], y[both]),
+        "means": _variation(*(np.array([_mean(column) for column in file.T]) for file in (x, y))),
+        "variances": _variation(*covariances[:, same, 0]),
+        "covariances": _variation(*covariances[..., 0]),
+        "correlations": _mean(np.abs(correlations[0] - correlations[1])),
+    }
+
+
+def _variation(ours: Floats, theirs: Floats) -> float:
+    """Mean of |a - b| / |a|; unchanged zeros count 0, changed ones have no relative change."""
+    counts = (ours != 0) | (theirs == 0)
+    return _mean((np.abs(ours - theirs) / np.where(ours == 0, 1.0, np.abs(ours)))[counts])
+
+
+def _moments(values: Floats, i: int, j: int) -> tuple[float, float]:
+    """Covariance and correlation of two variables over the records that have both."""
+    u, v = values[~np.isnan(values[:, [i, j]]).any(1)][:, [i, j]].T
+    if u.size < 2:
+        return math.nan, math.nan
+    u, v = deviations(u[:, None])[:, 0], deviations(v[:, None])[:, 0]
+    scale = math.sqrt((u @ u) * (v @ v))
+    return float(u @ v / (u.size - 1)), float(u @ v / scale) if scale > 0 else math.nan
+
+
+def _mean(values: Floats) -> float:
+    """Mean of the numbers that exist; NaN where none does."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else math.nan
