@@ -16,10 +16,13 @@ __version__ = "0.1.0"
 # Where each public name lives. Modules are loaded when first used, so that importing the package,
 # and with it `sdckit --help`, takes no time.
 _HOMES = {
+    "Choice": "choosing",
     "Evaluation": "evaluation",
+    "LimitsMissed": "choosing",
     "METHODS": "masking",
     "METRICS": "risk",
     "Original": "pairs",
+    "Release": "choosing",
     "Sweep": "sweeping",
     "brmae": "loss.rank",
     "brmse": "loss.rank",
@@ -50,6 +53,7 @@ _HOMES = {
     "pmse": "loss.propensity",
     "prepare": "pairs",
     "rank_table": "loss.rankmeans",
+    "recommend": "searching",
     "rid": "risk.interval",
     "rmae": "loss.rankmeans",
     "rmdid": "risk.outlier",
@@ -63,6 +67,9 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:  # the same names for type checkers and editors
+    from sdckit.choosing import Choice as Choice
+    from sdckit.choosing import LimitsMissed as LimitsMissed
+    from sdckit.choosing import Release as Release
     from sdckit.datasets import load_dataset as load_dataset
     from sdckit.datasets import load_sample as load_sample
     from sdckit.evaluation import Evaluation as Evaluation
@@ -105,6 +112,7 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from sdckit.risk.linkage import window as window
     from sdckit.risk.outlier import rmdid as rmdid
     from sdckit.risk.weighted import score as score
+    from sdckit.searching import recommend as recommend
     from sdckit.sweeping import Sweep as Sweep
     from sdckit.sweeping import sweep as sweep
 

@@ -77,7 +77,8 @@ class Choice:
     `point` is the weakest safe setting with the least loss; None where no setting meets the limits, and
     `nearest` is then the one that misses them least. `binding` names the limits that the next weaker
     setting breaks, `runner_up` is the best setting of the other methods, `looser` tells for each binding
-    limit what twice that limit would allow.
+    limit what twice that limit would allow. `safe` are the safe settings of all methods, `points` all that
+    were measured, with so many `maskings`.
     """
 
     point: Point | None
@@ -88,6 +89,7 @@ class Choice:
     runner_up: Point | None = None
     looser: dict[str, Point] = field(default_factory=dict)
     safe: tuple[Point, ...] = ()
+    points: tuple[Point, ...] = ()
     maskings: int = 0
     roles: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -238,10 +240,10 @@ def choose(
     """The weakest safe setting of each line, and among them the one with the least loss."""
     lines, limits = [line for line in lines if line], dict(limits)
     safe = _safe(lines, limits, minimise)
-    misses = [point for line in lines for point in line]
-    nearest = min(misses, key=lambda point: (_excess(point, limits), point.cost(minimise)))
+    points = tuple(point for line in lines for point in line)
+    nearest = min(points, key=lambda point: (_excess(point, limits), point.cost(minimise)))
     if not safe:
-        return Choice(None, limits, minimise, nearest, maskings=maskings, roles=roles or {})
+        return Choice(None, limits, minimise, nearest, points=points, maskings=maskings, roles=roles or {})
     best, line, place = safe[0]
     binding = tuple(line[place - 1].broken(limits)) if place else ()
     others = [point for point, other, _ in safe[1:] if other[0].method != best.method]
@@ -259,6 +261,7 @@ def choose(
         others[0] if others else None,
         looser,
         tuple(point for point, _, _ in safe),
+        points,
         maskings,
         roles or {},
     )

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from sdckit.choosing import Choice
     from sdckit.compiled import Floats
-    from sdckit.plans import Cell
+    from sdckit.plans import Cell, Setting
 
 DRAWS = ("common", "fresh")
+ROLES = ("columns", "key", "weights", "by", "na")
 FEW = 3  # losses of fewer records than this are nearly those of single ones
 HEAD = {
     "dataset": pl.String,
@@ -199,30 +200,51 @@ def sweep(
     """
     settings = settings_of(plan)
     cells = cells_of(settings, checks.count_of("replications", replications))
-    threads = _cores() if workers is None else checks.count_of("workers", workers)
-    task = Task(
-        *_strata(original, columns=columns, key=key, weights=weights, by=by, na=na),
+    threads = cores() if workers is None else checks.count_of("workers", workers)
+    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na}
+    task = task_of(
+        original,
+        settings,
         metrics=checks.metrics_named(metrics),
-        ties=checks.one_of("rule for ties", ties, TIES),
-        missing=checks.one_of("rule for missing cells", missing, checks.MISSING),
+        ties=ties,
+        missing=missing,
         draws=checks.one_of("rule for draws", draws, DRAWS),
         per_variable=per_variable,
         detail=detail,
+        **roles,
     )
-    task.check(settings)
     if folder is None:
         found = run(task, cells, checks.entropy_of(rng), threads)
     else:
         with Workplace(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
             found = run(task, cells, place.entropy, threads, place.journal)
     table = _table(task, cells, found, name)
-    roles = {"columns": list(task.whole.original.columns), "key": key, "weights": weights, "by": by, "na": na}
-    roles |= {"ties": ties, "missing": missing}
-    return Sweep(table, (*_notes(table), *_small_strata(task.strata)), roles)
+    notes = (*_notes(table), *_small_strata(task.strata))
+    return Sweep(table, notes, roles_of(task, roles))
 
 
-def _cores() -> int:
-    known = getattr(os, "sched_getaffinity", None)  # the cores that this process may use, where one can ask
+def task_of(original: Any, settings: Iterable[Setting], *, ties: str, missing: str, **given: Any) -> Task:
+    """What all cells share, checked before any work."""
+    who = {name: given.pop(name) for name in ROLES}
+    task = Task(
+        *_strata(original, **who),
+        ties=checks.one_of("rule for ties", ties, TIES),
+        missing=checks.one_of("rule for missing cells", missing, checks.MISSING),
+        **given,
+    )
+    task.check(settings)
+    return task
+
+
+def roles_of(task: Task, given: dict[str, Any]) -> dict[str, Any]:
+    """What another masking of the same data must know."""
+    columns = list(task.whole.original.columns)
+    return given | {"columns": columns, "ties": task.ties, "missing": task.missing}
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    known = getattr(os, "sched_getaffinity", None)  # where one can ask
     return len(known(0)) if known else os.cpu_count() or 1
 
 

@@ -3,5 +3,17 @@
 from sdckit.registry import METRICS
 
 from sdckit.loss import rank, cells, rankmeans  # isort: skip - the order of the tables
+from sdckit.loss import split, marginal, boundedcells, moments, probabilistic, propensity  # isort: skip
 
-__all__ = ["METRICS", "cells", "rank", "rankmeans"]
+__all__ = [
+    "METRICS",
+    "boundedcells",
+    "cells",
+    "marginal",
+    "moments",
+    "probabilistic",
+    "propensity",
+    "rank",
+    "rankmeans",
+    "split",
+]

@@ -1,0 +1,96 @@
+"""Two columns, each in its own order, side by side; and a column loss, from variables to the file."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sdckit.loss.rank import mean_of
+from sdckit.pairs import Pair, Score, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sdckit.compiled import Floats
+
+    Column = Callable[[Floats, Floats, Floats | None], float]
+
+
+class Coupled(NamedTuple):
+    """Pieces of equal place in both distributions: the quantile coupling.
+
+    `x` ascends; `own` is the masked value of the record that `x` belongs to, `y` the masked value of the
+    same place in the masked order; `weights` the size of each piece. Without weights a piece is a record.
+    """
+
+    x: Floats
+    own: Floats
+    y: Floats
+    weights: Floats
+
+
+def coupled(x: Floats, y: Floats, weights: Floats | None) -> Coupled:
+    """Couple two columns by their quantiles."""
+    if weights is None or not x.size:
+        order = np.argsort(x)
+        return Coupled(x[order], y[order], np.sort(y), np.ones(x.size))
+    by_x, by_y = np.lexsort((y, x)), np.lexsort((x, y))
+    ends_x, ends_y = np.cumsum(weights[by_x]), np.cumsum(weights[by_y])
+    ends_y = np.minimum(ends_y, ends_x[-1])  # the same total, added up in another order
+    ends_y[-1] = ends_x[-1]
+    ends = np.union1d(ends_x, ends_y)
+    rows_x, rows_y = by_x[np.searchsorted(ends_x, ends)], by_y[np.searchsorted(ends_y, ends)]
+    return Coupled(x[rows_x], y[rows_x], y[rows_y], np.diff(ends, prepend=0.0))
+
+
+def measured(column: Column, pair: Pair, *, least: int = 1) -> Floats:
+    """The value of each variable, on the cells that both files have; NaN with fewer than `least` of them."""
+    variables = np.full(pair.p, np.nan)
+    for j in np.flatnonzero(pair.counts.both >= least):
+        variables[j] = column(*pair.cells(int(j)))
+    return variables
+
+
+def score_variables(
+    pair: Pair,
+    variables: Floats,
+    *,
+    missing: str = "pairwise",
+    notes: Sequence[str] = (),
+    per_record: bool = False,
+) -> Score:
+    """The score of a metric with a value per variable, whose mean is the value of the file."""
+    if missing == "penalise":
+        variables = _penalised(pair, variables)
+    extra: dict[str, Any] = {"records": np.full(pair.original.n, np.nan)} if per_record else {}
+    none = np.zeros(pair.p, np.int64)
+    return Score(Values(mean_of(variables), variables), pair.counts.both, none, notes=tuple(notes), **extra)
+
+
+def weights_of(pair: Pair) -> Floats:
+    """The weight of each record; ones where there are none."""
+    return np.ones(pair.original.n) if pair.original.weights is None else pair.original.weights
+
+
+def suppressed_weight(pair: Pair) -> Floats:
+    """The weight of the cells of each variable that only the original has."""
+    return np.array([weights_of(pair)[pair.suppressed(j)].sum() for j in range(pair.p)])
+
+
+def _penalised(pair: Pair, variables: Floats) -> Floats:
+    """Count a suppressed cell as a complete loss."""
+    kept = np.array([weights_of(pair)[pair.both(j)].sum() for j in range(pair.p)])
+    gone = suppressed_weight(pair)
+    shares = kept * np.nan_to_num(variables) + gone
+    known = ~np.isnan(variables) | (gone > 0)
+    return np.divide(shares, kept + gone, out=np.full(pair.p, np.nan), where=known)
+
+
+def explained(score: Score, sentence: str, kept: str) -> str:
+    """The sentence about a value; `kept` where nothing changed."""
+    value = score.value.overall
+    if math.isnan(value):
+        return "there are no records to compare"
+    return kept if value == 0 else sentence.format(value)

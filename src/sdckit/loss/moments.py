@@ -1,0 +1,357 @@
+"""Losses of moments: correlations, covariances, and intervals around means."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit.loss.boundedcells import MLODAK
+from sdckit.loss.coupling import measured, score_variables
+from sdckit.loss.wholefile import (
+    complete_records,
+    correlations,
+    refuse_constant,
+    refuse_relations,
+    score_of,
+    unweighted,
+)
+from sdckit.pairs import Pair, Score, pair_of
+from sdckit.ranks import OrderedColumn
+from sdckit.registry import metric
+from sdckit.scales import deviations, spread
+
+if TYPE_CHECKING:
+    from sdckit.compiled import Floats
+
+CONFIDENCE = 0.95
+MOMENTS: dict[str, Any] = {"family": "loss", "needs": "moments", "paired": False, "default": False}
+
+
+# --- inverse correlations ---
+
+
+def inverse_gap(ours: Floats, theirs: Floats) -> float:
+    """Distance between the directions of two diagonals, as a share of the largest."""
+    first, second = (np.diag(np.linalg.inv(matrix)) for matrix in (ours, theirs))
+    gap = first / np.linalg.norm(first) - second / np.linalg.norm(second)
+    return min(1.0, float(np.linalg.norm(gap)) / math.sqrt(2))
+
+
+def score_il_correl(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+    """IL_correl of a pair."""
+    x, y, rows = complete_records("il_correl", pair)
+    matrices = []
+    for values, which in ((x, "original"), (y, "masked")):
+        matrix = correlations("il_correl", values, pair.columns, which)
+        refuse_relations("il_correl", matrix, pair.columns, which)
+        matrices.append(matrix)
+    return score_of("il_correl", pair, inverse_gap(*matrices), rows, detail=detail, per_record=per_record)
+
+
+@metric(
+    title="IL_correl, change of the inverse correlations",
+    bounds=(0.0, 1.0),
+    best=0.0,
+    score=score_il_correl,
+    explain=lambda score: (
+        "how well each variable follows from the others changed by "
+        f"{score.value.overall:.1%} of the largest possible"
+    ),
+    reference=MLODAK,
+    by_variable=False,
+    variables=3,
+    **MOMENTS,
+)
+def il_correl(original: Any, masked: Any) -> float:
+    """Change of how well each variable can be told from the others, by inverse correlation matrices.
+
+    0 means that the diagonals of the inverse matrices keep their proportions, 1 is a bound that is not
+    reached. Two variables always score 0, so three are needed. Do not use it on variables that add up to
+    one another: their matrix has no inverse, and the refusal names them.
+
+    Parameters
+    ----------
+    original, masked : table
+        pandas, polars, pyarrow or numpy; `original` may be prepared. Records with a missing cell in
+        either file are left out; weights play no part.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    |d/|d| - e/|e|| / sqrt(2), d and e the diagonals of the inverse correlation matrices of original
+    and masked data. The constant is that of the R package sdcMicro; Mlodak's was 1/2.
+
+    References
+    ----------
+    Mlodak 2020, Information loss resulting from statistical disclosure control of output data,
+    doi:10.5604/01.3001.0014.4121.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> x = [[1, 2, 1], [2, 1, 3], [3, 5, 2], [4, 3, 5], [5, 6, 4]]
+    >>> y = [[1, 2, 1], [2, 1, 3], [3, 5, 2], [4, 6, 5], [5, 3, 4]]
+    >>> round(sdc.il_correl(x, y), 4)
+    0.2128
+    """
+    return score_il_correl(pair_of(original, masked)).value.overall
+
+
+# --- eigenvalues ---
+
+
+def score_eigen(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+    """Relative change of the eigenvalues of a pair."""
+    x, y, rows = complete_records("eigen", pair)
+    matrix = correlations("eigen", x, pair.columns, "original")
+    refuse_relations("eigen", matrix, pair.columns, "original")
+    ours = np.linalg.eigvalsh(matrix)
+    theirs = np.linalg.eigvalsh(correlations("eigen", y, pair.columns, "masked"))
+    value = float((np.abs(ours - theirs) / ours).sum())
+    notes = []
+    if ours[0] < 0.01:
+        notes.append(f"eigen divides by eigenvalues as small as {ours[0]:.2g}, which inflates it")
+    return score_of("eigen", pair, value, rows, notes=notes, detail=detail, per_record=per_record)
+
+
+@metric(
+    title="eigen, change of the correlations' eigenvalues",
+    bounds=(0.0, float("inf")),
+    best=0.0,
+    score=score_eigen,
+    explain=lambda score: (
+        f"the eigenvalues of the correlations changed by {score.value.overall:.4g} of their size, summed up"
+    ),
+    reference="Templ, Kowarik & Meindl 2015, doi:10.18637/jss.v067.i04",
+    by_variable=False,
+    variables=2,
+    **MOMENTS,
+)
+def eigen(original: Any, masked: Any) -> float:
+    """Relative change of the eigenvalues of the correlation matrix, summed over all of them.
+
+    0 means that the eigenvalues are kept; there is no largest value, and small eigenvalues dominate.
+    Do not use it on variables that nearly add up to one another. Where they do so exactly, it has no
+    value, and the refusal names them.
+
+    Parameters
+    ----------
+    original, masked
+        As for `il_correl`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Sum of |e_j - f_j| / e_j, e and f the sorted eigenvalues of the correlation matrices of original and
+    masked data, as `dUtility(method = "eigen")` of the R package sdcMicro has it.
+
+    References
+    ----------
+    Templ, Kowarik & Meindl 2015, Statistical disclosure control for micro-data using the R package
+    sdcMicro, doi:10.18637/jss.v067.i04.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> x = [[1, 2], [2, 1], [3, 4], [4, 3]]
+    >>> y = [[1, 1], [2, 2], [3, 3], [4, 4]]
+    >>> round(sdc.eigen(x, y), 4)  # eigenvalues 1.6 and 0.4 became 2 and 0
+    1.25
+    """
+    return score_eigen(pair_of(original, masked)).value.overall
+
+
+# --- confidence intervals ---
+
+
+def overlap(first: tuple[float, float], second: tuple[float, float]) -> float:
+    """Mean share of two intervals that lies in both; 0 where they are apart.
+
+    An interval without length lies in the other wholly or not at all.
+    """
+    common = min(first[1], second[1]) - max(first[0], second[0])
+    if common < 0:
+        return 0.0
+    lengths = [high - low for low, high in (first, second)]
+    return sum(common / length if length > 0 else 1.0 for length in lengths) / 2
+
+
+def interval_overlap(x: Floats, y: Floats, weights: Floats | None) -> float:
+    """Overlap of the intervals around the means of two columns."""
+    del weights
+    factor = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) / math.sqrt(x.size)
+    intervals = []
+    for values in (x, y):
+        middle, half = float(values.mean()), factor * float(spread(values[:, None])[0])
+        intervals.append((middle - half, middle + half))
+    return overlap(*intervals)
+
+
+def score_ci_overlap(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+    """Overlap of confidence intervals of a pair."""
+    variables = measured(interval_overlap, pair, least=2)
+    notes = unweighted("ci_overlap", pair) if detail else ()
+    return score_variables(pair, variables, notes=notes, per_record=per_record)
+
+
+def _explain_overlap(score: Score) -> str:
+    value = score.value.overall
+    if math.isnan(value):
+        return "there are no records to compare"
+    return f"confidence intervals of the means overlap by {value:.1%} of their length; 100% would be the same"
+
+
+@metric(
+    title="CI overlap, confidence intervals of the means",
+    bounds=(0.0, 1.0),
+    best=1.0,
+    score=score_ci_overlap,
+    explain=_explain_overlap,
+    reference="Karr, Kohnen, Oganian, Reiter & Sanil 2006, doi:10.1198/000313006X124640",
+    **MOMENTS,
+)
+def ci_overlap(original: Any, masked: Any) -> float:
+    """Overlap of the 95 % confidence intervals of each variable's mean before and after.
+
+    1 means that both files give the same intervals, 0 that no two of them meet. It looks at means and
+    variances alone: permuted columns score 1.
+
+    Parameters
+    ----------
+    original, masked : table
+        pandas, polars, pyarrow or numpy; `original` may be prepared. Each variable is compared on the
+        cells that both files have; weights play no part.
+
+    Returns
+    -------
+    float
+        Mean over the variables.
+
+    Notes
+    -----
+    (o / (U - L) + o / (V - K)) / 2 for the intervals from L to U and from K to V, o the length of
+    what they share, 0 at least. The intervals are mean -+ 1.96 S / sqrt(n). An interval without
+    length, that of a constant column, counts as shared wholly or not at all.
+
+    References
+    ----------
+    Karr, Kohnen, Oganian, Reiter & Sanil 2006, A framework for evaluating the utility of data
+    altered to protect confidentiality, doi:10.1198/000313006X124640.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> round(sdc.ci_overlap([1, 2, 3, 4], [2, 3, 4, 5]), 4)
+    0.6048
+    """
+    return score_ci_overlap(pair_of(original, masked)).value.overall
+
+
+# --- covariances along the original's axes ---
+
+
+def utility(ours: Floats, theirs: Floats) -> float:
+    """UM from both covariance matrices, up to a common factor, in units of the original."""
+    axes = np.linalg.eigh(ours)[1]
+    along = [np.einsum("ij,ik,kj->j", axes, matrix, axes) for matrix in (ours, theirs)]
+    if not along[1].sum() > 0:
+        return 0.0  # nothing varies any more
+    first, second = (variances / variances.sum() for variances in along)
+    gap = float(((first - second) ** 2).sum())
+    largest = float(((first - 1 / first.size) ** 2).sum())
+    if gap == 0:
+        return 1.0
+    return 1.0 - min(1.0, gap / largest) if largest > 0 else 0.0
+
+
+def confidentiality(x: Floats, y: Floats) -> float:
+    """CM, the product of 1 - r**2 over the canonical correlations between the ranks of both files."""
+    bases = []
+    for values in (x, y):
+        ranks = np.column_stack([OrderedColumn(column).row_middle2 for column in values.T]).astype(float)
+        ranks -= ranks.mean(0)
+        left, sizes, _ = np.linalg.svd(ranks, full_matrices=False)
+        bases.append(left[:, sizes > 1e-10 * max(1.0, sizes[0])])
+    if not all(basis.size for basis in bases):
+        return 1.0  # a constant file says nothing about the other
+    found = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    return float(np.prod(1 - np.minimum(found, 1.0) ** 2))
+
+
+def score_covariance_loss(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+    """1 - UM of a pair."""
+    name = "covariance_loss"
+    x, y, rows = complete_records(name, pair)
+    units = spread(x)
+    refuse_constant(name, units, pair.columns, "original")
+    scaled = [deviations(values) / units for values in (x, y)]
+    loss = 1.0 - utility(*(values.T @ values for values in scaled))
+    parts = {"UM": 1.0 - loss}
+    if detail:
+        parts["CM"] = confidentiality(x, y)
+    return score_of(name, pair, loss, rows, parts=parts, detail=detail, per_record=per_record)
+
+
+@metric(
+    title="covariance loss, 1 - UM",
+    bounds=(0.0, 1.0),
+    best=0.0,
+    score=score_covariance_loss,
+    explain=lambda score: (
+        "of what sets the original's main directions apart from round scatter, "
+        f"{score.value.overall:.1%} is lost"
+    ),
+    reference="Domingo-Ferrer, Muralidhar & Bras-Amoros 2020, IEEE TDSC",
+    by_variable=False,
+    variables=2,
+    experimental=True,
+    **MOMENTS,
+)
+def covariance_loss(original: Any, masked: Any) -> float:
+    """Change of the shares of variance along the original's principal axes.
+
+    0 means that the shares are kept, 1 that they are at least as far from the original's as equal
+    shares would be. A change of all variances by one factor does not count. Experimental: the formula
+    could not be checked against the primary source.
+
+    Parameters
+    ----------
+    original, masked
+        As for `il_correl`.
+
+    Returns
+    -------
+    float
+        IL = 1 - UM.
+
+    Notes
+    -----
+    UM = 1 - min(1, sum (l - g)**2 / sum (l - 1/m)**2) over m variables; l are the eigenvalues of the
+    original's covariance matrix, g the variances of the masked data along its eigenvectors, each
+    scaled to sum 1. Both files are standardised by the original's means and standard deviations
+    first: on raw columns the largest unit decides all. As a part, the confidentiality CM is the
+    product of 1 - r**2 over the canonical correlations r between the ranks of both files.
+
+    References
+    ----------
+    Domingo-Ferrer, Muralidhar & Bras-Amoros 2020, General confidentiality and utility metrics for
+    privacy-preserving data publishing based on the permutation model, IEEE TDSC.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> x = [[1, 2], [2, 1], [3, 4], [4, 3]]
+    >>> y = [[1, 2], [2, 4], [3, 1], [4, 3]]
+    >>> round(sdc.covariance_loss(x, y), 4)  # shares of 0.8 and 0.2 became 0.5 and 0.5
+    1.0
+    """
+    return score_covariance_loss(pair_of(original, masked)).value.overall

@@ -1,0 +1,258 @@
+"""The risk-utility map: one mark for each masked file, as a Vega-Lite specification and as table rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit import plots
+from sdckit.plots import GREY, INK
+from sdckit.registry import METHODS
+from sdckit.report.look import BEYOND, CONFIG, LIMIT
+from sdckit.report.metrics import label, plain
+from sdckit.terminal import number
+
+if TYPE_CHECKING:
+    from sdckit.plots import Spec
+
+SHAPES = {  # drawn by Vega and by the legend alike, in a square from -1 to 1
+    "circle": "M1,0A1,1,0,1,1,-1,0A1,1,0,1,1,1,0Z",
+    "square": "M-.9,-.9H.9V.9H-.9Z",
+    "triangle": "M0,-1.1L1.05,.8H-1.05Z",
+    "diamond": "M0,-1.25L1.05,0L0,1.25L-1.05,0Z",
+    "cross": "M-.35,-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z",
+    "down": "M0,1.1L1.05,-.8H-1.05Z",
+}
+
+
+@dataclass(frozen=True)
+class Points:
+    """The risk-utility map.
+
+    `table` has one row per point: method, parameters, loss, risk, frontier, chosen; `loss` and `risk`
+    are the metrics of the axes, `limits` the largest risks allowed, `random` the loss of unrelated order.
+    """
+
+    table: pl.DataFrame
+    loss: str
+    risk: str
+    limits: dict[str, float]
+    random: float | None = None
+
+    @property
+    def drawn(self) -> pl.DataFrame:
+        """The points that have a place on the map."""
+        return self.table.filter(pl.col("loss").is_finite() & pl.col("risk").is_finite())
+
+    @property
+    def chosen(self) -> dict[str, Any] | None:
+        """The point that was chosen, if one was."""
+        found = self.drawn.filter("chosen")
+        return found.row(0, named=True) if found.height else None
+
+
+@dataclass(frozen=True)
+class Group:
+    """A method on the map: what its points look like."""
+
+    place: int
+    title: str
+    colour: str
+    shape: str
+    points: int
+
+
+def groups(points: Points) -> list[Group]:
+    """The methods of a map; names that are none, such as those of files, get the colours left over."""
+    names = points.drawn["method"].unique(maintain_order=True).to_list()
+    counts = dict(points.drawn["method"].value_counts().rows())
+    taken = {plots.colour(name) for name in names if name in METHODS}
+    spare = [colour for colour in plots.SPARE if colour not in taken] or list(plots.SPARE)
+    others = [name for name in names if name not in METHODS]
+    colours = {name: spare[place % len(spare)] for place, name in enumerate(others)}
+    shapes = list(SHAPES.values())
+    return [
+        Group(
+            place=place,
+            title=METHODS[name].title if name in METHODS else name,
+            colour=colours.get(name) or plots.colour(name),
+            shape=shapes[place % len(shapes)],
+            points=counts[name],
+        )
+        for place, name in enumerate(names)
+    ]
+
+
+def point_rows(points: Points) -> list[dict[str, Any]]:
+    """One row per point: where it lies, and the words of its hover text and of its row in the table."""
+    names = points.drawn["method"].unique(maintain_order=True).to_list()
+    titles = [group.title for group in groups(points)]
+    return [
+        {
+            "group": names.index(row["method"]),
+            "method": titles[names.index(row["method"])],
+            "parameters": row["parameters"] or "",
+            "loss": row["loss"],
+            "risk": row["risk"],
+            "loss_text": number(row["loss"]),
+            "risk_text": number(row["risk"]),
+            "frontier": bool(row["frontier"]),
+            "chosen": bool(row["chosen"]),
+        }
+        for row in points.drawn.iter_rows(named=True)
+    ]
+
+
+def risk_map(points: Points) -> Spec:
+    """Risk against loss of every point, both from 0 to 1."""
+    rows = point_rows(points)
+    limit = points.limits.get(points.risk)
+    layers = [
+        *(_limit_layers(limit) if limit is not None else ()),
+        *(_random_layers(points.random) if points.random is not None else ()),
+        _frontier_layer(),
+        *_chosen_layers(),
+        _points_layer(points),  # on top, where the mouse finds them
+    ]
+    ends = [max([1.0, *points.drawn[axis]]) for axis in ("loss", "risk")]
+    for layer in layers:
+        for axis, field, end in zip("xy", (points.loss, points.risk), ends, strict=True):
+            if axis in layer["encoding"] and "value" not in layer["encoding"][axis]:
+                layer["encoding"][axis] |= _axis(axis, field, end)
+    return {
+        "config": CONFIG,
+        "width": "container",
+        "height": 420,
+        "data": {"values": rows},
+        "params": [{"name": "shown", "value": -1}],
+        "layer": layers,
+    }
+
+
+def _axis(axis: str, metric: str, end: float) -> Spec:
+    title = f"information loss ({label(metric)})" if axis == "x" else f"disclosure risk ({label(metric)})"
+    ticks = {"tickCount": 6, "grid": True, "titlePadding": 8, "format": "~g"}
+    return {
+        "type": "quantitative",
+        "scale": {"domain": [0, end], "nice": False},
+        "axis": {"title": title} | ticks,
+    }
+
+
+def _limit_layers(limit: float) -> list[Spec]:
+    one = {"values": [{"low": limit, "high": 1, "text": f"limit {plain(limit)}"}]}
+    write = {"type": "text", "align": "right", "baseline": "bottom", "dy": -4, "color": LIMIT, "fontSize": 11}
+    return [
+        {
+            "data": one,
+            "mark": {"type": "rect", "color": BEYOND},
+            "encoding": {"y": {"field": "low"}, "y2": {"field": "high"}},
+        },
+        {
+            "name": "limit",
+            "data": one,
+            "mark": {"type": "rule", "color": LIMIT, "strokeWidth": 1.2, "strokeDash": [5, 3]},
+            "encoding": {"y": {"field": "low"}},
+        },
+        {
+            "data": one,
+            "mark": write,
+            "encoding": {"y": {"field": "low"}, "x": {"value": "width"}, "text": {"field": "text"}},
+        },
+    ]
+
+
+def _random_layers(level: float) -> list[Spec]:
+    one = {"values": [{"level": level, "text": f"unrelated order {number(level)}"}]}
+    write = {
+        "type": "text",
+        "align": "right",
+        "baseline": "top",
+        "dx": -5,
+        "dy": 4,
+        "color": "#555555",
+        "fontSize": 11,
+    }
+    return [
+        {
+            "name": "random",
+            "data": one,
+            "mark": {"type": "rule", "color": GREY, "strokeWidth": 1.2, "strokeDash": [2, 3]},
+            "encoding": {"x": {"field": "level"}},
+        },
+        {
+            "data": one,
+            "mark": write,
+            "encoding": {"x": {"field": "level"}, "y": {"value": 0}, "text": {"field": "text"}},
+        },
+    ]
+
+
+def _frontier_layer() -> Spec:
+    """Steps: with at most this loss, no less risk was found."""
+    return {
+        "name": "frontier",
+        "transform": [{"filter": "datum.frontier"}],
+        "mark": {
+            "type": "line",
+            "interpolate": "step-after",
+            "color": INK,
+            "strokeWidth": 1.2,
+            "opacity": 0.65,
+        },
+        "encoding": {
+            "x": {"field": "loss"},
+            "y": {"field": "risk"},
+            "order": {"field": "loss", "type": "quantitative"},
+        },
+    }
+
+
+def _points_layer(points: Points) -> Spec:
+    looks = groups(points)
+    places = [group.place for group in looks]
+    words = [("method", "method"), ("parameters", "parameters")]
+    words += [("loss_text", label(points.loss)), ("risk_text", label(points.risk))]
+    ringed = {"condition": {"test": "datum.frontier", "value": INK}, "value": "white"}
+
+    def look(what: str) -> Spec:
+        drawn = {"domain": places, "range": [getattr(group, what) for group in looks]}
+        return {"field": "group", "type": "nominal", "scale": drawn, "legend": None}
+
+    return {
+        "name": "points",
+        "transform": [{"filter": "shown < 0 || datum.group == shown"}],
+        "mark": {"type": "point", "filled": True, "size": 72, "opacity": 0.92, "strokeWidth": 0.9},
+        "encoding": {
+            "x": {"field": "loss"},
+            "y": {"field": "risk"},
+            "fill": look("colour"),
+            "shape": look("shape"),
+            "stroke": ringed,
+            "tooltip": [{"field": field, "type": "nominal", "title": title} for field, title in words],
+        },
+    }
+
+
+def _chosen_layers() -> list[Spec]:
+    where = {"x": {"field": "loss"}, "y": {"field": "risk"}}
+    only = [{"filter": "datum.chosen && (shown < 0 || datum.group == shown)"}]
+    ring = {"type": "point", "size": 420, "stroke": INK, "strokeWidth": 2.2, "fill": None, "tooltip": None}
+    name = {
+        "type": "text",
+        "align": "left",
+        "dx": 14,
+        "dy": -8,
+        "fontWeight": "bold",
+        "fontSize": 12,
+        "color": INK,
+    }
+    halo = name | {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round", "color": "white"}
+    text = {"text": {"value": "chosen"}}
+    return [
+        {"name": "chosen", "transform": only, "mark": ring, "encoding": dict(where)},
+        {"transform": only, "mark": halo, "encoding": where | text},
+        {"transform": only, "mark": name, "encoding": where | text},
+    ]

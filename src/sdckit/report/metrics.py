@@ -1,0 +1,188 @@
+"""The measured numbers as the page tells them: the headline, the tables, the heat map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit.evaluation import WHOLE
+from sdckit.registry import METRICS
+from sdckit.terminal import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sdckit.evaluation import Evaluation
+    from sdckit.registry import Metric
+    from sdckit.report.maps import Points
+
+SHADES = 20  # steps of the heat map's colours
+FAMILIES = {"loss": "Information loss", "risk": "Disclosure risk"}
+LEVELS = {"loss": "unrelated order", "risk": "by chance"}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One number to be seen at a glance, on its scale from 0 to 1."""
+
+    family: str
+    title: str
+    value: float
+    text: str
+    meaning: str
+    bounded: bool
+    level: float | None
+    limit: float | None
+
+    @property
+    def marks(self) -> str:
+        """What the marks on the scale mean."""
+        words = []
+        if self.level is not None:
+            words.append(f"{LEVELS[self.family]} {number(self.level)}")
+        if self.limit is not None:
+            met = "met" if self.value <= self.limit else "not met"
+            words.append(f"limit {plain(self.limit)}: {met}")
+        return ", ".join(words)
+
+
+def plain(limit: float) -> str:
+    """A limit as a person would write it."""
+    return f"{limit:g}"
+
+
+def metric_of(name: str) -> Metric | None:
+    """The record of a metric, also where its name settles options ("brmae:ties=first")."""
+    return METRICS.get(name.partition(":")[0])
+
+
+def label(name: str) -> str:
+    """How the page names a metric in little room."""
+    metric = metric_of(name)
+    if metric is None:
+        return name.replace("_", " ")
+    settled = name.partition(":")[2]
+    return metric.title.split(",")[0] + (f" ({settled})" if settled else "")
+
+
+def _bounded(name: str) -> bool:
+    metric = metric_of(name)
+    return metric is not None and metric.bounded
+
+
+def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
+    """The loss and the risk that the page is about, and what else has a limit."""
+    limits = points.limits if points else {}
+    if evaluation is not None:
+        rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
+        names = _leading(rows, points)
+        names += [name for name in limits if name in rows and name not in names]
+        found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
+    elif points is not None and points.chosen is not None:
+        chosen = points.chosen
+        found = [
+            ("loss", points.loss, chosen["loss"], points.random),
+            ("risk", points.risk, chosen["risk"], None),
+        ]
+    else:
+        return []
+    meaning = evaluation.meaning if evaluation is not None else {}
+    return [
+        Headline(
+            family=family,
+            title=label(name),
+            value=value,
+            text=number(value),
+            meaning=_sentence(meaning.get(name, "")),
+            bounded=_bounded(name) or 0 <= value <= 1,
+            level=level,
+            limit=limits.get(name),
+        )
+        for family, name, value, level in found
+        if value is not None
+    ]
+
+
+def _leading(rows: Mapping[str, Any], points: Points | None) -> list[str]:
+    """The axes of the map, else the first bounded loss and the first risk."""
+    names = []
+    for family, axis in (("loss", points and points.loss), ("risk", points and points.risk)):
+        own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]
+        first = [axis, "linkage" if family == "risk" else None, *filter(_bounded, own), *own]
+        names += [name for name in first if name in own][:1]
+    return names
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "." if text else ""
+
+
+def metric_groups(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The whole file's losses and risks, each with its meaning."""
+    rows = evaluation.summary.rows(named=True)
+    return [
+        {
+            "family": family,
+            "title": title,
+            "level": LEVELS[family],
+            "rows": [_metric_row(row, evaluation) for row in rows if row["family"] == family],
+        }
+        for family, title in FAMILIES.items()
+        if any(row["family"] == family for row in rows)
+    ]
+
+
+def _metric_row(row: Mapping[str, Any], evaluation: Evaluation) -> dict[str, str]:
+    name, low, high = row["metric"], row["tie_low"], row["tie_high"]
+    metric = metric_of(name)
+    ties = "" if low is None or high is None or low == high else f"{number(low)} to {number(high)}"
+    return {
+        "name": name,
+        "title": metric.title if metric else name,
+        "experimental": "experimental" if metric and metric.experimental else "",
+        "value": number(row["value"]),
+        "level": number(row["random"]),
+        "ties": ties or "-",
+        "scale": "" if metric is None else "0 to 1" if metric.bounded else "no upper end",
+        "meaning": _sentence(evaluation.meaning.get(name, "")),
+    }
+
+
+def attacks(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """What each linkage attack finds, the worst first."""
+    parts = {name: value for name, value in evaluation.parts.get("linkage", {}).items() if 0 <= value <= 1}
+    outliers = evaluation.parts.get("linkage_outliers", {})
+    worst = max(parts.values(), default=0.0)
+    return [
+        {
+            "title": METRICS[name].title if name in METRICS else label(name),
+            "text": number(value),
+            "width": f"{100 * value:.2f}",
+            "worst": value == worst,
+            "outliers": number(outliers[name]) if name in outliers else "",
+        }
+        for name, value in sorted(parts.items(), key=lambda part: -part[1])
+    ]
+
+
+def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
+    """Bounded losses of each variable, in shades of a fixed scale from 0 to 1."""
+    losses = evaluation.table.filter((pl.col("family") == "loss") & (pl.col("stratum") == "all"))
+    by_variable = losses.filter(~WHOLE)
+    metrics = [name for name in by_variable["metric"].unique(maintain_order=True) if _bounded(name)]
+    variables = by_variable["variable"].unique(maintain_order=True).to_list()
+    if not metrics:
+        return None
+    values = {(row["variable"], row["metric"]): row["value"] for row in losses.iter_rows(named=True)}
+
+    def cell(variable: str, metric: str) -> dict[str, Any]:
+        value = values.get((variable, metric))
+        shade = None if value is None else round(SHADES * min(max(value, 0.0), 1.0))
+        return {"text": number(value), "shade": shade}
+
+    return {
+        "metrics": [label(name) for name in metrics],
+        "rows": [(variable, [cell(variable, name) for name in metrics]) for variable in ["all", *variables]],
+    }

@@ -1,0 +1,168 @@
+"""Small charts of counted records: each variable's distribution, and the records by their risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit.plots import INK
+from sdckit.report.look import CONFIG, MASKED, ORIGINAL
+from sdckit.report.privacy import THRESHOLD, distribution, records_at_risk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.compiled import Floats
+    from sdckit.pairs import Pair
+    from sdckit.plots import Spec
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A chart of a variable, or why there is none."""
+
+    variable: str
+    spec: Spec | None
+    description: str
+
+
+def distributions(pair: Pair) -> list[Panel]:
+    """Shares of both files' records in the same bins, a panel for each variable."""
+    return [
+        _distribution(name, pair.original.values[:, j], pair.masked[:, j])
+        for j, name in enumerate(pair.columns)
+    ]
+
+
+def _distribution(variable: str, original: Floats, masked: Floats) -> Panel:
+    bins = distribution(original, masked)
+    if bins is None:
+        why = f"Not shown: too few records or different values for bins of at least {THRESHOLD} records."
+        return Panel(variable, None, why)
+    words = [_edge(edge) for edge in bins.edges]
+    ranges = [f"below {words[0]}"]
+    ranges += [f"{low} to {high}" for low, high in pairwise(words)]
+    ranges.append(f"{words[-1]} or more")
+    shares = [np.array(counts) / sum(counts) for counts in (bins.original, bins.masked)]
+    rows = [
+        {
+            "bin": place,
+            "end": place + 1,
+            "left": place + 0.22,
+            "right": place + 0.78,
+            "range": ranges[place],
+            "original": bins.original[place],
+            "masked": bins.masked[place],
+            "original_share": round(float(shares[0][place]), 4),
+            "masked_share": round(float(shares[1][place]), 4),
+        }
+        for place in range(len(ranges))
+    ]
+    largest = int(np.argmax(np.abs(shares[0] - shares[1])))
+    description = (
+        f"Shares of records in {len(rows)} bins; they differ most in the bin {ranges[largest]}: "
+        f"{shares[0][largest]:.1%} of the original records, {shares[1][largest]:.1%} of the masked ones"
+    )
+    return Panel(variable, _distribution_spec(rows, words), description)
+
+
+def _edge(value: float) -> str:
+    if value and not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.1e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e").replace(".0e", "e")
+    return f"{value:,.10g}"
+
+
+def _distribution_spec(rows: list[dict[str, Any]], edges: Sequence[str]) -> Spec:
+    axis = {
+        "title": None,
+        "values": list(range(1, len(rows))),
+        "labelExpr": "edges[datum.value]",
+        "labelOverlap": "parity",
+        "labelSeparation": 6,
+    }
+    x = {"type": "quantitative", "scale": {"domain": [0, len(rows)], "nice": False}, "axis": axis}
+    share = {
+        "title": None,
+        "format": "~%",
+        "tickCount": 3,
+        "grid": True,
+        "domain": False,
+        "ticks": False,
+    }
+    y = {"type": "quantitative", "axis": share, "scale": {"zero": True}}
+    words = [("range", "range"), ("original_share", "original"), ("masked_share", "masked")]
+    hover = [{"field": field, "title": title} | _percent(field) for field, title in words]
+
+    def bars(start: str, end: str, height: str, colour: str) -> Spec:
+        where = {
+            "x": x | {"field": start},
+            "x2": {"field": end},
+            "y": y | {"field": height},
+            "y2": {"datum": 0},
+        }
+        return {
+            "mark": {"type": "rect", "color": colour, "stroke": "white", "strokeWidth": 0.5},
+            "encoding": where | {"tooltip": hover},
+        }
+
+    return {
+        "config": CONFIG,
+        "width": "container",
+        "height": 130,
+        "data": {"values": rows},
+        "params": [{"name": "edges", "value": ["", *edges]}],
+        "layer": [
+            bars("bin", "end", "original_share", ORIGINAL),
+            bars("left", "right", "masked_share", MASKED),
+        ],
+    }
+
+
+def _percent(field: str) -> Spec:
+    return {"type": "quantitative", "format": ".1%"} if field.endswith("_share") else {"type": "nominal"}
+
+
+def at_risk(risks: Floats) -> Panel:
+    """How many records have which risk."""
+    bins = records_at_risk(risks)
+    if bins is None:
+        return Panel("", None, f"Not shown: fewer than {THRESHOLD} records.")
+    rows = [
+        {
+            "low": bin_.low,
+            "high": bin_.high,
+            "records": bin_.records,
+            "text": f"{bin_.records:,}",
+            "range": f"{bin_.low:g} to {bin_.high:g}",
+        }
+        for bin_ in bins
+    ]
+    scale = {"domain": [0, 1], "nice": False}
+    x = {"type": "quantitative", "scale": scale, "axis": {"title": "risk of the record", "tickCount": 10}}
+    count = {
+        "title": "records",
+        "tickCount": 4,
+        "grid": True,
+        "domain": False,
+        "ticks": False,
+    }
+    y = {"field": "records", "type": "quantitative", "axis": count}
+    hover = [{"field": "range", "title": "risk"}, {"field": "text", "title": "records"}]
+    bars = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y, "y2": {"datum": 0}, "tooltip": hover}
+    names = {"x": x | {"field": "middle"}, "y": y, "text": {"field": "text"}}
+    spec = {
+        "config": CONFIG,
+        "width": "container",
+        "height": 200,
+        "data": {"values": rows},
+        "transform": [{"calculate": "(datum.low + datum.high) / 2", "as": "middle"}],
+        "layer": [
+            {"mark": {"type": "rect", "color": MASKED, "stroke": "white"}, "encoding": bars},
+            {"mark": {"type": "text", "dy": -7, "color": INK}, "encoding": names},
+        ],
+    }
+    described = "; ".join(f"{row['text']} records with a risk of {row['range']}" for row in rows)
+    return Panel("", spec, described)

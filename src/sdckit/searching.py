@@ -1,0 +1,189 @@
+"""The weakest safe setting of each method by bisection: the answer of a full grid with few maskings.
+
+Measured risk falls, by and large, as a parameter grows, and with common random numbers nearly without
+wavering. So each grid is halved until a setting that breaks a limit and one that meets all stand side by
+side; a few stronger settings are measured as a guard against wavering. Where a method bounds its own risk,
+settings beyond that bound need no measuring at all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit import checks, choosing, sweeping
+from sdckit.choosing import Choice, Point
+from sdckit.evaluation import FIGURES
+from sdckit.plans import Cell, settings_of
+from sdckit.progress import track
+from sdckit.tasks import run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.plans import Setting
+    from sdckit.tasks import Task
+
+BOUNDED = {"linkage", "dbrl", "dbrl_mahalanobis", "dbrl_rank", "matching"}  # risks below a method's ceiling
+GUARDED = 50  # one stronger setting is measured as a guard for so many of the grid
+REPLICATIONS = 3
+
+
+def recommend(
+    original: Any,
+    *,
+    max_risk: dict[str, float],
+    minimise: str = "brmae",
+    plan: Any = None,
+    columns: str | Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weights: Any = None,
+    by: str | Sequence[str] | None = None,
+    ties: str = "average",
+    missing: str = "pairwise",
+    na: Any = None,
+    replications: int = REPLICATIONS,
+    rng: Any = None,
+    workers: int | None = None,
+) -> Choice:
+    """Find the masking with the least loss that meets limits of risk, without trying everything.
+
+    Parameters
+    ----------
+    original : table
+        pandas, polars, pyarrow or numpy.
+    max_risk : dict
+        Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
+    minimise : str
+        The loss to keep small.
+    plan : dict, optional
+        Methods and grids, as for `sweep`; by default every method with its usual grid.
+    columns, key, weights, by, ties, missing, na, workers
+        As for `sweep`.
+    replications : int
+        How often a random method is drawn at each setting; the median decides.
+    rng : None, int or numpy Generator
+        None draws fresh entropy.
+
+    Returns
+    -------
+    Choice
+        With `apply`, which masks the data, measures the result and hands it out only if it meets the limits.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> x = [[i, (7 * i) % 40] for i in range(40)]
+    >>> choice = sdc.recommend(x, max_risk={"linkage": 0.2}, plan="mdav")
+    >>> choice.point.parameters, choice.maskings
+    ('k=5', 2)
+    >>> release = choice.apply(x)
+    >>> bool(release.evaluation["linkage"] <= 0.2)
+    True
+    """
+    limits = choosing.checked_limits(max_risk, minimise)
+    repeated = checks.count_of("replications", replications)
+    threads = sweeping.cores() if workers is None else checks.count_of("workers", workers)
+    settings = settings_of(plan)
+    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na}
+    task = sweeping.task_of(
+        original,
+        settings,
+        metrics=checks.metrics_named([minimise, *limits]),
+        ties=ties,
+        missing=missing,
+        draws="common",
+        per_variable=False,
+        detail=False,
+        **roles,
+    )
+    lines = [Searched(line, limits, complete=task.whole.original.complete) for line in lines_of(settings)]
+    maskings = search(task, lines, repeated, checks.entropy_of(rng), threads)
+    return choosing.choose(
+        [line.points for line in lines],
+        limits,
+        minimise,
+        maskings=maskings,
+        roles=sweeping.roles_of(task, roles),
+    )
+
+
+def lines_of(settings: Sequence[Setting]) -> list[list[Setting]]:
+    """Settings by method and fixed parameters, each line from the weakest to the strongest."""
+    lines: dict[Any, list[Setting]] = {}
+    for setting in settings:
+        fixed = tuple((n, v) for n, v in setting.options.items() if n != setting.varied)
+        lines.setdefault((setting.method.name, fixed), []).append(setting)
+    return [sorted(line, key=_strength) for line in lines.values()]
+
+
+def _strength(setting: Setting) -> float:
+    if setting.varied is None:
+        return 0.0
+    return float(setting.options[setting.varied]) * choosing.direction(setting.method, setting.varied)
+
+
+@dataclass
+class Searched:
+    """One line of settings, from the weakest to the strongest, and what is known of it."""
+
+    settings: list[Setting]
+    limits: dict[str, float]
+    complete: bool
+    measured: dict[int, Point] = field(default_factory=dict)
+
+    @property
+    def points(self) -> list[Point]:
+        """What was measured, from the weakest to the strongest."""
+        return [self.measured[place] for place in sorted(self.measured)]
+
+    @property
+    def certain(self) -> int:
+        """The place from which on the method's own bound keeps every limit; beyond the end without one."""
+        ceiling = self.settings[0].method.ceiling
+        if ceiling is not None and self.complete and set(self.limits) <= BOUNDED:
+            for place, setting in enumerate(self.settings):
+                if ceiling(setting.options) <= min(self.limits.values()):
+                    return place
+        return len(self.settings)
+
+    def wanted(self) -> int | None:
+        """The next place to measure; None once the answer is known."""
+        meets = {place: point.meets(self.limits) for place, point in self.measured.items()}
+        certain, last = self.certain, len(self.settings) - 1
+        low = max((place for place, met in meets.items() if not met), default=-1)
+        high = min([*(place for place, met in meets.items() if met and place > low), max(certain, low + 1)])
+        if high > last:
+            return last if last not in meets else None
+        if high - low > 1:
+            # A bound is often nearly attained: then the setting just below it fails.
+            return high - 1 if high == certain and high not in meets else (low + high) // 2
+        guard = range(high, min(high + len(self.settings) // GUARDED, certain - 1, last) + 1)
+        return next((place for place in [high, *guard] if place not in meets), None)
+
+
+def search(task: Task, lines: list[Searched], replications: int, entropy: int, workers: int) -> int:
+    """Measure what the lines want, round by round; the number of maskings that it took."""
+    maskings = done = 0
+    steps = [2 + math.log2(len(line.settings)) + len(line.settings) // GUARDED for line in lines]
+    with track("searching", sum(steps)) as report:
+        while wanted := [(line, place) for line in lines if (place := line.wanted()) is not None]:
+            cells = [
+                Cell(line.settings[place], i)
+                for line, place in wanted
+                for i in range(1, 1 + (replications if line.settings[place].method.random else 1))
+            ]
+            found = run(task, cells, entropy, workers)[:, :: len(FIGURES) * len(task.groups)]
+            for line, place in wanted:
+                setting = line.settings[place]
+                rows = [i for i, cell in enumerate(cells) if cell.setting is setting]
+                medians = np.median(found[rows], axis=0)
+                values = {metric.name: float(v) for metric, v in zip(task.metrics, medians, strict=True)}
+                line.measured[place] = Point(setting.method.name, setting.text, values)
+            maskings += len(cells)
+            done += len(wanted)
+            report(min(done, sum(steps)))
+    return maskings
