@@ -37,6 +37,7 @@ class Asked:
     missing: str
     seed: int | None
     dialect: Dialect
+    window: float | None = None
 
     @property
     def roles(self) -> list[str]:
@@ -90,7 +91,9 @@ class Asked:
 
     def measure(self, ours: pl.DataFrame, theirs: pl.DataFrame, *, per_record: bool) -> Evaluation:
         """Compare two files."""
-        return evaluate(ours, like(theirs, ours), **self.how, **self.who, per_record=per_record)
+        return evaluate(
+            ours, like(theirs, ours), **self.how, **self.who, per_record=per_record, window=self.window
+        )
 
     def records(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
         """Each record's losses beside its key, or its number where there is none."""
@@ -101,12 +104,26 @@ class Asked:
 
     def ranks(self, result: Evaluation, ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         """All about the ranks of the variables that were measured; weights play no part."""
-        columns = [name for name in result.table["variable"].unique(maintain_order=True) if name != "all"]
-        return rank_table(ours, like(theirs, ours), columns=columns, key=self.key or None, na=self.na)
+        return rank_table(ours, like(theirs, ours), **self.compared(result))
 
-    def measure_release(self, original: Original, written: pl.DataFrame) -> Evaluation:
+    def measure_release(self, original: Original, written: pl.DataFrame, window: Any = None) -> Evaluation:
         """Compare a file just written with what it was made from: row by row, whatever the key."""
-        return evaluate(original, written, **self.how, by=self.by or None)
+        return evaluate(original, written, **self.how, by=self.by or None, window=window, per_record=True)
+
+    def compared(self, result: Evaluation) -> dict[str, Any]:
+        """The options that pair two files as they were measured."""
+        columns = [name for name in result.table["variable"].unique(maintain_order=True) if name != "all"]
+        return {"columns": columns, "key": self.key or None, "na": self.na}
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a report says about how it was made; never the seed."""
+        return {
+            "rule for ties": self.ties,
+            "missing cells": self.missing,
+            "strata": ", ".join(self.by),
+            "weights": self.weights or "",
+        }
 
 
 def understood(given: dict[str, Any]) -> Asked:
@@ -122,6 +139,7 @@ def understood(given: dict[str, Any]) -> Asked:
         dialect=Dialect(
             given["delimiter"], given["decimal_comma"], given["encoding"], missing=tuple(given["na"])
         ),
+        window=given.get("window") and checks.share_of("window", given["window"]),
     )
     chosen = checks.metrics_named(asked.metrics)
     if asked.missing == "penalise" and not any(metric.bounded for metric in chosen):
@@ -185,25 +203,56 @@ def names(text: str | None, known: Collection[str] = ()) -> list[str] | None:
     ]
 
 
-def settings(words: Sequence[str]) -> dict[str, str]:
-    """Read the parameters of a method, NAME=VALUE each."""
+def settings(words: Sequence[str], option: str = "--set", example: str = "k=5") -> dict[str, str]:
+    """Read words of the form NAME=VALUE, such as the parameters of a method."""
     found: dict[str, str] = {}
     for word in words:
-        name, _, value = (part.strip() for part in word.partition("="))
+        name, _, value = (part.strip() for part in word.rpartition("="))
         if not name or not value:
-            raise ValueError(f"--set {word!r} has no name or no value; write NAME=VALUE, such as k=5")
+            raise ValueError(
+                f"{option} {word!r} has no name or no value; write NAME=VALUE, such as {example}"
+            )
         if name in found:
-            raise ValueError(f"--set gives {name!r} twice; give it once")
+            raise ValueError(f"{option} gives {name!r} twice; give it once")
         found[name] = value
     return found
 
 
-def check_output(output: Path, inputs: Iterable[Path], *, overwrite: bool) -> None:
+def limits(words: Sequence[str]) -> dict[str, str]:
+    """Read limits of risk, RISK=LIMIT each."""
+    return settings(words, "--max-risk", "linkage=0.1")
+
+
+def check_evaluation(given: dict[str, Any], masked: Sequence[Path]) -> None:
+    """Refuse what does not go together."""
+    if given["ranks"] and given["as_csv"]:
+        raise ValueError("--ranks is another table than --csv prints; drop one of them or use --json")
+    for option in ("records", "ranks", "variables"):
+        if given[option] and len(masked) > 1:
+            raise ValueError(
+                f"--{option} is for one masked file and there are {len(masked)}; evaluate them one by one"
+            )
+    if len({path.resolve() for path in masked}) < len(masked):
+        raise ValueError("a masked file is named twice; name each once")
+
+
+REPORTS = (".html", ".htm")
+
+
+def check_report(report: Path | None, inputs: Iterable[Path], *, overwrite: bool) -> None:
+    """The same for a report, where one is wanted."""
+    if report is not None:
+        check_output(report, inputs, overwrite=overwrite, suffixes=REPORTS)
+
+
+def check_output(
+    output: Path, inputs: Iterable[Path], *, overwrite: bool, suffixes: Sequence[str] = outputs.SUFFIXES
+) -> None:
     """Refuse an output that could not be written, or that is an input."""
     for data in inputs:
         if data.exists() and output.exists() and data.samefile(output):
             raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
-    outputs.check_target(output, overwrite)
+    outputs.check_target(output, overwrite, suffixes)
 
 
 def like(theirs: pl.DataFrame, ours: pl.DataFrame) -> pl.DataFrame:

@@ -26,6 +26,8 @@ LOOSER = 2.0  # how much looser a limit is made to tell what that would buy
 class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
     """No masking, or no draw of it, met the limits."""
 
+    exit_code = 1
+
 
 @dataclass(frozen=True)
 class Point:
@@ -52,7 +54,7 @@ class Point:
 
     def cost(self, metric: str) -> float:
         """How far a loss lies from its best value; infinite where it has none."""
-        distance = abs(self.values[metric] - checks.metrics_named([metric])[0].best)
+        distance = abs(self.values[metric] - best_of(metric))
         return distance if distance == distance else float("inf")  # noqa: PLR0124 - false for NaN
 
 
@@ -331,6 +333,18 @@ def direction(method: Method, name: str) -> int:
     """1 where larger values of a parameter mask more, -1 where they mask less: as its grid runs."""
     grid = checks.parameter_named(method, name).grid
     return -1 if len(grid) > 1 and grid[-1] < grid[0] else 1
+
+
+def best_of(metric: str) -> float:
+    """The best value of a metric."""
+    return checks.metrics_named([metric])[0].best
+
+
+def table_of(points: Iterable[Point]) -> pl.DataFrame:
+    """One row per measured setting."""
+    return pl.DataFrame(
+        [{"method": point.method, "parameters": point.parameters, **point.values} for point in points]
+    )
 
 
 def points_of(summary: pl.DataFrame) -> pl.DataFrame:

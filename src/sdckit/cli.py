@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sdckit import __version__, terminal
-from sdckit.options import dialect_options, listing, measuring, outputs, roles
+from sdckit.options import (
+    decimals_option,
+    dialect_options,
+    grid_option,
+    listing,
+    measuring,
+    outputs,
+    report_option,
+    roles,
+    ruling,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +36,7 @@ Examples:
   sdckit mask data.csv -o masked.csv --method mdav --set k=5
   sdckit evaluate data.csv masked.csv --key id
   sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
+  sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
   sdckit paper -o paper/
 """
 
@@ -58,8 +70,8 @@ def main(words: Sequence[str] | None = None) -> None:
     except (ValueError, TypeError, OSError) as error:
         system = isinstance(error, OSError) and error.errno is not None
         text = f"{error}; check disk space and permissions" if system else str(error)
-        terminal.complain("error", text)
-        code = 2
+        code = getattr(error, "exit_code", 2)  # 1 where limits could not be met: nobody's fault
+        terminal.complain("error" if code == 2 else "not met", text)
     sys.exit(code)
 
 
@@ -124,13 +136,7 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Parameter of the method; repeatable."
 )
-@click.option(
-    "--decimals",
-    metavar="N",
-    default="original",
-    show_default=True,
-    help="Decimals of masked cells: as in the original column, a number, or none to leave them unrounded.",
-)
+@decimals_option
 @click.option("--overwrite", is_flag=True, help="Replace the output file if it exists.")
 @roles
 @measuring
@@ -141,88 +147,42 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 
     Every figure is measured on the file as written.
     """
-    from sdckit import arguments, checks, files, frames, masking, progress
+    from sdckit import actions
 
-    progress.show_progress(not given["quiet"])
-    asked = arguments.understood(given)
-    method = checks.method_named(given["method"])
-    parameters = checks.parameters_of(method, arguments.settings(given["settings"]))
-    decimals = checks.rounding(None if given["decimals"] == "none" else given["decimals"])
-    overwrite, dialect = given["overwrite"], asked.dialect
-    arguments.check_output(output, [data], overwrite=overwrite)
-    source = files.read(data, dialect)
-    asked = asked.within(given, source.frame.columns)
-    original = asked.prepared(source)
-    masked = masking.mask(
-        source.frame, method.name, **asked.who, rng=asked.seed, decimals=decimals, **parameters
-    )
-    click.get_current_context().obj.release()
-    whole = original.columns if decimals == 0 else ()
-    with files.drafted(
-        output, masked, source=source, whole=whole, dialect=dialect, overwrite=overwrite
-    ) as draft:
-        written = arguments.like(files.read_draft(draft, output, dialect).frame, source.frame)
-        result = asked.measure_release(original, written)
-    values = frames.Table(written).floats(original.columns, asked.na)
-    notes = [
-        arguments.masked_columns(original, values, source.frame.columns, whole=given["as_json"]),
-        arguments.untouched(original, values),
-        *arguments.privacy_notes(result),
-        f"wrote {output}",
-    ]
-    terminal.show_result(result, given, notes=notes)
+    actions.mask(data, output, given)
 
 
 @sdckit.command(
     epilog="\b\nExamples:\n  sdckit evaluate data.csv masked.csv\n"
-    "  sdckit evaluate data.csv masked.csv --key id --by region --json"
+    "  sdckit evaluate data.csv masked.csv --key id --by region --json\n"
+    "  sdckit evaluate data.csv a.csv b.csv c.csv --report map.html"
 )
 @click.argument("original", type=click.Path(path_type=Path))
-@click.argument("masked", type=click.Path(path_type=Path))
+@click.argument("masked", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--variables", is_flag=True, help="Also show every variable.")
 @click.option("--ranks", is_flag=True, help="Also show all about ranks: means, maxima, tie range.")
 @click.option(
     "--records", type=click.Path(path_type=Path), help="Write each record's share of the losses to a file."
 )
-@click.option("--overwrite", is_flag=True, help="Replace that file if it exists.")
+@click.option(
+    "--window",
+    metavar="SHARE",
+    help="The largest move in ranks that the method publishes: the p of rank_swap.",
+)
+@report_option
+@click.option("--overwrite", is_flag=True, help="Replace such a file if it exists.")
 @roles
 @measuring
 @dialect_options
 @outputs
-def evaluate(original: Path, masked: Path, **given: Any) -> None:
-    """Measure the information loss of a masked file."""
-    from sdckit import arguments, files, progress
+def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
+    """Measure what a masked file lost and what it still gives away.
 
-    progress.show_progress(not given["quiet"])
-    asked = arguments.understood(given)
-    if given["ranks"] and given["as_csv"]:
-        raise ValueError("--ranks is another table than --csv prints; drop one of them or use --json")
-    if given["records"]:
-        arguments.check_output(given["records"], [original, masked], overwrite=given["overwrite"])
-    source, theirs = files.read(original, asked.dialect), files.read(masked, asked.dialect).frame
-    ours = source.frame
-    asked = asked.within(given, ours.columns)
-    asked.warn_of_text(source, "measured")
-    result = asked.measure(ours, theirs, per_record=given["records"] is not None)
-    click.get_current_context().obj.release()
-    notes = arguments.privacy_notes(result)
-    if given["ranks"] and asked.weights:
-        notes.append("weights play no part in the tables of ranks")
-    if given["records"]:
-        files.write(
-            given["records"], asked.records(result, ours), dialect=asked.dialect, overwrite=given["overwrite"]
-        )
-        notes.append(f"wrote {given['records']}")
-    ranks = asked.ranks(result, ours, theirs) if given["ranks"] else None
-    extra = []
-    if given["variables"]:
-        extra.append(terminal.crossed(result, "variable"))
-    if given["by"]:
-        extra.append(terminal.crossed(result, "stratum"))
-    if ranks is not None:
-        extra += terminal.rank_tables(ranks)
-    more = {} if ranks is None else {"ranks": ranks.rows(named=True)}
-    terminal.show_result(result, given, extra=extra, notes=notes, more=more)
+    Several masked files of one original are put beside each other; with --report, on one map.
+    """
+    from sdckit import actions
+
+    actions.evaluate(original, masked, given)
 
 
 @sdckit.command(
@@ -234,14 +194,7 @@ def evaluate(original: Path, masked: Path, **given: Any) -> None:
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
 )
-@click.option(
-    "--grid",
-    "grids",
-    multiple=True,
-    metavar="METHOD.PARAMETER=VALUES",
-    help="Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone takes its usual grid; "
-    "without any, all methods do.",
-)
+@grid_option
 @click.option(
     "--plan", type=click.Path(path_type=Path), help="A TOML file with the grids; see the reference."
 )
@@ -257,6 +210,7 @@ def evaluate(original: Path, masked: Path, **given: Any) -> None:
 @click.option(
     "--format", "form", metavar="NAME", default="parquet", show_default=True, help="parquet or csv."
 )
+@report_option
 @click.option("--overwrite", is_flag=True, help="Begin anew, whatever an earlier sweep left in the folder.")
 @roles
 @measuring
@@ -268,35 +222,56 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     Finished work is kept: after Ctrl-C, or worse, the same command goes on where it was stopped, and a
     larger plan computes only what is new. FOLDER/private holds the seed: keep it to yourself.
     """
-    from sdckit import arguments, files, progress, sweepfiles, sweeping
+    from sdckit import actions
 
-    progress.show_progress(not given["quiet"])
-    asked, plan, more = arguments.understood_sweep(given)
-    sweepfiles.check_folder(output, data)
-    source = files.read(data, asked.dialect)
-    asked = asked.within(given, source.frame.columns)
-    asked.warn_of_text(source, "measured")
-    click.get_current_context().obj.release()
-    place = output / sweepfiles.PRIVATE
-    try:
-        found = sweeping.sweep(
-            source.frame,
-            plan,
-            **asked.how,
-            **asked.who,
-            **more,
-            folder=place,
-            overwrite=given["overwrite"],
-            name=data.stem,
-        )
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
-    written = sweepfiles.write(found, output, given["form"])
-    if not given["quiet"]:
-        terminal.console().print(sweepfiles.overview(found))
-        for note in found.notes:
-            terminal.say(f"note: {note}")
-        terminal.say(f"wrote {', '.join(str(file) for file in written)}")
+    actions.sweep(data, output, given)
+
+
+@sdckit.command(
+    epilog="\b\nExamples:\n  sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv\n"
+    "  sdckit recommend data.csv --max-risk linkage=0.1 --max-risk linkage_outliers=0.3 \\\n"
+    "      --minimise brmae -o masked.csv --report report.html"
+)
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
+@click.option(
+    "--max-risk",
+    "limits",
+    multiple=True,
+    required=True,
+    metavar="RISK=LIMIT",
+    help="Largest risk allowed, such as linkage=0.1; repeatable.",
+)
+@click.option(
+    "--minimise", metavar="LOSS", default="brmae", show_default=True, help="The loss to keep small."
+)
+@grid_option
+@click.option(
+    "--replications",
+    metavar="N",
+    default=3,
+    show_default=True,
+    help="Draws of a random masking at a setting.",
+)
+@click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
+@decimals_option
+@report_option
+@click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
+@roles
+@ruling
+@seed_option
+@dialect_options
+@outputs
+def recommend(data: Path, output: Path, **given: Any) -> None:
+    """Find the masking with the least loss that keeps within limits of risk, and mask.
+
+    For each method the weakest safe setting is found by bisection; the best of them is applied, and the
+    file is measured as written. It is drawn again where it misses a limit, and no file that misses one is
+    left. Exit code 1 says that no setting meets the limits.
+    """
+    from sdckit import actions
+
+    actions.recommend(data, output, given)
 
 
 @sdckit.command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -48,10 +49,7 @@ listing = _options(
     click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
 )
 outputs = _options(listing, click.option("--quiet", "-q", is_flag=True, help="No progress, no table."))
-measuring = _options(
-    click.option(
-        "--metrics", metavar="A,B", help="Metrics, all default ones if not given; see `sdckit metrics`."
-    ),
+ruling = _options(
     click.option(
         "--ties",
         metavar="RULE",
@@ -67,5 +65,35 @@ measuring = _options(
         help="Missing cells: pairwise leaves them out, penalise counts a suppressed one as a loss "
         "(bounded metrics only).",
     ),
-    click.option("--seed", type=int, help="Seed of random draws. Keep it secret: it undoes a masking."),
+)
+seed_option = click.option(
+    "--seed", type=int, help="Seed of random draws. Keep it secret: it undoes a masking."
+)
+measuring = _options(
+    click.option(
+        "--metrics", metavar="A,B", help="Metrics, all default ones if not given; see `sdckit metrics`."
+    ),
+    ruling,
+    seed_option,
+)
+grid_option = click.option(
+    "--grid",
+    "grids",
+    multiple=True,
+    metavar="METHOD.PARAMETER=VALUES",
+    help="Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone takes its usual grid; "
+    "without any, all methods do.",
+)
+decimals_option = click.option(
+    "--decimals",
+    metavar="N",
+    default="original",
+    show_default=True,
+    help="Decimals of masked cells: as in the original column, a number, or none to leave them unrounded.",
+)
+report_option = click.option(
+    "--report",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write a report: one HTML file that needs no network.",
 )

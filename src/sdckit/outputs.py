@@ -6,7 +6,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,13 +27,19 @@ _REMEDIES = {
 }
 
 
-def check_target(path: AnyPath, overwrite: bool) -> None:  # noqa: FBT001 - the flag of the same name
+def check_target(
+    path: AnyPath,
+    overwrite: bool,  # noqa: FBT001 - the flag of the same name
+    suffixes: Sequence[str] = SUFFIXES,
+) -> None:
     """Refuse, before any work, a file that could not be written afterwards.
 
     Parameters
     ----------
     path, overwrite
         The file to be written, and whether it may replace one that exists.
+    suffixes
+        Those that its format goes by.
 
     Raises
     ------
@@ -47,8 +53,8 @@ def check_target(path: AnyPath, overwrite: bool) -> None:  # noqa: FBT001 - the 
     try:
         if path.is_dir():
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
-        if path.suffix.lower() not in SUFFIXES:
-            raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(SUFFIXES)}")
+        if path.suffix.lower() not in suffixes:
+            raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
         if path.exists() and not path.is_file():
             raise FileExistsError(f"'{path}' is a device, not a file; choose another name")
         if path.exists() and not overwrite:

@@ -20,6 +20,7 @@ from sdckit.evaluation import FIGURES
 from sdckit.plans import Cell, settings_of
 from sdckit.progress import track
 from sdckit.tasks import run
+from sdckit.worker import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from sdckit.tasks import Task
 
 BOUNDED = {"linkage", "dbrl", "dbrl_mahalanobis", "dbrl_rank", "matching"}  # risks below a method's ceiling
-GUARDED = 50  # one stronger setting is measured as a guard for so many of the grid
+GUARDED = 100  # one stronger setting is measured as a guard for so many of the grid
 REPLICATIONS = 3
 
 
@@ -100,7 +101,7 @@ def recommend(
         detail=False,
         **roles,
     )
-    lines = [Searched(line, limits, complete=task.whole.original.complete) for line in lines_of(settings)]
+    lines = [Searched(line, limits) for line in lines_of(settings)]
     maskings = search(task, lines, repeated, checks.entropy_of(rng), threads)
     return choosing.choose(
         [line.points for line in lines],
@@ -132,7 +133,6 @@ class Searched:
 
     settings: list[Setting]
     limits: dict[str, float]
-    complete: bool
     measured: dict[int, Point] = field(default_factory=dict)
 
     @property
@@ -142,9 +142,12 @@ class Searched:
 
     @property
     def certain(self) -> int:
-        """The place from which on the method's own bound keeps every limit; beyond the end without one."""
+        """The place from which on the method's own bound keeps every limit; beyond the end without one.
+
+        Missing cells can weaken the bound, by little; what is recommended is measured in any case.
+        """
         ceiling = self.settings[0].method.ceiling
-        if ceiling is not None and self.complete and set(self.limits) <= BOUNDED:
+        if ceiling is not None and set(self.limits) <= BOUNDED:
             for place, setting in enumerate(self.settings):
                 if ceiling(setting.options) <= min(self.limits.values()):
                     return place
@@ -158,9 +161,10 @@ class Searched:
         high = min([*(place for place, met in meets.items() if met and place > low), max(certain, low + 1)])
         if high > last:
             return last if last not in meets else None
+        if high - low > 1 and low < 0 and certain <= last:
+            return max(2 * high - certain - 1, 0)  # the bound is nearly attained: look close below it first
         if high - low > 1:
-            # A bound is often nearly attained: then the setting just below it fails.
-            return high - 1 if high == certain and high not in meets else (low + high) // 2
+            return (low + high) // 2
         guard = range(high, min(high + len(self.settings) // GUARDED, certain - 1, last) + 1)
         return next((place for place in [high, *guard] if place not in meets), None)
 
@@ -169,14 +173,14 @@ def search(task: Task, lines: list[Searched], replications: int, entropy: int, w
     """Measure what the lines want, round by round; the number of maskings that it took."""
     maskings = done = 0
     steps = [2 + math.log2(len(line.settings)) + len(line.settings) // GUARDED for line in lines]
-    with track("searching", sum(steps)) as report:
+    with track("searching", sum(steps)) as report, Bench() as bench:
         while wanted := [(line, place) for line in lines if (place := line.wanted()) is not None]:
             cells = [
                 Cell(line.settings[place], i)
                 for line, place in wanted
                 for i in range(1, 1 + (replications if line.settings[place].method.random else 1))
             ]
-            found = run(task, cells, entropy, workers)[:, :: len(FIGURES) * len(task.groups)]
+            found = run(task, cells, entropy, workers, bench=bench)[:, :: len(FIGURES) * len(task.groups)]
             for line, place in wanted:
                 setting = line.settings[place]
                 rows = [i for i, cell in enumerate(cells) if cell.setting is setting]

@@ -7,6 +7,7 @@ import pickle
 import time
 from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Event, Lock
@@ -19,7 +20,7 @@ from sdckit import __version__, checks, masking
 from sdckit.evaluation import FIGURES, figures, whole_figures
 from sdckit.pairs import Original, Pair
 from sdckit.progress import track
-from sdckit.worker import Worker
+from sdckit.worker import Bench, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -187,11 +188,17 @@ def generator(entropy: int, stream: Sequence[int]) -> np.random.Generator:
 
 
 def run(
-    task: Task, cells: Sequence[Cell], entropy: int, workers: int, journal: Journal | None = None
+    task: Task,
+    cells: Sequence[Cell],
+    entropy: int,
+    workers: int,
+    journal: Journal | None = None,
+    bench: Bench | None = None,
 ) -> Floats:
     """Measure all cells that the journal does not have; one line of numbers for each.
 
-    Every cell draws from its own stream, so that neither order nor number of workers matters.
+    Every cell draws from its own stream, so that neither order nor number of workers matters. Processes
+    stay on the bench, where there is one.
     """
     found = np.empty((len(cells), task.length))
     pending: deque[int] = deque()
@@ -201,7 +208,7 @@ def run(
             pending.append(place)
         else:
             found[place] = kept
-    crew = Crew(task, cells, entropy, journal, pending, found)
+    crew = Crew(task, cells, entropy, journal, pending, found, bench)
     todo = len(pending)
     with track("sweeping", todo) as report, ThreadPoolExecutor(workers) as pool:
         # Long columns keep compiled code busy, which runs beside Python; short ones need other processes.
@@ -228,6 +235,7 @@ class Crew:
     journal: Journal | None
     pending: deque[int]
     found: Floats
+    bench: Bench | None = None
     stop: Event = field(default_factory=Event)
     empty: Event = field(default_factory=Event)
     lock: Lock = field(default_factory=Lock)
@@ -250,22 +258,34 @@ class Crew:
 
     def work_apart(self) -> None:
         """Measure in another process, if there is enough left to do by the time it would be ready."""
-        self.empty.wait(PATIENCE)
-        if self.stop.is_set() or len(self.pending) * self.pace() < WORTH:
+        try:
+            worker = self.another()
+        except OSError:  # no process to be had: the others do without
+            return
+        if worker is None:
             return
         places: list[int] = []
         try:
-            worker = Worker(self.task, self.entropy, self.journal.path if self.journal else None)
-        except OSError:  # no process to be had: the others do without
-            return
-        try:
-            with worker:
-                while places := self.take(max(1, int(BATCH / self.pace()))):
+            with ExitStack() as leaving:
+                leaving.push(worker)
+                while places := self.take(max(1, int(BATCH / self.pace())) if self.done else 1):
                     self.found[places] = worker.measure([self.cells[place] for place in places])
                     self.done += len(places)
+                if self.bench is not None:
+                    self.bench.idle.append(worker)
+                    leaving.pop_all()
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # it died, or could not begin
             self.pending.extend(places)
             self.work()
+
+    def another(self) -> Worker | None:
+        """A process from the bench, or a new one where that is worth its while."""
+        if self.bench is not None and self.bench.idle:
+            return self.bench.idle.pop()
+        self.empty.wait(PATIENCE)
+        if self.stop.is_set() or len(self.pending) * self.pace() < WORTH:
+            return None
+        return Worker(self.task, self.entropy, self.journal.path if self.journal else None).__enter__()
 
     def pace(self) -> float:
         """Seconds for a cell, as far as one can tell."""

@@ -199,6 +199,7 @@ def show_result(
     result: Evaluation,
     given: dict[str, Any],
     *,
+    heads: Sequence[str] = (),
     extra: Sequence[Any] = (),
     notes: Sequence[str] = (),
     more: dict[str, Any] | None = None,
@@ -207,14 +208,40 @@ def show_result(
     everything = [*result.notes, *notes]
     if given["as_json"]:
         content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
+        content["parts"] = result.parts
         say(as_json(content | (more or {})))
     elif given["as_csv"]:
         say(result.table.write_csv().rstrip("\n"))
     elif not given["quiet"]:
+        for head in heads:
+            say(head)
         screen = console()
         for table in (evaluation_table(result), *extra):
             screen.print(table)
         for note in everything:
+            say(f"note: {note}")
+
+
+def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes: Sequence[str]) -> None:
+    """Print the evaluations of several files: a line for each, or as JSON or CSV."""
+    import polars as pl  # noqa: PLC0415
+
+    if given["as_json"]:
+        files = {
+            name: {"table": r.table.rows(named=True), "meaning": r.meaning} for name, r in results.items()
+        }
+        say(as_json({"files": files, "notes": list(notes)}))
+    elif given["as_csv"]:
+        tables = [
+            result.table.select(pl.lit(name).alias("file"), pl.all()) for name, result in results.items()
+        ]
+        say(pl.concat(tables).write_csv().rstrip("\n"))
+    elif not given["quiet"]:
+        values = {name: dict(r.summary.select("metric", "value").rows()) for name, r in results.items()}
+        metrics = list(dict.fromkeys(metric for found in values.values() for metric in found))
+        rows = [[metric, *(number(found.get(metric)) for found in values.values())] for metric in metrics]
+        console().print(grid(["metric", *values], rows))
+        for note in notes:
             say(f"note: {note}")
 
 

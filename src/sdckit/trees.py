@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 
 WIDTH = 64  # places for records in a leaf
 PART = 20_000  # queries at a time, where there are many
+BRANCHES = 16  # that grow at the same time; a power of two
+SAMPLE = 64  # values to guess a median from
 DEEP = 128  # room for the nodes still to visit; a tree of 2**60 records needs less
+
+
+Scratch = tuple[Ints, Floats]  # nodes still to visit, distances of a leaf's records
 
 
 class Tree(NamedTuple):
@@ -56,51 +61,101 @@ def grow(points: Floats) -> Tree:
         np.empty((nodes, p)),
         np.full(nodes, -1),
         np.zeros(nodes),
-        np.full((leaves, p, WIDTH), np.inf),  # an empty place is infinitely far away
+        np.empty((leaves, p, WIDTH)),
         np.empty(n, np.int64),
     )
-    _split_all(tree)
+    tree.starts[0, 1] = n
+    tree.low[0], tree.high[0] = zip(*((column.min(), column.max()) for column in tree.points.T), strict=True)
+    branches = BRANCHES if n >= 2 * PART else 1
+    _split(tree, 0, branches - 1)
+    if branches > 1:
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(lambda root: _split(tree, root, nodes), range(branches - 1, 2 * branches - 1)))
+    else:
+        _split(tree, 0, nodes)
+    _fit_boxes(tree)
     return tree
 
 
 @kernel
-def _split_all(tree: Tree) -> None:
-    """Give every node its records, its box and the side that it halves."""
-    points, rows, starts = tree.points, tree.rows, tree.starts
-    nodes, p = tree.low.shape
-    starts[0, 1] = len(points)
-    for node in range(nodes):
+def _split(tree: Tree, root: int, end: int) -> None:
+    """Halve a node and those below it, as far as their numbers are less than `end`.
+
+    The widest side is that of a box cut from the parent's, which costs no look at the records.
+    """
+    starts, low, high = tree.starts, tree.low, tree.high
+    nodes, p = low.shape
+    stack, sample = np.empty(DEEP, np.int64), np.empty(SAMPLE)
+    stack[0] = root
+    size = 1 if root < end else 0
+    while size > 0:
+        size -= 1
+        node = stack[size]
         first, last = starts[node]
-        for j in range(p):
-            low, high = np.inf, -np.inf
-            for i in range(first, last):
-                low, high = min(low, points[i, j]), max(high, points[i, j])
-            tree.low[node, j], tree.high[node, j] = low, high
-        if 2 * node + 2 < nodes:
-            axis, width = 0, -1.0
-            for j in range(p):
-                if tree.high[node, j] - tree.low[node, j] > width:
-                    axis, width = j, tree.high[node, j] - tree.low[node, j]
-            middle = (first + last) // 2
-            _halve(points, rows, axis, first, last, middle)
-            tree.axis[node] = axis
-            tree.cut[node] = points[middle, axis] if middle < last else np.inf
-            starts[2 * node + 1, 0], starts[2 * node + 1, 1] = first, middle
-            starts[2 * node + 2, 0], starts[2 * node + 2, 1] = middle, last
-        else:
-            leaf = node - nodes // 2
-            for i in range(first, last):
-                tree.leaf[i] = leaf
-                for j in range(p):
-                    tree.leaves[leaf, j, i - first] = points[i, j]
+        if 2 * node + 2 >= nodes:
+            _fill(tree, node)
+            continue
+        axis = 0
+        for j in range(1, p):
+            if high[node, j] - low[node, j] > high[node, axis] - low[node, axis]:
+                axis = j
+        middle = (first + last) // 2
+        _halve(tree.points, tree.rows, axis, first, last, middle, sample)
+        tree.axis[node] = axis
+        tree.cut[node] = tree.points[middle, axis]
+        for child in range(2 * node + 1, 2 * node + 3):
+            low[child], high[child] = low[node], high[node]
+            starts[child, 0], starts[child, 1] = first, last
+            if child < end:
+                stack[size] = child
+                size += 1
+        high[2 * node + 1, axis] = low[2 * node + 2, axis] = tree.cut[node]
+        starts[2 * node + 1, 1] = starts[2 * node + 2, 0] = middle
 
 
 @kernel
-def _halve(points: Floats, rows: Ints, axis: int, first: int, last: int, middle: int) -> None:
+def _fill(tree: Tree, node: int) -> None:
+    """Lay out the records of a leaf, and measure its box."""
+    first, last = tree.starts[node]
+    leaf = node - len(tree.axis) // 2
+    tree.leaf[first:last] = leaf
+    for j in range(tree.points.shape[1]):
+        low, high = np.inf, -np.inf
+        for i in range(first, last):
+            value = tree.points[i, j]
+            tree.leaves[leaf, j, i - first] = value
+            low, high = min(low, value), max(high, value)
+        tree.leaves[leaf, j, last - first :] = np.nan  # an empty place is neither near nor far
+        tree.low[node, j], tree.high[node, j] = low, high
+
+
+@kernel
+def _fit_boxes(tree: Tree) -> None:
+    """Give each node the smallest box around those of its children."""
+    for node in range(len(tree.axis) // 2 - 1, -1, -1):
+        for j in range(tree.points.shape[1]):
+            tree.low[node, j] = min(tree.low[2 * node + 1, j], tree.low[2 * node + 2, j])
+            tree.high[node, j] = max(tree.high[2 * node + 1, j], tree.high[2 * node + 2, j])
+
+
+@kernel
+def _pivot(points: Floats, axis: int, left: int, right: int, middle: int, sample: Floats) -> float:
+    """A value that will probably come to lie near the middle: from a sample, or a single one of few."""
+    size = right - left + 1
+    count = min(len(sample), size // len(sample))
+    if count < 3:
+        return points[(left + right) // 2, axis]
+    for k in range(count):
+        sample[k] = points[left + (2 * k + 1) * size // (2 * count), axis]
+    return np.sort(sample[:count])[(middle - left) * count // size]
+
+
+@kernel
+def _halve(points: Floats, rows: Ints, axis: int, first: int, last: int, middle: int, sample: Floats) -> None:
     """Reorder records first..last-1 so that none before `middle` is above it, and none after is below."""
     left, right = first, last - 1
     while left < right:
-        pivot = points[(left + right) // 2, axis]
+        pivot = _pivot(points, axis, left, right, middle, sample)
         i, j = left, right
         while i <= j:
             while points[i, axis] < pivot:
@@ -142,13 +197,30 @@ def _scan(leaf: Floats, point: Floats, distances: Floats) -> None:
             distances[i] += difference * difference
 
 
+@inlined
+def _count(distances: Floats, limit: float, farthest: float) -> tuple[Int, Int]:
+    """How many distances are below the limit, and how many at most the farthest."""
+    closer = within = np.int64(0)
+    for i in range(WIDTH):
+        closer += distances[i] < limit
+        within += distances[i] <= farthest
+    return closer, within
+
+
 @kernel
 def _search(
-    tree: Tree, point: Floats, nearest: float, farthest: float, places: int, stack: Ints, distances: Floats
+    tree: Tree, point: Floats, nearest: float, farthest: float, places: int, start: int, scratch: Scratch
 ) -> tuple[Int, Int]:
-    """Count the records nearer than `nearest`, until there are `places`, and those up to `farthest`."""
+    """Count the records nearer than `nearest`, until there are `places`, and those up to `farthest`.
+
+    The search begins with the leaf `start`.
+    """
     inside = len(tree.axis) // 2  # nodes that are no leaves
-    closer = tied = np.int64(0)
+    stack, distances = scratch
+    _scan(tree.leaves[start], point, distances)
+    closer, within = _count(distances, nearest, nearest)
+    if closer < places:
+        closer, within = _count(distances, nearest, farthest)
     size = 1
     stack[0] = 0
     while size > 0 and closer < places:
@@ -163,11 +235,11 @@ def _search(
                 stack[size] = 2 * node + 1 + (not right)
                 size += 1
             node = 2 * node + 1 + right
-        _scan(tree.leaves[node - inside], point, distances)
-        for i in range(WIDTH):
-            closer += distances[i] < nearest
-            tied += (distances[i] >= nearest) & (distances[i] <= farthest)
-    return closer, tied
+        if node - inside != start:
+            _scan(tree.leaves[node - inside], point, distances)
+            here = _count(distances, nearest, farthest)
+            closer, within = closer + here[0], within + here[1]
+    return closer, within
 
 
 @kernel
@@ -177,7 +249,7 @@ def _beaten(tree: Tree, queries: Floats, begin: int, tolerance: float, places: i
     The true records are those of the tree from place `begin` on. Where the masking is strong, half of the
     truth's own neighbours are closer to the query than the truth is: their leaf is asked first.
     """
-    stack, distances = np.empty(DEEP, np.int64), np.empty(WIDTH)
+    scratch = (np.empty(DEEP, np.int64), np.empty(WIDTH))
     for k in range(len(queries)):
         point = queries[k]
         own = 0.0
@@ -185,35 +257,28 @@ def _beaten(tree: Tree, queries: Floats, begin: int, tolerance: float, places: i
             difference = tree.points[begin + k, j] - point[j]
             own += difference * difference
         nearest, farthest = own * (1 - tolerance), own * (1 + tolerance)
-        closer: Int = np.int64(0)
-        tied: Int = np.int64(0)
-        _scan(tree.leaves[tree.leaf[begin + k]], point, distances)
-        for i in range(WIDTH):
-            closer += distances[i] < nearest
-        if closer < places:
-            closer, tied = _search(tree, point, nearest, farthest, places, stack, distances)
-        if closer >= places:
-            closer, tied = np.int64(places), np.int64(0)
-        found[k, 0], found[k, 1] = closer, tied
+        closer, within = _search(tree, point, nearest, farthest, places, tree.leaf[begin + k], scratch)
+        found[0, k] = min(closer, places)
+        found[1, k] = within - closer if closer < places else 0
 
 
 def beaten(tree: Tree, queries: Floats, truth: Ints, tolerance: float, places: int = 1) -> Ints:
-    """How many records are closer to each query than its true one (at most `places`), and how many tie.
+    """How many records are closer to each query than its true one (at most `places`); below, how many tie.
 
     `truth` gives the rows of the true records, each once; the true one is among those that tie. Squared
     distances that differ by less than the tolerance, relative to their size, are equal. The second count is
     0 where the first has reached `places`.
     """
-    found = np.empty((len(queries), 2), np.int64)
+    found = np.empty((2, len(queries)), np.int64)
     asks = np.empty_like(truth)
     asks[truth] = np.arange(truth.size)
     order = asks[tree.rows]  # neighbours one after the other find their part of the tree in the cache
 
     def work(begin: int, end: int) -> None:
         part = order[begin:end]
-        counts = np.empty((part.size, 2), np.int64)
-        _beaten(tree, queries[part], begin, tolerance, places, counts)
-        found[part] = counts
+        counts = np.empty((2, part.size), np.int64)
+        _beaten(tree, queries.take(part, axis=0), begin, tolerance, places, counts)
+        found[0, part], found[1, part] = counts
 
     in_parts(truth.size, work)
     return found

@@ -109,12 +109,15 @@ def risk_map(points: Points) -> Spec:
     """Risk against loss of every point, both from 0 to 1."""
     rows = point_rows(points)
     limit = points.limits.get(points.risk)
+    ring, halo, name = _chosen_layers()
     layers = [
         *(_limit_layers(limit) if limit is not None else ()),
         *(_random_layers(points.random) if points.random is not None else ()),
         _frontier_layer(),
-        *_chosen_layers(),
-        _points_layer(points),  # on top, where the mouse finds them
+        ring,
+        halo,
+        _points_layer(points),  # above the others, where the mouse finds them
+        name,
     ]
     ends = [max([1.0, *points.drawn[axis]]) for axis in ("loss", "risk")]
     for layer in layers:
@@ -254,5 +257,5 @@ def _chosen_layers() -> list[Spec]:
     return [
         {"name": "chosen", "transform": only, "mark": ring, "encoding": dict(where)},
         {"transform": only, "mark": halo, "encoding": where | text},
-        {"transform": only, "mark": name, "encoding": where | text},
+        {"name": "label", "transform": only, "mark": name, "encoding": where | text},
     ]

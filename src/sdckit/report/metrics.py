@@ -64,7 +64,9 @@ def label(name: str) -> str:
     if metric is None:
         return name.replace("_", " ")
     settled = name.partition(":")[2]
-    return metric.title.split(",")[0] + (f" ({settled})" if settled else "")
+    short = metric.title.split(",")[0]
+    others = [one.title.split(",")[0] for one in METRICS.values() if one.name != metric.name]
+    return (metric.title if short in others else short) + (f" ({settled})" if settled else "")
 
 
 def _bounded(name: str) -> bool:

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from sdckit import trees
+from sdckit.compiled import kernel
 from sdckit.ranks import OrderedColumn
 from sdckit.risk import partial
-from sdckit.scales import deviations, powers_of_two, spread
+from sdckit.scales import powers_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sdckit.compiled import Bools, Floats, Ints
-    from sdckit.pairs import Original, Pair
+    from sdckit.pairs import Pair
     from sdckit.trees import Tree
 
 TOLERANCE = 1e-9  # squared distances that differ by less, relatively, are equal: rounding must not break ties
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
-LARGEST_MATCHING = 2_000  # records; the work grows with their cube
-DISTANCES = ("standardised", "gower", "raw")
+FARTHEST = 1e140  # standard deviations; squares of what lies beyond might leave the range of numbers
 
 
 class Credits(NamedTuple):
@@ -73,10 +73,9 @@ class Nearest:
     def credits(self, truth: Ints) -> Credits:
         """Full credit where nobody is closer, shared among those at the same distance."""
         if self.complete:
-            found = trees.beaten(self.tree, self.queries, truth, TOLERANCE, self.places)
+            closer, tied = trees.beaten(self.tree, self.queries, truth, TOLERANCE, self.places)
         else:
-            found = partial.beaten(self.targets, self.queries, truth, TOLERANCE, self.places)
-        closer, tied = found.T
+            closer, tied = partial.beaten(self.targets, self.queries, truth, TOLERANCE, self.places)
         left = np.maximum(self.places - closer, 0)
         return Credits(
             np.minimum(1.0, left / np.maximum(tied, 1)) * (left > 0),
@@ -130,9 +129,9 @@ class Blocks:
 
     @cached_property
     def middles(self) -> Floats:
-        """Mid-ranks as shares of the records."""
+        """Mid-ranks from 0 to the number of records, also where cells are missing; exact where none is."""
         sizes = np.array([max(column.n, 1) for column in self.columns])
-        return (self.first + self.last + 1) / (2.0 * sizes)
+        return (self.first + self.last + 1) * (len(self.first) / sizes / 2)
 
     def opening(self, positions: Floats) -> Floats:
         """Where the tie blocks of these positions begin; positions below 0 stay."""
@@ -154,117 +153,114 @@ def blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> Bloc
     return Blocks(first, last, columns)
 
 
-@dataclass(frozen=True)
-class Matching:
-    """Link all records at once, one to one, with the smallest sum of distances."""
-
-    targets: Floats
-    queries: Floats
-    distance: str = "standardised"
-
-    @cached_property
-    def costs(self) -> Floats:
-        """The distance of every pair; beyond all others where a pair shares no cell."""
-        if self.distance == "gower":
-            both = np.vstack([self.targets, self.queries])
-            width = np.fmax.reduce(both) - np.fmin.reduce(both)
-            scale = np.where(width > 0, width, 1.0)
-            found = sum(
-                np.abs(y[:, None] - x[None, :])
-                for x, y in zip((self.targets / scale).T, (self.queries / scale).T, strict=True)
-            ) / len(scale)
-        else:
-            found = np.sqrt(partial.distances(self.targets, self.queries) * self.targets.shape[1])
-        top = found[np.isfinite(found)].max(initial=0.0)
-        return np.where(np.isfinite(found), found, 2 * top + 1)
-
-    @cached_property
-    def links(self) -> Ints:
-        """The target of each query."""
-        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import, and rarely needed
-
-        # What is subtracted from a whole row or column changes no assignment, and shortens the search.
-        costs = self.costs - self.costs.min(axis=1, keepdims=True)
-        return np.asarray(linear_sum_assignment(costs - costs.min(axis=0))[1])
-
-    @cached_property
-    def mean_distance(self) -> float:
-        """The mean distance of linked records."""
-        return float(self.costs[np.arange(len(self.links)), self.links].mean())
-
-    @cached_property
-    def twins(self) -> tuple[Ints, Ints]:
-        """The class of equal records that each target and each query belongs to."""
-        return _classes(self.targets), _classes(self.queries)
-
-    def credits(self, truth: Ints) -> Credits:
-        """Credit for the linked record; equal records can change places at no cost, so they share it."""
-        ours, theirs = self.twins
-        shape = (theirs.max() + 1, ours.max() + 1)
-        links = np.ravel_multi_index((theirs, ours[self.links]), shape)
-        pairs, counts = np.unique(links, return_counts=True)
-        asked = np.ravel_multi_index((theirs, ours[truth]), shape)
-        place = np.minimum(np.searchsorted(pairs, asked), pairs.size - 1)
-        linked = np.where(pairs[place] == asked, counts[place], 0)
-        ways = np.bincount(theirs)[theirs] * np.bincount(ours)[ours[truth]]
-        return Credits(linked / ways, (linked == ways).astype(float), (linked > 0).astype(float))
-
-
-def _classes(points: Floats) -> Ints:
-    """A number for each distinct record."""
-    plain = np.ascontiguousarray(np.where(np.isnan(points), np.nan, points + 0.0))  # one NaN, and no -0
-    lines = plain.view(np.dtype((np.void, plain.itemsize * plain.shape[1]))).ravel()
-    return np.unique(lines, return_inverse=True)[1].reshape(-1)
-
-
 # --- the spaces in which records are compared ---------------------------------------------------------
+
+
+class Scale(NamedTuple):
+    """What standardises each column: its size, a power of two; in terms of that its mean and 1/sd."""
+
+    unit: Floats
+    centre: Floats
+    factor: Floats  # 0 for a column that does not vary
+
+    def apply(self, values: Floats) -> Floats:
+        """Deviations from the means in standard deviations; 0 in a column that does not vary."""
+        return _scaled(values, self.unit, self.centre, self.factor)
+
+
+def scale_of(values: Floats) -> Scale:
+    """The scale of a file, missing cells left out."""
+    unit = powers_of_two(np.stack([np.fmax.reduce(values), np.fmin.reduce(values)]))
+    unit[unit == 0] = 1.0
+    centre, sd = _moments(values, unit)
+    return Scale(unit, centre, np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0))
+
+
+@kernel
+def _moments(values: Floats, unit: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column, divided by its unit; exactly 0 where all are equal."""
+    n, p = values.shape
+    centre, sd = np.zeros(p), np.zeros(p)
+    for j in range(p):
+        count, low, high = 0, np.inf, -np.inf
+        for i in range(n):
+            value = values[i, j] / unit[j]
+            if value == value:  # noqa: PLR0124 - false for NaN
+                count += 1
+                centre[j] += value
+                low, high = min(low, value), max(high, value)
+        if low < high:
+            centre[j] /= count
+            for i in range(n):
+                value = values[i, j] / unit[j] - centre[j]
+                sd[j] += value * value if value == value else 0.0  # noqa: PLR0124
+            sd[j] = np.sqrt(sd[j] / (count - 1))
+    return centre, sd
+
+
+@kernel
+def _scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats) -> Floats:
+    found = np.empty(values.shape)
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            value = values[i, j]
+            if value == value:  # noqa: PLR0124 - false for NaN
+                value = (value / unit[j] - centre[j]) * factor[j] if factor[j] > 0 else 0.0
+            found[i, j] = np.copysign(FARTHEST, value) if abs(value) > FARTHEST else value
+    return found
 
 
 def standardised(pair: Pair) -> tuple[Floats, Floats]:
     """Both files, in standard deviations of the original; a constant variable tells nobody apart."""
+    original = pair.original
+    scale = remembered(original.found, "scale", lambda: scale_of(original.values))
+    ours = remembered(original.found, "standardised", lambda: scale.apply(original.values))
+    return ours, remembered(pair.found, "standardised", lambda: scale.apply(pair.masked))
 
-    def scales(original: Original) -> tuple[Floats, Floats, Floats]:
-        unit = powers_of_two(original.values)
-        unit[unit == 0] = 1.0
-        values = original.values / unit
-        sd = spread(values)
-        centre = np.where(sd > 0, np.nanmean(np.where(sd > 0, values, 0.0), axis=0), 0.0)
-        return unit, centre, np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
 
-    unit, centre, factor = remembered(pair.original.found, "scales", lambda: scales(pair.original))
-    ours = remembered(
-        pair.original.found,
-        "standardised",
-        lambda: np.ascontiguousarray((pair.original.values / unit - centre) * factor),
-    )
-    theirs = remembered(
-        pair.found, "standardised", lambda: np.ascontiguousarray((pair.masked / unit - centre) * factor)
-    )
-    return ours, theirs
+@kernel
+def squared_lengths(points: Floats) -> Floats:
+    """Sum of squares of each record; missing cells add nothing."""
+    found = np.zeros(len(points))
+    for i in range(len(points)):
+        for j in range(points.shape[1]):
+            found[i] += points[i, j] ** 2 if points[i, j] == points[i, j] else 0.0
+    return found
 
 
 def whitened(pair: Pair) -> tuple[Floats, Floats]:
     """Both files in the principal directions of the release, each of unit variance there.
 
     Directions without variance are left out: a total that is the sum of its parts tells nothing new.
-    A missing cell stands at the release's mean.
+    A missing cell stands at the release's mean, but a record without any value stands nowhere.
     """
 
     def turn() -> tuple[Floats, Floats]:
-        unit = powers_of_two(pair.masked)
-        unit[unit == 0] = 1.0
-        release = pair.masked / unit
-        sd = spread(release)
-        factor = np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
-        scaled = deviations(release) * factor
-        shift = np.where(sd > 0, np.nan_to_num(np.nanmean(release, axis=0)), 0.0) if len(release) else 0.0
-        values, vectors = np.linalg.eigh(scaled.T @ scaled / max(len(scaled) - 1, 1))
+        scale = scale_of(pair.masked)
+        release = np.nan_to_num(scale.apply(pair.masked))
+        values, vectors = np.linalg.eigh(release.T @ release / max(len(release) - 1, 1))
         kept = values > REGULAR * max(values.max(initial=0.0), 0.0)
         axes = vectors[:, kept] / np.sqrt(values[kept])
-        ours = np.nan_to_num((pair.original.values / unit - shift) * factor) @ axes
-        return np.ascontiguousarray(ours), np.ascontiguousarray(scaled @ axes)
+        if not kept.any():
+            axes = np.zeros((pair.p, 1))
+        ours, theirs = _turned(scale.apply(pair.original.values), axes), _turned(release, axes)
+        ours[pair.original.missing.all(axis=1)] = np.nan
+        theirs[pair.missing.all(axis=1)] = np.nan
+        return ours, theirs
 
     return remembered(pair.found, "whitened", turn)
+
+
+@kernel
+def _turned(values: Floats, axes: Floats) -> Floats:
+    """The product of two matrices; unlike the library's, the same for equal rows to the last digit."""
+    found = np.zeros((len(values), axes.shape[1]))
+    for i in range(len(values)):
+        for j in range(len(axes)):
+            if values[i, j] == values[i, j]:
+                for k in range(axes.shape[1]):
+                    found[i, k] += values[i, j] * axes[j, k]
+    return found
 
 
 def ordered_blocks(pair: Pair) -> tuple[Blocks, Blocks]:

@@ -11,7 +11,7 @@ from typing import Any
 from sdckit import checks
 from sdckit.pairs import Score, pair_of
 from sdckit.registry import Parameter, metric
-from sdckit.risk.attacks import DISTANCES
+from sdckit.risk.assignment import DISTANCES
 from sdckit.risk.linking import (
     DIRECTIONS,
     OUTLIERS,
@@ -348,13 +348,14 @@ def matching(
     Returns
     -------
     float
-        Mean credit of the records: equal records can change places at no cost, so they share it.
+        Mean credit of the records; where several assignments are best, their links share it.
 
     Notes
     -----
     The assignment with the smallest sum of distances, by `scipy.optimize`. A solver breaks ties by row order,
-    which would credit the intruder with what nobody can know; hence the shared credit. Ties between records
-    that are not equal in every variable are left as the solver breaks them.
+    which would credit the intruder with what nobody can know. So all links that occur in some best assignment
+    get a share, those of each record in either file adding up to 1. Where ties come from equal records, this
+    is the mean over all best assignments, and near it otherwise.
 
     References
     ----------

@@ -10,14 +10,14 @@ import numpy as np
 
 from sdckit import checks, trees
 from sdckit.pairs import Pair, Score, Values
+from sdckit.risk.assignment import LARGEST, Matching
 from sdckit.risk.attacks import (
-    LARGEST_MATCHING,
     Attack,
-    Matching,
     Nearest,
     Window,
     ordered_blocks,
     remembered,
+    squared_lengths,
     standardised,
     whitened,
 )
@@ -58,7 +58,8 @@ def ranked(pair: Pair) -> tuple[Floats, Floats]:
 
 def _window(pair: Pair, options: dict[str, Any]) -> Window:
     known = pair.window
-    width = int(options["within"] * pair.original.n) if options["within"] or known is None else known
+    within = int(options["within"] * pair.original.n + 1e-9)  # 0.29 * 100 is below 29
+    width = within if options["within"] or known is None else known
     ours, theirs = ordered_blocks(pair)
     there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
     return Window(*there, width)
@@ -66,10 +67,8 @@ def _window(pair: Pair, options: dict[str, Any]) -> Window:
 
 def _matching(pair: Pair, options: dict[str, Any]) -> Matching:
     n = pair.original.n
-    if n > LARGEST_MATCHING:
-        raise checks.Unsuited(
-            f"matching links at most {LARGEST_MATCHING} records and the data have {n}; use dbrl"
-        )
+    if n > LARGEST:
+        raise checks.Unsuited(f"matching links at most {LARGEST} records and the data have {n}; use dbrl")
     files = (pair.original.values, pair.masked)
     ours, theirs = standardised(pair) if options["distance"] == "standardised" else files
     there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
@@ -124,12 +123,12 @@ def with_values(pair: Pair) -> Bools:
 
 def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
     """The share of the records that lie farthest from the centre of the original; ties all count."""
-    distances = np.nansum(standardised(pair)[0] ** 2, axis=1)
+    distances = squared_lengths(standardised(pair)[0])
     known = with_values(pair)
     if not known.any():
         return known
     count = max(round(share * int(known.sum())), 1)
-    border = np.sort(distances[known])[-count]
+    border = np.partition(distances[known], -count)[-count]
     return known & (distances >= border)
 
 
@@ -182,7 +181,7 @@ def score_attack(
 def all_attacks(pair: Pair, direction: str) -> list[Linked]:
     """Every attack that the data suit; the window only where the method publishes one."""
     names = [name for name in ATTACKS if name != "window" or pair.window is not None]
-    if pair.original.n > LARGEST_MATCHING:
+    if pair.original.n > LARGEST:
         names.remove("matching")
     return [linked(pair, name, {"direction": direction}) for name in names]
 

@@ -24,6 +24,18 @@ def shared_distance(points: Floats, i: int, others: Floats, k: int) -> float:
     return total / shared if shared else np.inf
 
 
+@inlined
+def shared_difference(points: Floats, i: int, others: Floats, k: int) -> float:
+    """Mean absolute difference over the variables that both records have; infinite without any."""
+    total, shared = 0.0, 0
+    for j in range(points.shape[1]):
+        difference = abs(points[i, j] - others[k, j])
+        if difference == difference:  # noqa: PLR0124 - false for NaN
+            total += difference
+            shared += 1
+    return total / shared if shared else np.inf
+
+
 @kernel
 def _beaten(
     targets: Floats,
@@ -44,12 +56,12 @@ def _beaten(
             closer += distance < own * (1 - tolerance)
             tied += own * (1 - tolerance) <= distance <= own * (1 + tolerance)
             k += 1
-        found[i, 0], found[i, 1] = min(closer, places), tied if closer < places else 0
+        found[0, i], found[1, i] = min(closer, places), tied if closer < places else 0
 
 
 def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, places: int) -> Ints:
     """As `trees.beaten`, for records with missing cells; a record that shares no cell counts as beaten."""
-    found = np.empty((len(queries), 2), np.int64)
+    found = np.empty((2, len(queries)), np.int64)
     in_parts(
         len(queries),
         lambda begin, end: _beaten(targets, queries, truth, tolerance, places, begin, end, found),
@@ -58,12 +70,15 @@ def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, plac
 
 
 @kernel
-def distances(targets: Floats, queries: Floats) -> Floats:
-    """Mean squared difference of every query and every target over the variables that both have."""
+def distances(targets: Floats, queries: Floats, *, squared: bool) -> Floats:
+    """Mean squared or absolute difference of every query and every target over the variables of both."""
     found = np.empty((len(queries), len(targets)))
     for i in range(len(queries)):
         for k in range(len(targets)):
-            found[i, k] = shared_distance(queries, i, targets, k)
+            if squared:
+                found[i, k] = shared_distance(queries, i, targets, k)
+            else:
+                found[i, k] = shared_difference(queries, i, targets, k)
     return found
 
 

@@ -1,0 +1,290 @@
+"""What the commands on files do, once their words are understood: mask, evaluate, sweep, recommend."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sdckit import (
+    arguments,
+    checks,
+    choosing,
+    files,
+    frames,
+    masking,
+    plans,
+    progress,
+    searching,
+    sweepfiles,
+    sweeping,
+    terminal,
+)
+from sdckit.pairs import pair_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+    from sdckit.arguments import Asked
+    from sdckit.choosing import Choice
+    from sdckit.evaluation import Evaluation
+    from sdckit.files import Source
+    from sdckit.pairs import Original
+
+
+def show_warnings() -> None:
+    """From here on the input is known to be good: warnings need not be held back."""
+    click.get_current_context().obj.release()
+
+
+class Writing:
+    """A masked table on its way into a file: written, read back, measured, and only then named."""
+
+    def __init__(self, source: Source, asked: Asked, original: Original, output: Path, given: Any) -> None:
+        self.source, self.asked, self.original, self.output = source, asked, original, output
+        self.decimals = checks.rounding(None if given["decimals"] == "none" else given["decimals"])
+        self.overwrite = given["overwrite"]
+        self.written: pl.DataFrame = source.frame
+
+    def write(
+        self, masked: Any, window: Any, check: Callable[[Evaluation], None] | None = None
+    ) -> Evaluation:
+        """Measure the file as written; it is not kept where the check refuses it."""
+        whole = self.original.columns if self.decimals == 0 else ()
+        dialect = self.asked.dialect
+        with files.drafted(
+            self.output,
+            masked,
+            source=self.source,
+            whole=whole,
+            dialect=dialect,
+            overwrite=self.overwrite,
+        ) as draft:
+            written = files.read_draft(draft, self.output, dialect).frame
+            self.written = arguments.like(written, self.source.frame)
+            result = self.asked.measure_release(self.original, self.written, window)
+            if check is not None:
+                check(result)
+        return result
+
+    def notes(self, result: Evaluation, *, whole: bool) -> list[str]:
+        """What was masked and what was not."""
+        values = frames.Table(self.written).floats(self.original.columns, self.asked.na)
+        return [
+            arguments.masked_columns(self.original, values, self.source.frame.columns, whole=whole),
+            arguments.untouched(self.original, values),
+            *arguments.privacy_notes(result),
+            f"wrote {self.output}",
+        ]
+
+
+def window_of(method: Any, parameters: dict[str, Any]) -> Callable[[int], int] | None:
+    """The moves that a method publishes, as a function of the number of records."""
+    return None if method.window is None else lambda n: method.window(parameters, n)
+
+
+def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
+    """Mask a file, measure what was written, print it."""
+    progress.show_progress(not given["quiet"])
+    asked = arguments.understood(given)
+    method = checks.method_named(given["method"])
+    parameters = checks.parameters_of(method, arguments.settings(given["settings"]))
+    checks.rounding(None if given["decimals"] == "none" else given["decimals"])
+    arguments.check_output(output, [data], overwrite=given["overwrite"])
+    source = files.read(data, asked.dialect)
+    asked = asked.within(given, source.frame.columns)
+    writing = Writing(source, asked, asked.prepared(source), output, given)
+    masked = masking.mask(
+        source.frame, method.name, **asked.who, rng=asked.seed, decimals=writing.decimals, **parameters
+    )
+    show_warnings()
+    result = writing.write(masked, window_of(method, parameters))
+    terminal.show_result(result, given, notes=writing.notes(result, whole=given["as_json"]))
+
+
+def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> None:
+    """Compare one masked file, or several, with their original."""
+    progress.show_progress(not given["quiet"])
+    asked = arguments.understood(given)
+    arguments.check_evaluation(given, masked)
+    if given["records"]:
+        arguments.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
+    arguments.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
+    source = files.read(original, asked.dialect)
+    theirs = {str(path): files.read(path, asked.dialect).frame for path in masked}
+    asked = asked.within(given, source.frame.columns)
+    asked.warn_of_text(source, "measured")
+    if len(masked) > 1:
+        _evaluate_several(source, theirs, asked, given)
+    else:
+        _evaluate_one(source, theirs.popitem(), asked, given)
+
+
+def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, given: Any) -> None:
+    ours, (name, theirs) = source.frame, file
+    wanted = given["records"] is not None or given["report"] is not None
+    result = asked.measure(ours, theirs, per_record=wanted)
+    show_warnings()
+    shown = result if given["records"] else replace(result, records=None)
+    notes = arguments.privacy_notes(shown)
+    if given["ranks"] and asked.weights:
+        notes.append("weights play no part in the tables of ranks")
+    if given["records"]:
+        files.write(
+            given["records"], asked.records(result, ours), dialect=asked.dialect, overwrite=given["overwrite"]
+        )
+        notes.append(f"wrote {given['records']}")
+    if given["report"]:
+        from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
+
+        pair = pair_of(ours, arguments.like(theirs, ours), **asked.compared(result))
+        page = reporting.of_evaluation(result, name=name, pair=pair, facts=asked.facts)
+        reporting.write(given["report"], page, overwrite=given["overwrite"])
+        notes.append(f"wrote {given['report']}")
+    ranks = asked.ranks(result, ours, theirs) if given["ranks"] else None
+    extra = []
+    if given["variables"]:
+        extra.append(terminal.crossed(result, "variable"))
+    if given["by"]:
+        extra.append(terminal.crossed(result, "stratum"))
+    if ranks is not None:
+        extra += terminal.rank_tables(ranks)
+    more = {} if ranks is None else {"ranks": ranks.rows(named=True)}
+    terminal.show_result(shown, given, extra=extra, notes=notes, more=more)
+
+
+def _evaluate_several(
+    source: Source, theirs: dict[str, pl.DataFrame], asked: Asked, given: dict[str, Any]
+) -> None:
+    results = {}
+    for name, frame in theirs.items():
+        try:
+            results[name] = asked.measure(source.frame, frame, per_record=False)
+        except ValueError as error:
+            raise ValueError(f"'{name}': {error}") from error
+    show_warnings()
+    notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
+    if given["report"]:
+        from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
+
+        page = reporting.of_several(results, records=source.frame.height, facts=asked.facts)
+        reporting.write(given["report"], page, overwrite=given["overwrite"])
+        notes.append(f"wrote {given['report']}")
+    terminal.show_results(results, given, notes=notes)
+
+
+def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
+    """Mask a file in many ways; leave tables, a picture and, on request, a report."""
+    progress.show_progress(not given["quiet"])
+    asked, plan, more = arguments.understood_sweep(given)
+    sweepfiles.check_folder(output, data)
+    arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
+    source = files.read(data, asked.dialect)
+    asked = asked.within(given, source.frame.columns)
+    asked.warn_of_text(source, "measured")
+    show_warnings()
+    place = output / sweepfiles.PRIVATE
+    try:
+        found = sweeping.sweep(
+            source.frame,
+            plan,
+            **asked.how,
+            **asked.who,
+            **more,
+            folder=place,
+            overwrite=given["overwrite"],
+            name=data.stem,
+        )
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
+    written = sweepfiles.write(found, output, given["form"])
+    if given["report"]:
+        from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
+
+        page = reporting.of_sweep(found, name=data.name, records=source.frame.height, facts=asked.facts)
+        reporting.write(given["report"], page, overwrite=given["overwrite"])
+        written.append(given["report"])
+    if not given["quiet"]:
+        terminal.console().print(sweepfiles.overview(found))
+        for note in found.notes:
+            terminal.say(f"note: {note}")
+        terminal.say(f"wrote {', '.join(str(file) for file in written)}")
+
+
+def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
+    """Find the masking with the least loss within limits, mask, measure, write."""
+    progress.show_progress(not given["quiet"])
+    asked = arguments.understood(given | {"metrics": None})
+    plan = plans.plan_of_words(given["grids"]) or None
+    plans.settings_of(plan)
+    limits = choosing.checked_limits(arguments.limits(given["limits"]), given["minimise"])
+    repeated = checks.count_of("replications", given["replications"])
+    checks.rounding(None if given["decimals"] == "none" else given["decimals"])
+    arguments.check_output(output, [data], overwrite=given["overwrite"])
+    arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
+    source = files.read(data, asked.dialect)
+    asked = asked.within(given, source.frame.columns)
+    original = asked.prepared(source)
+    choice = searching.recommend(
+        source.frame,
+        max_risk=limits,
+        minimise=given["minimise"],
+        plan=plan,
+        replications=repeated,
+        ties=asked.ties,
+        missing=asked.missing,
+        rng=asked.seed,
+        workers=given["workers"] and checks.count_of("workers", given["workers"]),
+        **asked.who,
+    )
+    show_warnings()
+    choice.ensure()
+    asked = replace(asked, metrics=choice.measured)
+    writing = Writing(source, asked, original, output, given)
+    result, draws = _drawn(writing, choice)
+    told = [*choice.sentences, f"{choice.maskings} maskings were tried; the release took {_draws(draws)}."]
+    notes = writing.notes(result, whole=given["as_json"])
+    if given["report"]:
+        from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
+
+        pair = pair_of(original, writing.written)
+        page = reporting.of_choice(
+            choice,
+            result,
+            name=data.name,
+            draws=draws,
+            pair=pair,
+            facts={"masking": str(choice.point)} | asked.facts,
+        )
+        reporting.write(given["report"], page, overwrite=given["overwrite"])
+        notes.append(f"wrote {given['report']}")
+    shown = replace(result, records=None)
+    terminal.show_result(shown, given, heads=told, notes=notes, more={"choice": told})
+
+
+def _drawn(writing: Writing, choice: Choice) -> tuple[Evaluation, int]:
+    """Draw until the file as written meets the limits; how often that took."""
+    generator = checks.generator(writing.asked.seed)
+    tries = choosing.TRIES if choice.method.random else 1
+    for draw in range(1, tries + 1):
+        masked = masking.mask(
+            writing.source.frame,
+            choice.method.name,
+            **writing.asked.who,
+            rng=generator,
+            decimals=writing.decimals,
+            **choice.parameters,
+        )
+        try:
+            return writing.write(masked, choice.window, choice.check), draw
+        except choosing.LimitsMissed:
+            continue
+    raise choice.given_up(tries)
+
+
+def _draws(count: int) -> str:
+    return f"{count} draw{'s' * (count != 1)}"

@@ -1,0 +1,153 @@
+"""What a report says, for each kind of result: the step from measured tables to `sdckit.report`."""
+
+from __future__ import annotations
+
+import platform
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from sdckit import __version__, choosing, outputs, ties
+from sdckit.report import Points, report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from sdckit.choosing import Choice
+    from sdckit.evaluation import Evaluation
+    from sdckit.pairs import Pair
+    from sdckit.sweeping import Sweep
+
+NONE: Mapping[str, str] = MappingProxyType({})
+LOSS, RISK = "brmae", "linkage"  # the axes of the map where nothing else is asked for
+
+
+def write(path: Path, page: str, *, overwrite: bool) -> None:
+    """Write a page in one step."""
+    with outputs.atomic(path, overwrite=overwrite) as draft:
+        draft.write_text(page, encoding="utf-8")
+
+
+def of_evaluation(
+    result: Evaluation, *, name: str, pair: Pair | None = None, facts: Mapping[str, str] = NONE
+) -> str:
+    """A report on one masked file."""
+    return report(
+        title=f"Loss and risk of {name}",
+        done=[f"The masked file {name} was compared with its original{_size(pair)}."],
+        evaluation=result,
+        pair=pair,
+        facts=_facts(facts),
+    )
+
+
+def of_several(results: Mapping[str, Evaluation], *, records: int, facts: Mapping[str, str] = NONE) -> str:
+    """One map for several masked files of the same original."""
+    values = {name: _values(result) for name, result in results.items()}
+    points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
+    notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
+    return report(
+        title=f"{len(results)} masked files beside each other",
+        done=[f"{len(results)} masked files were compared with one original of {records:,} records."],
+        points=points_map(pl.DataFrame(points), records=records),
+        notes=notes,
+        facts=_facts(facts),
+    )
+
+
+def of_sweep(
+    found: Sweep,
+    *,
+    name: str,
+    records: int,
+    choice: Choice | None = None,
+    release: Evaluation | None = None,
+    pair: Pair | None = None,
+    facts: Mapping[str, str] = NONE,
+) -> str:
+    """A report on many maskings of one file and, where one was chosen, on that release."""
+    files = found.table.select("method", "parameters", "replication").n_unique()
+    settings = choosing.points_of(found.summary)
+    done = [f"{name} was masked {files:,} times, in {settings.height:,} settings of {_methods(settings)}."]
+    if files > settings.height:
+        done.append("Where a method draws at random, the map shows medians over its replications.")
+    return report(
+        title=f"Maskings of {name}",
+        done=[*done, *_released(release)],
+        points=points_map(settings, choice=choice, records=records),
+        evaluation=release,
+        pair=pair,
+        choice=choice.sentences if choice else (),
+        notes=found.notes,
+        facts=_facts(facts),
+    )
+
+
+def of_choice(
+    choice: Choice, release: Evaluation, *, name: str, draws: int, pair: Pair, facts: Mapping[str, str] = NONE
+) -> str:
+    """A report on a recommended release."""
+    settings = choosing.table_of(choice.points)
+    found = f"least {choice.minimise} within the limits; it took {choice.maskings} maskings."
+    done = [
+        f"For {name}, {_methods(settings)} were searched for the {found}",
+        *_released(release),
+        f"It took {draws} draw{'s' * (draws != 1)} to meet the limits.",
+    ]
+    return report(
+        title=f"A release of {name}",
+        done=done,
+        points=points_map(settings, choice=choice, records=pair.original.n),
+        evaluation=release,
+        pair=pair,
+        choice=choice.sentences,
+        facts=_facts(facts),
+    )
+
+
+def points_map(settings: pl.DataFrame, *, records: int, choice: Choice | None = None) -> Points | None:
+    """The map of some settings; None where no risk, or not the loss, was measured."""
+    loss = LOSS if choice is None else choice.minimise
+    risk = RISK if choice is None or RISK in choice.limits else next(iter(choice.limits))
+    if not {loss, risk} <= set(settings.columns):
+        return None
+    chosen = choice.point if choice else None
+    kept = settings.select("method", "parameters", loss=pl.col(loss), risk=pl.col(risk)).with_columns(
+        pl.col("loss", "risk").fill_nan(None)
+    )
+    costs = kept.select(loss=(pl.col("loss") - choosing.best_of(loss)).abs(), risk="risk").fill_null(np.nan)
+    table = kept.with_columns(
+        frontier=choosing.pareto(costs, ["loss", "risk"]),
+        chosen=(pl.col("method") == (chosen.method if chosen else ""))
+        & (pl.col("parameters") == (chosen.parameters if chosen else "")),
+    )
+    levels = dict(zip(("brmae", "brmse"), ties.untied_level(records), strict=True))
+    return Points(table, loss, risk, dict(choice.limits) if choice else {}, levels.get(loss))
+
+
+def _values(result: Evaluation) -> dict[str, float]:
+    return dict(result.summary.select("metric", "value").rows())
+
+
+def _methods(settings: pl.DataFrame) -> str:
+    names = settings["method"].unique(maintain_order=True).to_list()
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _released(release: Evaluation | None) -> list[str]:
+    return [] if release is None else ["Every figure of the release was measured on the file as written."]
+
+
+def _size(pair: Pair | None) -> str:
+    return "" if pair is None else f", {pair.original.n:,} records and {pair.p} variables"
+
+
+def _facts(facts: Mapping[str, str]) -> dict[str, str]:
+    versions = f"sdckit {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    told = {
+        name.replace("_", " "): str(value) for name, value in facts.items() if value not in (None, "", [])
+    }
+    return told | {"versions": versions}

@@ -1,0 +1,129 @@
+"""One-to-one linkage: all records are linked at once, with the smallest sum of distances.
+
+Where several assignments have that sum, a solver returns one of them, chosen by the order of the rows, which
+would credit the intruder with what nobody can know. So the credit is shared among all links that occur in
+some best assignment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdckit.compiled import Floats, kernel
+from sdckit.risk import partial
+from sdckit.risk.attacks import TOLERANCE, Credits
+
+if TYPE_CHECKING:
+    from sdckit.compiled import Bools, Ints
+
+LARGEST = 2_000  # records; the work grows with their cube
+DISTANCES = ("standardised", "gower", "raw")
+ROUNDING = 1e-12  # relative error of a distance, with room to spare
+ROUNDS = 200  # of sharing credit, at most
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Link all records at once, one to one, with the smallest sum of distances."""
+
+    targets: Floats
+    queries: Floats
+    distance: str = "standardised"
+
+    @cached_property
+    def costs(self) -> Floats:
+        """The distance of every pair; beyond all others where a pair shares no cell."""
+        if self.distance == "gower":
+            both = np.vstack([self.targets, self.queries]) / 2  # the range itself may be too large a number
+            width = np.fmax.reduce(both) - np.fmin.reduce(both)
+            scale = np.where(width > 0, 2 * width, 1.0)
+            found = partial.distances(self.targets / scale, self.queries / scale, squared=False)
+        else:
+            squares = partial.distances(self.targets, self.queries, squared=True)
+            found = np.sqrt(squares * self.targets.shape[1])
+        top = found[np.isfinite(found)].max(initial=0.0)
+        return np.where(np.isfinite(found), found, 2 * top + 1)
+
+    @cached_property
+    def excess(self) -> Floats:
+        """The costs less what is common to a row or a column; the best assignments are the same."""
+        found = self.costs
+        for axis in (1, 0):
+            found = found - found.min(axis=axis, keepdims=True)
+            found[found <= ROUNDING * self.costs] = 0.0
+        return found
+
+    @cached_property
+    def links(self) -> Ints:
+        """The target of each query in one of the best assignments."""
+        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import, and rarely needed
+
+        return np.asarray(linear_sum_assignment(self.excess)[1])
+
+    @cached_property
+    def mean_distance(self) -> float:
+        """The mean distance of linked records."""
+        return float(self.costs[np.arange(len(self.links)), self.links].mean())
+
+    @cached_property
+    def possible(self) -> Bools:
+        """Query x target: the links that occur in some best assignment.
+
+        Exchanging links along a circle costs nothing where no step costs anything, in prices that make all
+        steps cost 0 or more; so these are the steps within the strong components of the free steps.
+        """
+        from scipy.sparse import csr_array  # noqa: PLC0415 - as above
+        from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+        excess, links = self.excess, self.links
+        tolerance = TOLERANCE * float(excess.max())
+        prices = np.zeros(len(links))
+        for _ in links:
+            if not _lower_prices(excess, links, prices, tolerance / (4 * len(links))):
+                break
+        own = excess[np.arange(len(links)), links]
+        free = excess - prices <= (own - prices[links] + tolerance)[:, None]
+        free[np.arange(len(links)), links] = True
+        steps = free[np.argsort(links)]  # from a target, by way of its query, to a target
+        part = connected_components(csr_array(steps), directed=True, connection="strong")[1]
+        return np.asarray(free & (part[links][:, None] == part))
+
+    @cached_property
+    def shares(self) -> tuple[Floats, Floats]:
+        """Factors of queries and targets whose products, over the possible links, add up to 1 for each."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 - as above
+
+        possible = csr_array(self.possible.astype(float))
+        turned = possible.T.tocsr()
+        ours, theirs = np.ones(len(self.links)), np.ones(len(self.links))
+        for _ in range(ROUNDS):
+            theirs = 1 / (turned @ ours)
+            sums = possible @ theirs
+            if np.abs(ours * sums - 1).max() < TOLERANCE:
+                break
+            ours = 1 / sums
+        return ours, theirs
+
+    def credits(self, truth: Ints) -> Credits:
+        """Credit for the true link, shared where others are as good."""
+        possible = self.possible[np.arange(len(truth)), truth].astype(float)
+        ours, theirs = self.shares
+        alone = self.possible.sum(axis=1) == 1
+        return Credits(np.minimum(possible * ours * theirs[truth], 1.0), possible * alone, possible)
+
+
+@kernel
+def _lower_prices(excess: Floats, links: Ints, prices: Floats, least: float) -> bool:
+    """Lower each target's price to what a query would pay that leaves its link for it; whether any fell."""
+    fell = False
+    for i in range(len(links)):
+        base = prices[links[i]] - excess[i, links[i]]
+        for k in range(len(links)):
+            if base + excess[i, k] < prices[k] - least:
+                prices[k] = base + excess[i, k]
+                fell = True
+    return fell
