@@ -205,7 +205,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     if given["report"]:
         from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
 
-        page = reporting.of_sweep(found, name=data.name, records=source.frame.height, facts=asked.facts)
+        page = reporting.of_sweep(found, name=data.name, facts=asked.facts)
         reporting.write(given["report"], page, overwrite=given["overwrite"])
         written.append(given["report"])
     if not given["quiet"]:

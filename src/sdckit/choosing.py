@@ -124,13 +124,12 @@ class Choice:
             )
         if self.runner_up is not None:
             told.append(f"Next best: {self.runner_up} with {self._losses(self.runner_up)}.")
-        elif len(self.safe) < 2:
+        elif len({point.method for point in self.points}) > 1:
             told.append("No other method meets the limits.")
         for risk, point in self.looser.items():
-            told.append(
-                f"With {risk} up to {LOOSER * self.limits[risk]:g} it would be {point} "
-                f"with {self._losses(point)}."
-            )
+            loss = f" with {self._losses(point)}" if self.minimise in point.values else ""
+            limit = f"{risk} up to {LOOSER * self.limits[risk]:g}"
+            told.append(f"A looser limit, {limit}, would allow {point}{loss}.")
         return told
 
     def __repr__(self) -> str:

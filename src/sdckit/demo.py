@@ -1,81 +1,83 @@
-"""The main job on the bundled sample: four maskings, their measured loss, the files in a folder."""
+"""The main job on the bundled sample: sweep, map, recommendation, release and report, in a folder."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from sdckit import datasets, files, folders, terminal, ties
-from sdckit.evaluation import Evaluation, evaluate
-from sdckit.masking import mask
-from sdckit.registry import METRICS
+from sdckit import datasets, files, folders, reporting, terminal
+from sdckit.evaluation import evaluate
+from sdckit.pairs import pair_of
+from sdckit.sweeping import sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MASKINGS: dict[str, dict[str, Any]] = {
-    "mdav": {"k": 5},
-    "noise": {"percent": 20},
-    "correlated_noise": {"percent": 20},
-    "rank_swap": {"p": 0.05},
+    from sdckit.choosing import Choice, Release
+    from sdckit.sweeping import Sweep
+
+PLAN: dict[str, dict[str, Any]] = {
+    "mdav": {"k": [3, 5, 8, 10, 15, 20]},
+    "noise": {"percent": [10, 25, 50, 75, 100, 150]},
+    "correlated_noise": {"percent": [10, 25, 50, 75, 100, 150]},
+    "rank_swap": {"p": [0.02, 0.05, 0.1, 0.15, 0.2, 0.3]},
 }
+LIMITS = {"linkage": 0.1}
+MINIMISE = "brmae"
 MARK = "made-by-sdckit-demo.txt"
 REPEATS = "sdckit demo writes these files anew each time it runs."
 SEED = 20  # the sample is synthetic and public; a real release takes no published seed
 
 
-def run(folder: Path, *, quiet: bool = False) -> dict[str, Evaluation]:
-    """Mask the sample, measure, print and write; the folder is filled when all went well."""
+def run(folder: Path, *, quiet: bool = False) -> Choice:
+    """Sweep, choose, mask, measure, report; the folder is filled when all went well."""
     folders.check(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
+    found = sweep(original, PLAN, columns=variables, rng=SEED, name="sample")
+    choice = found.recommend(LIMITS, MINIMISE)
+    release = choice.apply(original, rng=SEED, decimals="original")
     with folders.filled(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
-        results: dict[str, Evaluation] = {}
-        for method, parameters in MASKINGS.items():
-            masked = mask(original, method, columns=variables, rng=SEED, decimals="original", **parameters)
-            file = draft / f"masked-{method}.csv"
-            files.write(file, masked)
-            results[method] = evaluate(original, files.read(file).frame, columns=variables)
-        files.write(draft / "losses.csv", _losses(results))
-    if not quiet:
-        _show(folder, original.height, len(variables), results)
-    return results
-
-
-def _losses(results: dict[str, Evaluation]) -> pl.DataFrame:
-    return pl.concat(
-        result.table.select(
-            pl.lit(method).alias("method"), pl.lit(_setting(method)).alias("parameters"), pl.all()
+        files.write(draft / "masked.csv", release.data)
+        files.write(draft / "sweep.csv", found.table)
+        written = files.read(draft / "masked.csv").frame
+        measured = evaluate(original, written, columns=variables, window=choice.window, per_record=True)
+        choice.check(measured)
+        page = reporting.of_sweep(
+            found,
+            name="the sample",
+            choice=choice,
+            release=measured,
+            pair=pair_of(original, written, columns=variables),
+            facts={"masking": str(choice.point), "draws of the release": str(release.draws)},
         )
-        for method, result in results.items()
+        reporting.write(draft / "report.html", page, overwrite=False)
+    if not quiet:
+        _show(folder, found, choice, release, original.height, len(variables))
+    return choice
+
+
+def _show(folder: Path, found: Sweep, choice: Choice, release: Release, records: int, variables: int) -> None:
+    files_tried = found.table.select("method", "parameters", "replication").n_unique()
+    terminal.say(
+        f"A synthetic business survey: {records} firms, {variables} variables, masked in {files_tried} ways."
     )
-
-
-def _setting(method: str) -> str:
-    return ", ".join(f"{name}={value}" for name, value in MASKINGS[method].items())
-
-
-def _show(folder: Path, records: int, variables: int, results: dict[str, Evaluation]) -> None:
-    metrics = next(iter(results.values())).summary["metric"].to_list()
     rows = [
-        [method, _setting(method), *(terminal.number(result[metric]) for metric in metrics)]
-        for method, result in results.items()
+        [
+            point.method,
+            point.parameters,
+            *(terminal.number(point.values[name]) for name in (MINIMISE, *LIMITS, "linkage_outliers")),
+        ]
+        for point in choice.safe
     ]
-    levels = dict(zip(("brmae", "brmse"), ties.untied_level(records), strict=True))
-    rows.append(["unrelated order", "", *(terminal.number(levels.get(metric)) for metric in metrics)])
-    terminal.say(f"A synthetic business survey: {records} firms, {variables} variables, masked in four ways.")
-    terminal.console().print(terminal.grid(["method", "parameters", *metrics], rows, right=2))
-    bounded = " and ".join(name for name in metrics if METRICS[name].bounded)
-    best = min(results, key=lambda method: results[method]["brmae"])
-    meaning = results[best].meaning["brmae"].split(";")[0]
-    terminal.say(f"""\
-{bounded}: from 0 (every variable keeps its order) to 1 (as far from it as can be).
-The last line is what an unrelated order scores where no values are equal; ties lower it.
-The other losses have no upper end.
-Least change of order: {best} ({_setting(best)}):
-{meaning}.
-Loss is one half of the choice: a masking that changes little may protect little.
+    columns = ["weakest safe setting", "parameters", "loss (brmae)", "risk (linkage)", "risk of outliers"]
+    terminal.console().print(terminal.grid(columns, rows, right=2))
+    for sentence in choice.sentences:
+        terminal.say(sentence)
+    result = release.evaluation
+    terminal.say(f"""
+The released file itself, masked.csv, was measured:
+- loss: {result.meaning[MINIMISE].split(";")[0]};
+- risk: {result.meaning["linkage"].split(": ", 1)[1].split(";")[0]}.
 
-Masked files and all figures per variable: {folder}/""")
+Report, with the map of all maskings: {folder / "report.html"}""")

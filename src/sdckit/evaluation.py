@@ -83,6 +83,12 @@ class Evaluation:
         rows = self.summary.select("metric", "value", "random", "tie_low", "tie_high", "n_used", "n_left_out")
         return str(rows._repr_html_())
 
+    def to_html(self, name: str = "the masked file") -> str:
+        """A report on these measures: one self-contained page, without original records."""
+        from sdckit import reporting  # noqa: PLC0415 - only for those who report
+
+        return reporting.of_evaluation(self, name=name)
+
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table as CSV, in one step."""
         from sdckit import files  # noqa: PLC0415 - only for those who write

@@ -62,7 +62,6 @@ def of_sweep(
     found: Sweep,
     *,
     name: str,
-    records: int,
     choice: Choice | None = None,
     release: Evaluation | None = None,
     pair: Pair | None = None,
@@ -77,7 +76,7 @@ def of_sweep(
     return report(
         title=f"Maskings of {name}",
         done=[*done, *_released(release)],
-        points=points_map(settings, choice=choice, records=records),
+        points=points_map(settings, choice=choice, records=found.records),
         evaluation=release,
         pair=pair,
         choice=choice.sentences if choice else (),

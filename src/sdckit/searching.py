@@ -9,7 +9,7 @@ settings beyond that bound need no measuring at all.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,13 +103,27 @@ def recommend(
     )
     lines = [Searched(line, limits) for line in lines_of(settings)]
     maskings = search(task, lines, repeated, checks.entropy_of(rng), threads)
-    return choosing.choose(
+    choice = choosing.choose(
         [line.points for line in lines],
         limits,
         minimise,
         maskings=maskings,
         roles=sweeping.roles_of(task, roles),
     )
+    return with_bounds(choice, lines)
+
+
+def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
+    """Tell what a looser limit would allow by the method's own bound, beyond what was tried."""
+    looser = dict(choice.looser)
+    for line in lines:
+        for risk in choice.binding if choice.point in line.points else ():
+            relaxed = choice.limits | {risk: choosing.LOOSER * choice.limits[risk]}
+            place = replace(line, limits=relaxed).certain
+            if place < min(line.measured, default=len(line.settings)):
+                setting = line.settings[place]
+                looser[risk] = Point(setting.method.name, setting.text, {})
+    return replace(choice, looser=looser)
 
 
 def lines_of(settings: Sequence[Setting]) -> list[list[Setting]]:

@@ -48,6 +48,7 @@ class Sweep:
 
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
+    records: int = 0  # of the data
     roles: dict[str, Any] = field(default_factory=dict, repr=False)  # which column plays which
 
     @cached_property
@@ -120,6 +121,12 @@ class Sweep:
         lines = choosing.lines_of(self.summary)
         files = self.table.select("method", "parameters", "replication").n_unique()
         return choosing.choose(lines, limits, minimise, maskings=files, roles=self.roles)
+
+    def to_html(self, name: str | None = None) -> str:
+        """A report with the map of loss and risk: one self-contained page."""
+        from sdckit import reporting  # noqa: PLC0415 - only for those who report
+
+        return reporting.of_sweep(self, name=name or self.table["dataset"][0])
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table as CSV (or Parquet, by the suffix), in one step."""
@@ -220,7 +227,7 @@ def sweep(
             found = run(task, cells, place.entropy, threads, place.journal)
     table = _table(task, cells, found, name)
     notes = (*_notes(table), *_small_strata(task.strata))
-    return Sweep(table, notes, roles_of(task, roles))
+    return Sweep(table, notes, task.whole.original.n, roles_of(task, roles))
 
 
 def task_of(original: Any, settings: Iterable[Setting], *, ties: str, missing: str, **given: Any) -> Task:

@@ -38,10 +38,11 @@ class Matching:
     def costs(self) -> Floats:
         """The distance of every pair; beyond all others where a pair shares no cell."""
         if self.distance == "gower":
-            both = np.vstack([self.targets, self.queries]) / 2  # the range itself may be too large a number
+            half, other = self.targets / 2, self.queries / 2  # the range itself may be too large a number
+            both = np.vstack([half, other])
             width = np.fmax.reduce(both) - np.fmin.reduce(both)
-            scale = np.where(width > 0, 2 * width, 1.0)
-            found = partial.distances(self.targets / scale, self.queries / scale, squared=False)
+            scale = np.where(width > 0, width, 1.0)
+            found = partial.distances(half / scale, other / scale, squared=False)
         else:
             squares = partial.distances(self.targets, self.queries, squared=True)
             found = np.sqrt(squares * self.targets.shape[1])
