@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import checks
+from sdckit import checks, telling
 from sdckit.evaluation import Evaluation, evaluate
 from sdckit.masking import mask
 from sdckit.registry import METHODS
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 TRIES = 20  # draws of a random masking before a release is given up
 SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
-LOOSER = 2.0  # how much looser a limit is made to tell what that would buy
 
 
 class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
@@ -77,16 +76,17 @@ class Choice:
     """A recommended masking, why it is recommended, and what stands beside it.
 
     `point` is the weakest safe setting with the least loss; None where no setting meets the limits, and
-    `nearest` is then the one that misses them least. `binding` names the limits that the next weaker
-    setting breaks, `runner_up` is the best setting of the other methods, `looser` tells for each binding
-    limit what twice that limit would allow. `safe` are the safe settings of all methods, `points` all that
-    were measured, with so many `maskings`.
+    `nearest` is then the one that misses them least. `weaker` is the next weaker setting, `binding` names
+    the limits that it breaks, `runner_up` is the best setting of the other methods, `looser` tells for each
+    binding limit what twice that limit would allow. `safe` are the safe settings of all methods, `points`
+    all that were measured, with so many `maskings`.
     """
 
     point: Point | None
     limits: dict[str, float]
     minimise: str
     nearest: Point
+    weaker: Point | None = None
     binding: tuple[str, ...] = ()
     runner_up: Point | None = None
     looser: dict[str, Point] = field(default_factory=dict)
@@ -113,40 +113,10 @@ class Choice:
     @property
     def sentences(self) -> list[str]:
         """The recommendation in words."""
-        if self.point is None:
-            return [self._miss()]
-        told = [
-            f"{self.point} meets {_listed(self.limits)} with {self._losses(self.point)}: {self._risks()}."
-        ]
-        if self.binding:
-            told.append(
-                f"The limit that binds: {', '.join(self.binding)}; the next weaker setting breaks it."
-            )
-        if self.runner_up is not None:
-            told.append(f"Next best: {self.runner_up} with {self._losses(self.runner_up)}.")
-        elif len({point.method for point in self.points}) > 1:
-            told.append("No other method meets the limits.")
-        for risk, point in self.looser.items():
-            loss = f" with {self._losses(point)}" if self.minimise in point.values else ""
-            limit = f"{risk} up to {LOOSER * self.limits[risk]:g}"
-            told.append(f"A looser limit, {limit}, would allow {point}{loss}.")
-        return told
+        return telling.sentences(self)
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
-
-    def _losses(self, point: Point) -> str:
-        return f"{self.minimise} {point.values[self.minimise]:.4f}"
-
-    def _risks(self) -> str:
-        values = (self.point or self.nearest).values
-        return ", ".join(f"{risk} {values[risk]:.4f}" for risk in self.limits)
-
-    def _miss(self) -> str:
-        return (
-            f"no setting meets {_listed(self.limits)}; the nearest miss is {self.nearest} "
-            f"with {self._risks()}: allow more risk or try other methods and stronger settings"
-        )
 
     @property
     def window(self) -> Any:
@@ -211,12 +181,12 @@ class Choice:
     def ensure(self) -> None:
         """Refuse to go on where no setting meets the limits."""
         if not self.met:
-            raise LimitsMissed(self._miss())
+            raise LimitsMissed(telling.miss(self))
 
     def given_up(self, draws: int) -> LimitsMissed:
         """What is said after the last draw."""
         return LimitsMissed(
-            f"{self.point} missed {_listed(self.limits)} in all of {draws} draws, so no file is handed out; "
+            f"{self.point} missed {telling.limits(self)} in all of {draws} draws, so no file is handed out; "
             "allow more risk or take a stronger setting"
         )
 
@@ -246,11 +216,12 @@ def choose(
     if not safe:
         return Choice(None, limits, minimise, nearest, points=points, maskings=maskings, roles=roles or {})
     best, line, place = safe[0]
-    binding = tuple(line[place - 1].broken(limits)) if place else ()
+    weaker = line[place - 1] if place else None
+    binding = tuple(weaker.broken(limits)) if weaker else ()
     others = [point for point, other, _ in safe[1:] if other[0].method != best.method]
     looser = {}
     for risk in binding:
-        allowed = _safe(lines, limits | {risk: LOOSER * limits[risk]}, minimise)
+        allowed = _safe(lines, limits | {risk: telling.LOOSER * limits[risk]}, minimise)
         if allowed[0][0].cost(minimise) < best.cost(minimise):
             looser[risk] = allowed[0][0]
     return Choice(
@@ -258,6 +229,7 @@ def choose(
         limits,
         minimise,
         nearest,
+        weaker,
         binding,
         others[0] if others else None,
         looser,
@@ -370,7 +342,3 @@ def pareto(table: pl.DataFrame, costs: Sequence[str]) -> pl.Series:
         better = (values <= line).all(axis=1) & (values < line).any(axis=1)
         kept.append(not better.any() and not np.isnan(line).any())
     return pl.Series(kept, dtype=pl.Boolean)
-
-
-def _listed(limits: Mapping[str, float]) -> str:
-    return " and ".join(f"{risk} of at most {limit:g}" for risk, limit in limits.items())

@@ -21,7 +21,7 @@ PLAN: dict[str, dict[str, Any]] = {
     "correlated_noise": {"percent": [10, 25, 50, 75, 100, 150]},
     "rank_swap": {"p": [0.02, 0.05, 0.1, 0.15, 0.2, 0.3]},
 }
-LIMITS = {"linkage": 0.1}
+LIMITS = {"linkage": 0.1, "linkage_outliers": 0.3}
 MINIMISE = "brmae"
 MARK = "made-by-sdckit-demo.txt"
 REPEATS = "sdckit demo writes these files anew each time it runs."
@@ -66,7 +66,7 @@ def _show(folder: Path, found: Sweep, choice: Choice, release: Release, records:
         [
             point.method,
             point.parameters,
-            *(terminal.number(point.values[name]) for name in (MINIMISE, *LIMITS, "linkage_outliers")),
+            *(terminal.number(point.values[name]) for name in (MINIMISE, *LIMITS)),
         ]
         for point in choice.safe
     ]

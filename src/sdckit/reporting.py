@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sdckit import __version__, choosing, outputs, ties
+from sdckit import __version__, choosing, outputs, telling, ties
 from sdckit.report import Points, report
 
 if TYPE_CHECKING:
@@ -70,16 +70,16 @@ def of_sweep(
     """A report on many maskings of one file and, where one was chosen, on that release."""
     files = found.table.select("method", "parameters", "replication").n_unique()
     settings = choosing.points_of(found.summary)
-    done = [f"{name} was masked {files:,} times, in {settings.height:,} settings of {_methods(settings)}."]
+    done = [f"Masked in {settings.height:,} ways, by {_methods(settings)}, and measured each time."]
     if files > settings.height:
-        done.append("Where a method draws at random, the map shows medians over its replications.")
+        done.append(f"With replications, that made {files:,} masked files; the map shows medians over them.")
     return report(
-        title=f"Maskings of {name}",
+        title=f"{'A release' if release else 'Maskings'} of {name}",
         done=[*done, *_released(release)],
         points=points_map(settings, choice=choice, records=found.records),
         evaluation=release,
         pair=pair,
-        choice=choice.sentences if choice else (),
+        choice=telling.sentences(choice, telling.title) if choice else (),
         notes=found.notes,
         facts=_facts(facts),
     )
@@ -90,9 +90,9 @@ def of_choice(
 ) -> str:
     """A report on a recommended release."""
     settings = choosing.table_of(choice.points)
-    found = f"least {choice.minimise} within the limits; it took {choice.maskings} maskings."
+    found = f"least {telling.title(choice.minimise)} within the limits; it took {choice.maskings} maskings."
     done = [
-        f"For {name}, {_methods(settings)} were searched for the {found}",
+        f"Settings of {_methods(settings)} were searched for the {found}",
         *_released(release),
         f"It took {draws} draw{'s' * (draws != 1)} to meet the limits.",
     ]
@@ -102,7 +102,7 @@ def of_choice(
         points=points_map(settings, choice=choice, records=pair.original.n),
         evaluation=release,
         pair=pair,
-        choice=choice.sentences,
+        choice=telling.sentences(choice, telling.title),
         facts=_facts(facts),
     )
 
@@ -132,7 +132,7 @@ def _values(result: Evaluation) -> dict[str, float]:
 
 
 def _methods(settings: pl.DataFrame) -> str:
-    names = settings["method"].unique(maintain_order=True).to_list()
+    names = [telling.title(name) for name in settings["method"].unique(maintain_order=True)]
     return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks, choosing, sweeping
+from sdckit import checks, choosing, sweeping, telling
 from sdckit.choosing import Choice, Point
 from sdckit.evaluation import FIGURES
 from sdckit.plans import Cell, settings_of
@@ -118,7 +118,7 @@ def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
     looser = dict(choice.looser)
     for line in lines:
         for risk in choice.binding if choice.point in line.points else ():
-            relaxed = choice.limits | {risk: choosing.LOOSER * choice.limits[risk]}
+            relaxed = choice.limits | {risk: telling.LOOSER * choice.limits[risk]}
             place = replace(line, limits=relaxed).certain
             if place < min(line.measured, default=len(line.settings)):
                 setting = line.settings[place]
