@@ -30,11 +30,9 @@ def sentences(choice: Choice, named: Callable[[str], str] = str) -> list[str]:
         known = point.values.get(choice.minimise)
         return "" if known is None else f", {named(choice.minimise)} {known:.4f}"
 
+    least = f"{named(choice.minimise)} {choice.point.values[choice.minimise]:.4f}"
     risks = _risks(choice, choice.point, named)
-    told = [
-        f"{_called(choice.point, named)} loses least within the limits: "
-        f"{named(choice.minimise)} {choice.point.values[choice.minimise]:.4f}, {risks}."
-    ]
+    told = [f"{_called(choice.point, named)} loses least within the limits: {least}, {risks}."]
     if choice.weaker is not None:
         broken = _risks(choice, choice.weaker, named, only=choice.binding)
         told.append(f"What binds: one step weaker, {_called(choice.weaker, named)}, has {broken}.")

@@ -1,0 +1,208 @@
+"""Loss against risk: the methods of the study with every attack, as tables.
+
+An attack that links all records at once takes a hundred times as long as the losses, so the grids are
+thinner. The settings of a method share their random numbers: only then does a curve show the parameter's
+effect, which the rule for safe settings rests on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit.choosing import lines_of, pareto, weakest_safe
+from sdckit.paper.study import GRIDS, SEED
+from sdckit.plans import settings_of
+from sdckit.progress import track
+from sdckit.sweeping import sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sdckit.choosing import Line
+    from sdckit.pairs import Original
+
+# The parameter that varies and its values; closer where loss and risk change fastest.
+THINNED = {
+    "mdav": ("k", "1:30"),
+    "noise": ("percent", "1,2,4,7,10,15,20,30,40,50,60,75,90,105,120,150,180,210,250,300"),
+    "correlated_noise": ("percent", "1,2,4,7,10,15,20,30,45,60,80,100,120,140,160,190,220,250,275,300"),
+    "rank_swap": ("p", "0.015:0.3:0.015"),
+    "rank_swap_no_tails": ("p", "0.015:0.3:0.015"),
+}
+SPELLED = {"mdav": "k = {:g}", "noise": "{:g} %", "correlated_noise": "{:g} %"}
+SPELLED |= dict.fromkeys(("rank_swap", "rank_swap_no_tails"), "P = {:g}")
+ATTACKS = ("dbrl", "dbrl_mahalanobis", "dbrl_rank", "window", "matching")
+RISKS = ("linkage", "linkage_outliers")
+METRICS = ("brmae", "brmse", *RISKS, *ATTACKS)
+LIMITS = (0.3, 0.1, 0.05, 0.02)
+ONE_FOR = 10  # replications of the study that stand for one here
+MOST = 3  # replications
+KEYS = ["dataset", "method", "parameters", "setting"]
+
+
+@dataclass(frozen=True)
+class Risks:
+    """What was measured: one row per masked file with `dataset`, `method`, `parameters`, `setting`,
+    `replication`, losses, risks and attacks; `window` only where a method publishes one.
+    """
+
+    measured: pl.DataFrame
+
+    @property
+    def replications(self) -> int:
+        """How often the random methods were repeated."""
+        return int(self.measured["replication"].n_unique())
+
+    @cached_property
+    def points(self) -> pl.DataFrame:
+        """Medians over the replications of each setting, the worst attack, and who is on the frontier."""
+        medians = self.measured.group_by(KEYS, maintain_order=True).agg(pl.col(METRICS).median())
+        found = []
+        for part in medians.partition_by("dataset", maintain_order=True):
+            frontiers = [
+                pareto(part, ["brmae", risk]).alias(name) for risk, name in zip(RISKS, FRONTIERS, strict=True)
+            ]
+            found.append(part.with_columns(worst=worst_attack(part), *frontiers))
+        return pl.concat(found)
+
+    @cached_property
+    def safe(self) -> pl.DataFrame:
+        """The weakest safe setting of each method under each limit of linkage; nulls where there is none."""
+        found = []
+        for (dataset, method), part in self.points.group_by(["dataset", "method"], maintain_order=True):
+            line = line_of(part)
+            for limit in LIMITS:
+                place = weakest_safe(line, {"linkage": limit})
+                row: dict[str, Any] = {"dataset": dataset, "limit": limit, "method": method}
+                if place is None:
+                    found.append(row | {"safe": "none"})
+                else:
+                    point = line[place]
+                    setting = part.filter(parameters=point.parameters)["setting"].item()
+                    values = {name: point.values[name] for name in ("brmae", "brmse", *RISKS)}
+                    found.append(row | {"safe": spelled(str(method), setting), "setting": setting} | values)
+        return pl.DataFrame(found, schema=SAFE)
+
+    def least(self, dataset: str, limit: float) -> list[dict[str, Any]]:
+        """The safe settings of the methods under a limit, those with the least brMAE first."""
+        rows = self.safe.filter(pl.col("setting").is_not_null(), dataset=dataset, limit=limit)
+        return rows.sort("brmae", maintain_order=True).to_dicts()
+
+
+FRONTIERS = ("frontier", "frontier_outliers")
+SAFE = {
+    "dataset": pl.String,
+    "limit": pl.Float64,
+    "method": pl.String,
+    "safe": pl.String,
+    **dict.fromkeys(["setting", "brmae", "brmse", *RISKS], pl.Float64),
+}
+
+
+def run(
+    data: dict[str, Original],
+    *,
+    replications: int = 30,
+    seed: int = SEED,
+    workers: int | None = None,
+    folder: Path | None = None,
+    overwrite: bool = False,
+) -> Risks:
+    """Mask and attack; with a folder, finished work is kept there.
+
+    `replications` are those of the study: a tenth of them, at most three, are attacked, and of less than
+    ten only every other setting.
+    """
+    parts = []
+    with track("the attacks", len(data)) as report:
+        for place, (name, original) in enumerate(data.items()):
+            report(place)
+            parts.append(
+                measure(
+                    original,
+                    plan_of(every=1 if replications >= ONE_FOR else 2),
+                    name=name,
+                    replications=min(max(replications // ONE_FOR, 1), MOST),
+                    seed=seed,
+                    workers=workers,
+                    folder=folder and folder / f"{name.lower()}-risk",
+                    overwrite=overwrite,
+                )
+            )
+    return Risks(pl.concat(parts))
+
+
+def plan_of(labels: Sequence[str] = tuple(THINNED), *, every: int = 1) -> dict[str, list[dict[str, Any]]]:
+    """The plan of a sweep; of the settings only every so-manieth, the strongest always."""
+    plan: dict[str, list[dict[str, Any]]] = {}
+    for label in labels:
+        method, given = GRIDS[label]
+        varied, values = THINNED[label]
+        settings = [setting.options[varied] for setting in settings_of({method: {varied: values}})]
+        # First in line, so that nothing else that happens to have its value is taken for what varies.
+        grid = {varied: settings[::-every][::-1]} | {name: given[name] for name in given if name != varied}
+        plan.setdefault(method, []).append(grid)
+    return plan
+
+
+def measure(
+    original: Original,
+    plan: dict[str, list[dict[str, Any]]],
+    *,
+    name: str,
+    replications: int,
+    seed: int = SEED,
+    workers: int | None = None,
+    folder: Path | None = None,
+    overwrite: bool = False,
+) -> pl.DataFrame:
+    """One row per masked file."""
+    table = sweep(
+        original,
+        plan,
+        metrics=METRICS,
+        replications=replications,
+        draws="common",
+        rng=seed,
+        workers=workers,
+        folder=folder,
+        overwrite=overwrite,
+        name=name,
+    ).table
+    swapped = pl.col("method") == "rank_swap"
+    no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
+    return (
+        table.pivot("metric", index=[*KEYS, "replication"], values="value", maintain_order=True)
+        .with_columns(
+            method=pl.when(no_tails).then(pl.lit("rank_swap_no_tails")).otherwise("method"),
+            window=pl.when(swapped).then("window"),  # others publish none
+        )
+        .select(*KEYS, "replication", *METRICS)
+    )
+
+
+def worst_attack(points: pl.DataFrame) -> pl.Series:
+    """The name of the attack that finds most, the first of equals."""
+    values = points.select(pl.col(ATTACKS).fill_null(-1.0))
+    places = values.select(pl.concat_list(ATTACKS).list.arg_max()).to_series()
+    return pl.Series([ATTACKS[place] for place in places])
+
+
+def line_of(points: pl.DataFrame) -> Line:
+    """The settings of one method on one dataset, from the weakest to the strongest."""
+    method, _ = GRIDS[points["method"][0]]
+    summary = points.unpivot(
+        on=["brmae", "brmse", *RISKS], index=KEYS, variable_name="metric", value_name="value"
+    ).with_columns(method=pl.lit(method))
+    (line,) = lines_of(summary)
+    return line
+
+
+def spelled(method: str, setting: float) -> str:
+    """A setting as text names it."""
+    return SPELLED[method].format(setting)
