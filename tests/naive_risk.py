@@ -117,3 +117,114 @@ def loss_terms(original, masked):
         "covariances": variation(*(matrix[upper] for matrix in covariances)),
         "correlations": np.abs(correlations[0] - correlations[1]).mean() if p > 1 else math.nan,
     }
+
+
+# --- linkage --------------------------------------------------------------------------------------
+
+
+def squared_distances(queries, targets, scales):
+    """Query x target: mean squared difference over the variables that both have, infinite without any."""
+    found = np.full((len(queries), len(targets)), np.inf)
+    for i, query in enumerate(queries):
+        shared = ~np.isnan(query) & ~np.isnan(targets)
+        squares = np.where(shared, ((query - targets) / scales) ** 2, 0.0)
+        some = shared.any(1)
+        found[i, some] = squares.sum(1)[some] / shared.sum(1)[some]
+    return found
+
+
+def shared_credit(distances, places=1, tolerance=1e-9):
+    """Expected, strict and optimistic credit of each query, whose true target has the same number."""
+    found = []
+    for i, line in enumerate(distances):
+        own = line[i]
+        closer = int((line < own * (1 - tolerance)).sum())
+        tied = int(((line >= own * (1 - tolerance)) & (line <= own * (1 + tolerance))).sum())
+        if math.isinf(own) or closer >= places:
+            found.append((0.0, 0.0, 0.0))
+        else:
+            found.append((min(1.0, (places - closer) / tied), float(tied <= places - closer), 1.0))
+    return np.array(found).T
+
+
+def scales_of(values):
+    """Standard deviations; a variable that does not vary has an infinite scale and tells nobody apart."""
+    return np.array([sd(column) or math.inf for column in values.T])
+
+
+def directed(original, masked, direction):
+    """The records that are looked up, and those that are searched."""
+    return (masked, original) if direction == "masked_to_original" else (original, masked)
+
+
+def dbrl(original, masked, direction="masked_to_original", places=1):
+    queries, targets = directed(original, masked, direction)
+    return shared_credit(squared_distances(queries, targets, scales_of(original)), places)
+
+
+def dbrl_mahalanobis(original, masked, direction="masked_to_original", places=1):
+    """Complete data; distances by the pseudo-inverse of the release's correlations, in its units."""
+    scales = scales_of(masked)
+    scaled = (masked - masked.mean(0)) / scales
+    inverse = np.linalg.pinv(scaled.T @ scaled / (len(masked) - 1), rcond=1e-10, hermitian=True)
+    queries, targets = directed(original / scales, masked / scales, direction)
+    gaps = queries[:, None] - targets
+    return shared_credit(np.einsum("ikj,jl,ikl->ik", gaps, inverse, gaps), places)
+
+
+def midranks(values):
+    """From 0 to 1, each variable among its observed cells; NaN where a cell is missing."""
+    found = np.full(values.shape, np.nan)
+    for j, column in enumerate(values.T):
+        seen = column[~np.isnan(column)]
+        for i, value in enumerate(column):
+            if not math.isnan(value):
+                found[i, j] = ((seen < value).sum() + (seen == value).sum() / 2) / len(seen)
+    return found
+
+
+def dbrl_rank(original, masked, direction="masked_to_original", places=1):
+    queries, targets = directed(midranks(original), midranks(masked), direction)
+    return shared_credit(squared_distances(queries, targets, np.ones(original.shape[1])), places)
+
+
+def positions(column, value):
+    """The first and the last place of a value in the ordered column."""
+    seen = column[~np.isnan(column)]
+    return int((seen < value).sum()), int((seen <= value).sum()) - 1
+
+
+def near(ours, theirs, width):
+    """Whether some place of the one is at most `width` away from some place of the other."""
+    places = itertools.product(range(ours[0], ours[1] + 1), range(theirs[0], theirs[1] + 1))
+    return min(abs(a - b) for a, b in places) <= width
+
+
+def window(original, masked, width, direction="masked_to_original"):
+    """Each record's credit, shared with all that fit; a missing cell fits everywhere."""
+    queries, targets = directed(original, masked, direction)
+    n, p = original.shape
+
+    def fits(i, k):
+        return all(
+            near(positions(queries[:, j], queries[i, j]), positions(targets[:, j], targets[k, j]), width)
+            for j in range(p)
+            if observed(queries[i, j], targets[k, j])
+        )
+
+    found = np.zeros(n)
+    for i in range(n):
+        some = any(observed(queries[i, j], targets[i, j]) for j in range(p))
+        if some and fits(i, i):
+            found[i] = 1 / sum(fits(i, k) for k in range(n))
+    return found
+
+
+def matching(costs):
+    """Each record's true link over all best one-to-one assignments: its share, in all of them, in some."""
+    n = len(costs)
+    orders = [np.array(order) for order in itertools.permutations(range(n))]
+    totals = np.array([costs[np.arange(n), order].sum() for order in orders])
+    best = [order for order, total in zip(orders, totals, strict=True) if total <= totals.min() + 1e-9]
+    hits = np.array([order == np.arange(n) for order in best])
+    return hits.mean(0), hits.all(0).astype(float), hits.any(0).astype(float)

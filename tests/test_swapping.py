@@ -11,7 +11,7 @@ import naive
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.keys import SMALL
-from sdckit.masking.swapping import Orders, Rule, rank_swap, swap_ranks, swap_stack
+from sdckit.masking.swapping import Orders, Rule, largest_move, rank_swap, swap_ranks, swap_stack
 from sdckit.ranks import largest_absolute, largest_squared
 
 
@@ -247,3 +247,27 @@ def test_the_rule_counts_tails_and_moves():
     assert Rule(0.1, tails=0.05).window(834) == (41, 75)
     assert Rule(0.0, exclusive=True).window(100) == (0, -1)
     assert Rule(1.0, tails=0.49).window(2) == (0, 2)
+
+
+def test_equal_values_in_a_tail_stay_what_they_are():
+    """The mean of three times 0.1 is not 0.1 in binary."""
+    values = np.array([0.1] * 6 + [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])[:, None]
+    masked = rank_swap(values, p=0.1, tails=0.3, rng=np.random.default_rng(1))
+    assert masked.min() == 0.1
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2, 5])
+def test_no_rank_leaves_the_published_window_where_cells_are_missing(missing):
+    rng = np.random.default_rng(missing)
+    for tails in (0.0, 0.1, 0.45):
+        values = rng.normal(size=(21, 1))
+        values[:missing] = np.nan
+        options = {"p": 0.5, "tails": tails, "bound": "inclusive"}
+        for _ in range(50):
+            masked = rank_swap(values, p=0.5, tails=tails, rng=rng)[missing:, 0]
+            x = values[missing:, 0]
+            first = np.searchsorted(np.sort(masked), masked, "left")
+            last = np.searchsorted(np.sort(masked), masked, "right") - 1
+            rank = x.argsort().argsort()
+            moved = np.maximum(first - rank, rank - last)
+            assert moved.max() <= largest_move(options, 21)

@@ -40,23 +40,26 @@ start = "highest"
 A metric may settle its own options wherever metrics are named, as in `il1:zeros=drop`."""
 
 
-def reference() -> str:
-    parts = ["# Reference", "Made by `tools/make_reference.py` from the program itself.", "## Metrics"]
-    parts.append(
-        table(
-            ["metric", "what it measures", "range", "options", "reference"],
+def metrics(family: str) -> str:
+    return table(
+        ["metric", "what it measures", "range", "options", "reference"],
+        [
             [
-                [
-                    f"`{metric.name}`" + ("" if metric.default else " (on request)"),
-                    metric.summary,
-                    "0 to 1" if metric.bounded else "0 and up",
-                    ", ".join(f"`{parameter.name}`" for parameter in metric.parameters),
-                    metric.reference,
-                ]
-                for metric in METRICS.values()
-            ],
-        )
+                f"`{metric.name}`" + ("" if metric.standing == "default" else f" ({metric.standing})"),
+                metric.summary,
+                metric.span,
+                ", ".join(f"`{parameter.name}`" for parameter in metric.parameters),
+                metric.reference,
+            ]
+            for metric in METRICS.values()
+            if metric.family == family
+        ],
     )
+
+
+def reference() -> str:
+    parts = ["# Reference", "Made by `tools/make_reference.py` from the program itself."]
+    parts += ["## Losses", metrics("loss"), "## Risks", metrics("risk")]
     parts.append("## Methods")
     parts.append(
         table(

@@ -263,7 +263,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @dialect_options
 @outputs
 def recommend(data: Path, output: Path, **given: Any) -> None:
-    """Find the masking with the least loss that keeps within limits of risk, and mask.
+    """Find the masking with the least loss within limits of risk.
 
     For each method the weakest safe setting is found by bisection; the best of them is applied, and the
     file is measured as written. It is drawn again where it misses a limit, and no file that misses one is
@@ -337,8 +337,8 @@ def metrics(**given: bool) -> None:
             "title": metric.title,
             "measures": metric.summary,
             "family": metric.family,
-            "range": "0 to 1" if metric.bounded else "0 and up",
-            "default": "yes" if metric.default else "on request",
+            "range": metric.span,
+            "measured": metric.standing,
             "options": ", ".join(parameter.name for parameter in metric.parameters),
             "reference": metric.reference,
         }

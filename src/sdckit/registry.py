@@ -78,6 +78,18 @@ class Metric:
         return self.bounds[1] != float("inf")
 
     @property
+    def standing(self) -> str:
+        """Whether it is measured by default, on request, or not yet to be relied on."""
+        return "experimental" if self.experimental else "default" if self.default else "on request"
+
+    @property
+    def span(self) -> str:
+        """The values that it can take, in words."""
+        if not self.bounded:
+            return "0 and up"
+        return "0 to 1" if self.best == 0 else "0 to 1, 1 is best"
+
+    @property
     def summary(self) -> str:
         """The first line of the function's documentation."""
         return first_line(self.function)

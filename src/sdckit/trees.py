@@ -272,10 +272,9 @@ def beaten(tree: Tree, queries: Floats, truth: Ints, tolerance: float, places: i
     found = np.empty((2, len(queries)), np.int64)
     asks = np.empty_like(truth)
     asks[truth] = np.arange(truth.size)
-    order = asks[tree.rows]  # neighbours one after the other find their part of the tree in the cache
 
-    def work(begin: int, end: int) -> None:
-        part = order[begin:end]
+    def work(begin: int, end: int) -> None:  # neighbours one after the other: their leaves are in the cache
+        part = asks[tree.rows[begin:end]]
         counts = np.empty((2, part.size), np.int64)
         _beaten(tree, queries.take(part, axis=0), begin, tolerance, places, counts)
         found[0, part], found[1, part] = counts

@@ -135,8 +135,11 @@ def swap_stack(ordered: Floats, window: int, rng: np.random.Generator) -> None:
 def _level_tails(ordered: Floats, tail: int) -> None:
     """Replace the lowest and the highest values of each line by their means."""
     for j in range(len(ordered)):
-        ordered[j, :tail] = ordered[j, :tail].mean()
-        ordered[j, -tail:] = ordered[j, -tail:].mean()
+        for part in (ordered[j, :tail], ordered[j, -tail:]):
+            ends = min(part[0], part[-1]), max(part[0], part[-1])
+            part[:] = min(
+                max(part.mean(), ends[0]), ends[1]
+            )  # the mean of equal values can miss them by a bit
 
 
 @kernel
@@ -164,7 +167,8 @@ class Orders:
 def largest_move(options: dict[str, Any], n: int) -> int:
     """How many ranks a value moves at most."""
     rule = Rule(options["p"], options["tails"], options["bound"] == "exclusive")
-    return max(rule.window(n)[1], 0)
+    shorter = math.ceil(1 / rule.tails) if rule.tails else 0  # a column with missing cells may move more
+    return max(0, *(rule.window(m)[1] for m in range(max(n - shorter, 0), n + 1)))
 
 
 @method(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9  # squared distances that differ by less, relatively, are equal: rounding must not break ties
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
+TYPICAL = 1_000  # records for a typical value
 FARTHEST = 1e140  # standard deviations; squares of what lies beyond might leave the range of numbers
 
 
@@ -157,14 +158,19 @@ def blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> Bloc
 
 
 class Scale(NamedTuple):
-    """What standardises each column: its size, a power of two; in terms of that its mean and 1/sd."""
+    """What standardises each column: its size, a power of two; in terms of that a typical value and 1/sd.
+
+    Not the mean, which one enormous value takes far away from all others: differences between those would
+    drown in rounding, and ties with them.
+    """
 
     unit: Floats
     centre: Floats
     factor: Floats  # 0 for a column that does not vary
+    mean: Floats  # standardised, too
 
     def apply(self, values: Floats) -> Floats:
-        """Deviations from the means in standard deviations; 0 in a column that does not vary."""
+        """Deviations from the typical values in standard deviations; 0 in a column that does not vary."""
         return _scaled(values, self.unit, self.centre, self.factor)
 
 
@@ -172,30 +178,34 @@ def scale_of(values: Floats) -> Scale:
     """The scale of a file, missing cells left out."""
     unit = powers_of_two(np.stack([np.fmax.reduce(values), np.fmin.reduce(values)]))
     unit[unit == 0] = 1.0
-    centre, sd = _moments(values, unit)
-    return Scale(unit, centre, np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0))
+    some = np.sort(values[:: max(len(values) // TYPICAL, 1)] / unit, axis=0)  # NaN last
+    centre = some[(~np.isnan(some)).sum(axis=0) // 2, np.arange(len(unit))]
+    centre[np.isnan(centre)] = 0.0
+    mean, sd = _moments(values, unit, centre)
+    factor = np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
+    return Scale(unit, centre, factor, mean * factor)
 
 
 @kernel
-def _moments(values: Floats, unit: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each column, divided by its unit; exactly 0 where all are equal."""
+def _moments(values: Floats, unit: Floats, centre: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the deviations from each column's centre; 0 where all are equal."""
     n, p = values.shape
-    centre, sd = np.zeros(p), np.zeros(p)
+    mean, sd = np.zeros(p), np.zeros(p)
     for j in range(p):
         count, low, high = 0, np.inf, -np.inf
         for i in range(n):
-            value = values[i, j] / unit[j]
+            value = values[i, j] / unit[j] - centre[j]
             if value == value:  # noqa: PLR0124 - false for NaN
                 count += 1
-                centre[j] += value
+                mean[j] += value
                 low, high = min(low, value), max(high, value)
         if low < high:
-            centre[j] /= count
+            mean[j] /= count
             for i in range(n):
-                value = values[i, j] / unit[j] - centre[j]
+                value = values[i, j] / unit[j] - centre[j] - mean[j]
                 sd[j] += value * value if value == value else 0.0  # noqa: PLR0124
             sd[j] = np.sqrt(sd[j] / (count - 1))
-    return centre, sd
+    return mean, sd
 
 
 @kernel
@@ -210,21 +220,30 @@ def _scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats) -> Flo
     return found
 
 
+def original_scale(pair: Pair) -> Scale:
+    """The scale of the original."""
+    return remembered(pair.original.found, "scale", lambda: scale_of(pair.original.values))
+
+
 def standardised(pair: Pair) -> tuple[Floats, Floats]:
     """Both files, in standard deviations of the original; a constant variable tells nobody apart."""
-    original = pair.original
-    scale = remembered(original.found, "scale", lambda: scale_of(original.values))
+    original, scale = pair.original, original_scale(pair)
     ours = remembered(original.found, "standardised", lambda: scale.apply(original.values))
     return ours, remembered(pair.found, "standardised", lambda: scale.apply(pair.masked))
 
 
+def squared_lengths(pair: Pair) -> Floats:
+    """How far each original lies from the mean: squares in units of the variances; missing cells add 0."""
+    return _squared_lengths(standardised(pair)[0], original_scale(pair).mean)
+
+
 @kernel
-def squared_lengths(points: Floats) -> Floats:
-    """Sum of squares of each record; missing cells add nothing."""
+def _squared_lengths(points: Floats, centre: Floats) -> Floats:
     found = np.zeros(len(points))
     for i in range(len(points)):
         for j in range(points.shape[1]):
-            found[i] += points[i, j] ** 2 if points[i, j] == points[i, j] else 0.0
+            difference = points[i, j] - centre[j]
+            found[i] += difference * difference if difference == difference else 0.0  # noqa: PLR0124
     return found
 
 
@@ -237,13 +256,17 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
 
     def turn() -> tuple[Floats, Floats]:
         scale = scale_of(pair.masked)
-        release = np.nan_to_num(scale.apply(pair.masked))
+        ours, theirs = (
+            np.where(np.isnan(values), scale.mean, scale.apply(values))
+            for values in (pair.original.values, pair.masked)
+        )
+        release = theirs - scale.mean
         values, vectors = np.linalg.eigh(release.T @ release / max(len(release) - 1, 1))
         kept = values > REGULAR * max(values.max(initial=0.0), 0.0)
         axes = vectors[:, kept] / np.sqrt(values[kept])
         if not kept.any():
             axes = np.zeros((pair.p, 1))
-        ours, theirs = _turned(scale.apply(pair.original.values), axes), _turned(release, axes)
+        ours, theirs = _turned(ours, axes), _turned(theirs, axes)
         ours[pair.original.missing.all(axis=1)] = np.nan
         theirs[pair.missing.all(axis=1)] = np.nan
         return ours, theirs
@@ -257,9 +280,8 @@ def _turned(values: Floats, axes: Floats) -> Floats:
     found = np.zeros((len(values), axes.shape[1]))
     for i in range(len(values)):
         for j in range(len(axes)):
-            if values[i, j] == values[i, j]:
-                for k in range(axes.shape[1]):
-                    found[i, k] += values[i, j] * axes[j, k]
+            for k in range(axes.shape[1]):
+                found[i, k] += values[i, j] * axes[j, k]
     return found
 
 

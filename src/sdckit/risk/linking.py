@@ -12,6 +12,7 @@ from sdckit import checks, trees
 from sdckit.pairs import Pair, Score, Values
 from sdckit.risk.assignment import LARGEST, Matching
 from sdckit.risk.attacks import (
+    TOLERANCE,
     Attack,
     Nearest,
     Window,
@@ -123,13 +124,13 @@ def with_values(pair: Pair) -> Bools:
 
 def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
     """The share of the records that lie farthest from the centre of the original; ties all count."""
-    distances = squared_lengths(standardised(pair)[0])
+    distances = squared_lengths(pair)
     known = with_values(pair)
     if not known.any():
         return known
     count = max(round(share * int(known.sum())), 1)
     border = np.partition(distances[known], -count)[-count]
-    return known & (distances >= border)
+    return known & (distances >= border * (1 - TOLERANCE))
 
 
 def score_attacks(

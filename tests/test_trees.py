@@ -1,0 +1,162 @@
+"""Trees: every answer equals that of a look at all records, whatever lies where."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskings import fails
+from sdckit import trees
+
+TOLERANCE = 1e-9
+
+
+def points_of(kind, n, p, seed=0):
+    rng = np.random.default_rng(seed)
+    if kind == "normal":
+        return rng.normal(size=(n, p))
+    if kind == "skewed":
+        return np.exp(3 * rng.normal(size=(n, p)))
+    if kind == "integers":
+        return rng.integers(0, 4, (n, p)).astype(float)
+    if kind == "duplicates":
+        return rng.normal(size=(max(n // 5, 1), p))[rng.integers(0, max(n // 5, 1), n)]
+    if kind == "sorted":
+        return np.arange(n * p, dtype=float).reshape(n, p)
+    assert kind == "equal"
+    return np.full((n, p), 3.0)
+
+
+KINDS = ("normal", "skewed", "integers", "duplicates", "sorted", "equal")
+
+
+def slow_beaten(points, queries, truth, places):
+    """All distances, sums in the order of the variables, as the tree adds them."""
+    found = []
+    for query, true in zip(queries, truth, strict=True):
+        distances = np.zeros(len(points))
+        for j in range(points.shape[1]):
+            distances += (points[:, j] - query[j]) ** 2
+        own = distances[true]
+        closer = (distances < own * (1 - TOLERANCE)).sum()
+        tied = ((distances >= own * (1 - TOLERANCE)) & (distances <= own * (1 + TOLERANCE))).sum()
+        found.append((closer, tied) if closer < places else (places, 0))
+    return np.array(found).T
+
+
+def slow_inside(points, low, high):
+    return np.array([((points >= a) & (points <= b)).all(1).sum() for a, b in zip(low, high, strict=True)])
+
+
+def check_tree(points):
+    tree = trees.grow(points)
+    assert sorted(tree.rows) == list(range(len(points)))
+    assert np.array_equal(tree.points, points[tree.rows])
+    sizes = tree.starts[:, 1] - tree.starts[:, 0]
+    leaves = np.flatnonzero(tree.axis < 0)
+    assert len(tree.leaves) == leaves.size
+    assert sizes[leaves].sum() == len(points)
+    assert sizes[leaves].max() <= trees.WIDTH
+    for node, (first, last) in enumerate(tree.starts):
+        inside = tree.points[first:last]
+        assert np.array_equal(tree.low[node], inside.min(0))
+        assert np.array_equal(tree.high[node], inside.max(0))
+        if node not in leaves:
+            axis, (middle, end) = tree.axis[node], tree.starts[2 * node + 2]
+            assert (first, middle, last) == (tree.starts[2 * node + 1, 0], tree.starts[2 * node + 1, 1], end)
+            assert (tree.points[first:middle, axis] <= tree.cut[node]).all()
+            assert (tree.points[middle:last, axis] >= tree.cut[node]).all()
+    for leaf, node in enumerate(leaves):
+        first, last = tree.starts[node]
+        assert np.array_equal(tree.leaves[leaf, :, : last - first], tree.points[first:last].T)
+        assert np.isnan(tree.leaves[leaf, :, last - first :]).all()
+        assert (tree.leaf[first:last] == leaf).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "p"), [(1, 1), (2, 3), (63, 2), (64, 2), (65, 1), (129, 4), (3001, 13)])
+def test_a_tree_holds_every_record_once_in_boxes_that_fit(kind, n, p):
+    check_tree(points_of(kind, n, p))
+
+
+def test_large_trees_grow_in_branches():
+    rng = np.random.default_rng(0)
+    check_tree(rng.integers(0, 9, (2 * trees.PART + 1, 3)).astype(float))
+
+
+def asked(kind, n, p, seed=0):
+    """Queries near their records, far outside, on other records; an assignment of true records."""
+    points = points_of(kind, n, p, seed)
+    rng = np.random.default_rng(seed + 1)
+    queries = points + rng.choice([0.0, 0.05, 1.0, 50.0], (n, 1)) * rng.normal(size=(n, p))
+    on = rng.random(n) < 0.3
+    queries[on] = points[rng.permutation(n)][on]
+    halfway = rng.random(n) < 0.2
+    queries[halfway] = ((points + points[rng.permutation(n)]) / 2)[halfway]
+    truth = np.arange(n) if seed % 2 else rng.permutation(n)
+    return points, queries, truth
+
+
+def check_beaten(points, queries, truth, places, sample=slice(None)):
+    tree = trees.grow(points)
+    found = trees.beaten(tree, queries, truth, TOLERANCE, places)
+    expected = slow_beaten(points, queries[sample], truth[sample], places)
+    assert np.array_equal(found[:, sample], expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("n", "p"), [(2, 1), (3, 13), (40, 2), (64, 1), (65, 3), (500, 6), (1000, 1), (5000, 4), (5000, 13)]
+)
+def test_the_tree_answers_as_a_look_at_all_records(kind, n, p):
+    sample = slice(None, None, max(n // 400, 1))
+    for places in (1, 2, 3):
+        check_beaten(*asked(kind, n, p, seed=places), places, sample)
+
+
+def test_many_queries_are_answered_part_by_part():
+    points, queries, truth = asked("integers", 2 * trees.PART + 3, 2, seed=1)
+    check_beaten(points, queries, truth, 1, slice(None, None, 401))
+
+
+small = st.sampled_from([0.0, 1.0, 1.0 + 1e-12, 2.0, -3.0, 1e-150, 1e70]) | st.floats(-5, 5)
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.data())
+def test_answers_for_any_numbers(p, places, data):
+    n = data.draw(st.integers(1, 80))
+    values = data.draw(st.lists(small, min_size=2 * n * p, max_size=2 * n * p))
+    points, queries = np.array(values).reshape(2, n, p)
+    check_beaten(points, queries, np.array(data.draw(st.permutations(range(n)))), places)
+
+
+def test_the_check_sees_a_search_that_leaves_branches_out(monkeypatch):
+    def short_sighted(*arguments):
+        closer, tied = beaten(*arguments)
+        return np.array([closer, np.minimum(tied, 1)])
+
+    beaten = trees.beaten
+    arguments = (*asked("duplicates", 300, 2, seed=1), 1)
+    check_beaten(*arguments)
+    monkeypatch.setattr(trees, "beaten", short_sighted)
+    assert fails(check_beaten, *arguments)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("n", "p"), [(1, 2), (50, 1), (700, 3), (5000, 2), (5000, 13)])
+def test_boxes_hold_what_a_look_at_all_records_finds(kind, n, p):
+    points = points_of(kind, n, p)
+    rng = np.random.default_rng(1)
+    centres = points[rng.integers(0, n, 300)]
+    width = rng.choice([0.0, 0.5, 3.0, 1e9], (300, 1)) * rng.random((300, p))
+    low, high = centres - width, centres + rng.choice([0.0, 1.0], (300, 1)) * width
+    low[::7], high[::7] = 1e12, 2e12  # nobody there
+    low[1::7], high[1::7] = (
+        high[1::7].copy(),
+        low[1::7].copy(),
+    )  # turned inside out
+    low[2::7], high[2::7] = -np.inf, np.inf
+    found = trees.count_inside(trees.grow(points), low, high)
+    assert np.array_equal(found, slow_inside(points, low, high))
+    assert (found[2::7] == n).all()
+    assert (found[::7] == 0).all()
