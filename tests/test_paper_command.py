@@ -16,7 +16,9 @@ from sdckit.paper import command, study
 
 NOTE = {"figure-1", "figure-2", "figure-3", "figure-5", "figure-7", "figure-8"}  # what one data set fills
 OURS = {"figure-3-ties", "figure-5-ties", "figure-7-ties", "tie-range", "tails-sample", "across-sample"}
-FILES = 30 + 4 * 300 * 3  # microaggregation once, four random maskings three times
+OURS |= {"risk-map-sample", "risk-outliers-sample", "attacks-sample"}
+ATTACKED = 10 + 4 * 7  # every third setting, once
+FILES = 30 + 4 * 300 * 3 + ATTACKED  # microaggregation once, four random maskings three times
 VOID = {"meta"}  # elements that have no end
 
 
@@ -35,6 +37,7 @@ def test_it_tells_what_it_did_and_where_it_is(sample):
     assert f"{FILES:,} masked files measured in " in done.stdout
     assert "Claims of the note: " in done.stdout
     assert "sdcMicro" not in done.stdout  # there are no figures of R for the sample
+    assert "Least loss on the bundled sample under limits of linkage: " in done.stdout
     assert "out/index.html" in done.stdout
 
 
@@ -76,6 +79,30 @@ def test_the_tables_of_the_note_are_written(sample):
     assert pl.read_csv(folder / "comparison.csv").height == 0
 
 
+def test_the_safe_settings_are_written_and_shown(sample):
+    folder, done = sample
+    table = pl.read_csv(folder / "safe-settings.csv")
+    assert table.height == 5 * 4
+    none = table.filter(safe="none")
+    assert none["setting"].is_null().all()
+    assert 0 < none.height < table.height
+    risks = pl.read_csv(folder / "risks.csv")
+    assert risks.height == ATTACKED
+    for row in table.filter(pl.col("safe") != "none").iter_rows(named=True):
+        own = risks.filter(method=row["method"])
+        assert own.filter(pl.col("setting") >= row["setting"])["linkage"].max() <= row["limit"]
+        weaker = own.filter(pl.col("setting") < row["setting"]).sort("setting")
+        assert weaker.is_empty() or weaker["linkage"][-1] > row["limit"]
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    assert '<h2 id="risk">Loss against risk' in text
+    section = text[text.index('id="risk"') : text.index('id="conventions"')]
+    assert section.count("<svg") == 3
+    assert section.count('class="best"') == table.filter(pl.col("safe") != "none")["limit"].n_unique()
+    assert section.count("<td>none") == none.height
+    told = next(line for line in done.stdout.splitlines() if line.startswith("Least loss"))
+    assert told in " ".join(section.split())
+
+
 class Page(HTMLParser):
     """Checks that elements nest, and collects ids and links."""
 
@@ -115,11 +142,12 @@ def test_the_page_is_whole_and_loads_nothing(sample):
 
 def test_the_same_command_reuses_finished_work(sample):
     folder, _ = sample
-    before = (folder / "measured.parquet").read_bytes()
+    before, risks = ((folder / name).read_bytes() for name in ("measured.parquet", "risks.csv"))
     page = (folder / "index.html").read_text(encoding="utf-8")
     done = run(folder.parent, "paper", "-o", "out", "--data", "sample", "--replications", "3", "-q")
     assert (done.returncode, done.stdout) == (0, "")
     assert (folder / "measured.parquet").read_bytes() == before
+    assert (folder / "risks.csv").read_bytes() == risks
     assert (folder / "index.html").read_text(encoding="utf-8") == page
 
 

@@ -12,6 +12,7 @@ from sdckit import plots
 from sdckit.paper import figures_panels
 from sdckit.paper.figures import all_figures
 from sdckit.paper.results import Study
+from sdckit.paper.risks import ATTACKS, Risks
 
 GRIDS = {
     "mdav": [1.0, 2.0, 10.0, 20.0, 30.0],
@@ -34,9 +35,17 @@ OURS = [
     "across-tarragona",
     "across-census",
     "disagreement",
+    "risk-map-tarragona",
+    "risk-map-census",
+    "risk-outliers-tarragona",
+    "risk-outliers-census",
+    "attacks-tarragona",
+    "attacks-census",
 ]
 COLUMNS = {"figure-1": 3, "figure-2": 2, "figure-5": 3, "figure-6": 3, "tie-range": 2, "disagreement": 1}
 COLUMNS |= {"tails-tarragona": 3, "tails-census": 3}
+COLUMNS |= {name: 1 for name in OURS if name.startswith("risk-")}
+COLUMNS |= {"attacks-tarragona": 5, "attacks-census": 5}
 
 
 def measured(*datasets, replications=3):
@@ -90,8 +99,30 @@ def tie_range(*datasets):
     )
 
 
+def risks(*datasets):
+    """Risk falls as loss grows, microaggregation's fastest; rank swapping is found out by its window."""
+    rows = []
+    for dataset in datasets:
+        for method, settings in GRIDS.items():
+            for place, setting in enumerate(settings):
+                loss = place / (place + 2) * (0.3 if method == "mdav" else 0.6)
+                row = {"dataset": dataset, "method": method, "parameters": f"x={setting}", "setting": setting}
+                row |= {"replication": 1, "brmae": loss, "brmse": loss**2}
+                found = dict.fromkeys(ATTACKS, 1 - 1.5 * loss) | {"window": None}
+                found |= {"matching": 0.9 * found["dbrl"], "dbrl_rank": 0.5}
+                found |= {"window": 1 - loss} if method.startswith("rank") else {}
+                row |= {"linkage": max(value for value in found.values() if value is not None)}
+                rows.append(row | {"linkage_outliers": 0.9 - loss * (1 + (method == "noise"))} | found)
+    return Risks(pl.DataFrame(rows, infer_schema_length=None))
+
+
 def draw(*datasets, replications=3):
-    tables = (measured(*datasets, replications=replications), levels(*datasets), tie_range(*datasets))
+    tables = (
+        measured(*datasets, replications=replications),
+        levels(*datasets),
+        tie_range(*datasets),
+        risks(*datasets),
+    )
     return {figure.name: figure for figure in all_figures(Study(*tables), rng=1, draws=50)}
 
 
@@ -241,3 +272,44 @@ def test_few_and_many_replications_are_drawn(replications):
         picture = pixels(plots.png(found[name].chart, 1))
         assert (picture < 200).any(axis=2).sum() > 1000
     assert f"(number: {replications})" in found["figure-5"].caption
+
+
+# --- loss against risk ---
+
+
+@pytest.mark.parametrize("name", ["risk-map-census", "risk-outliers-tarragona"])
+def test_a_map_has_every_setting_its_frontier_and_both_levels(figures, pictures, name):
+    table, svg = figures[name].table, pictures[name]
+    risk = "linkage" if "map" in name else "linkage_outliers"
+    assert points(svg) == table.height == sum(map(len, GRIDS.values()))
+    costs = table.select("brmae", risk).rows()
+    beaten = [any(x <= a and y <= b and (x, y) != (a, b) for x, y in costs) for a, b in costs]
+    assert table["frontier"].to_list() == [not worse for worse in beaten]
+    assert 0 < table["frontier"].sum() < table.height
+    for text in ("better", "unrelated order 0.650", "information loss (brMAE)", "additive noise", "300 %"):
+        assert f">{text}</text>" in svg
+    assert figures[name].risk
+    assert "Ringed points" in figures[name].caption
+
+
+def test_a_map_reaches_from_0_to_1(pictures):
+    for axis in ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0"):
+        assert pictures["risk-map-census"].count(f">{axis}</text>") == 2
+
+
+def test_attacks_are_drawn_where_there_are_any_and_the_worst_is_named(figures, pictures):
+    figure = figures["attacks-tarragona"]
+    assert set(figure.table.filter(attack="window")["method"]) == {"rank_swap", "rank_swap_no_tails"}
+    for method, setting, attack in (("rank_swap", 0.1, "window"), ("noise", 50.0, "dbrl")):
+        rows = figure.table.filter(method=method, setting=setting)
+        assert rows.filter("worst")["attack"].to_list() == [attack]
+    assert "rank swapping: guess in the window" in figure.caption
+    for name in ("nearest record", "nearest ranks", "one-to-one matching", "the worst (linkage)"):
+        assert f">{name}</text>" in pictures["attacks-tarragona"]
+
+
+def test_a_study_without_attacks_has_no_figures_of_risk():
+    bare = Study(measured("Census"), levels("Census"), tie_range("Census"))
+    assert not any(figure.risk for figure in all_figures(bare, rng=1, draws=50))
+    with pytest.raises(ValueError, match="were not attacked"):
+        _ = bare.attacked

@@ -1,4 +1,4 @@
-"""Run the study and copy what docs/metrics.md shows of it into docs/figures: `python tools/make_figures.py`.
+"""Run the study and copy what the docs show of it into docs/figures: `python tools/make_figures.py`.
 
 Needs the Tarragona and Census files, as `sdckit paper` does: the folder in SDCKIT_DATA, or a download.
 """
@@ -14,12 +14,13 @@ from sdckit.paper import command
 
 DOCS = Path(__file__).parent.parent / "docs"
 FIGURES = DOCS / "figures"
+ALWAYS = {"risk-map-tarragona.svg"}  # for any page that weighs loss against risk
 
 
 def linked() -> list[str]:
-    """Files of docs/figures that the page links to; the page decides, no list has to be kept."""
+    """Files of docs/figures: what docs/metrics.md links to, and what any other page may show."""
     page = (DOCS / "metrics.md").read_text(encoding="utf-8")
-    return sorted(set(re.findall(r"\]\(figures/([^)]+)\)", page)))
+    return sorted(ALWAYS.union(re.findall(r"\]\(figures/([^)]+)\)", page)))
 
 
 def main() -> None:

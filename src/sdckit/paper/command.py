@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from sdckit import checks, datasets, folders
-from sdckit.paper import page, study
+from sdckit.paper import page, risks, study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,14 +51,14 @@ def run(
         (folder / MARK).write_text(REPEATS, encoding="utf-8")
     seed = study.SEED if seed is None else seed
     began = time.monotonic()
-    measured = study.run(
-        originals,
-        replications=replications,
-        seed=seed,
-        workers=workers,
-        folder=folder / PRIVATE,
-        overwrite=overwrite,
-    )
+    how: dict[str, Any] = {
+        "replications": replications,
+        "seed": seed,
+        "workers": workers,
+        "folder": folder / PRIVATE,
+        "overwrite": overwrite,
+    }
+    measured = replace(study.run(originals, **how), risks=risks.run(originals, **how))
     seconds = time.monotonic() - began
     found = page.Results(measured, seed)
     with folders.filled(folder, MARK, REPEATS) as draft:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdckit.paper import figures_methods as across
 from sdckit.paper import figures_orders as orders
+from sdckit.paper import figures_risk as risk
 from sdckit.paper import figures_study as note
 from sdckit.paper import figures_ties as ties
 from sdckit.paper.correlations import BOUNDED
@@ -66,5 +68,10 @@ def _ours(study: Study, places: list[tuple[str, int]]) -> Iterator[Figure]:
     drawn += [(across.tails, f"tails-{dataset.lower()}", dataset) for dataset, _ in places]
     drawn += [(across.across_methods, f"across-{dataset.lower()}", dataset) for dataset, _ in places]
     drawn += [(across.disagreements, "disagreement")]
+    if study.risks is not None:
+        outliers = partial(risk.risk_map, risk="linkage_outliers")
+        drawn += [(risk.risk_map, f"risk-map-{dataset.lower()}", dataset) for dataset, _ in places]
+        drawn += [(outliers, f"risk-outliers-{dataset.lower()}", dataset) for dataset, _ in places]
+        drawn += [(risk.attacks, f"attacks-{dataset.lower()}", dataset) for dataset, _ in places]
     for number, (draw, name, *dataset) in enumerate(drawn, 1):
         yield draw(study, *dataset, number=f"A{number}", name=name)

@@ -41,6 +41,7 @@ GRIDS = {
 class Figure:
     """A figure: `chart` draws `table` and nothing else; `ours` marks those that the note does not have.
 
+    `risk` marks those of ours that weigh loss against risk.
     `name` is fit for files and ids, `number` is how the text refers to it ("3", "A2").
     """
 
@@ -51,6 +52,7 @@ class Figure:
     table: pl.DataFrame
     chart: alt.ConcatChart
     ours: bool = False
+    risk: bool = False
 
 
 def called(dataset: str) -> str:

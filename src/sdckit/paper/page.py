@@ -13,6 +13,8 @@ from sdckit.paper.comparison import comparison
 from sdckit.paper.correlations import summary
 from sdckit.paper.figures import all_figures
 from sdckit.paper.permutations import permutation_table
+from sdckit.paper.risks import LIMITS
+from sdckit.paper.safety import rows, sentences
 from sdckit.paper.verdicts import verdicts
 from sdckit.progress import each
 
@@ -65,6 +67,8 @@ class Results:
             "correlations": self.study.correlations,
             "replications": summary(self.study.correlations),
             "levels": self.study.levels,
+            "risks": self.study.attacked.measured,
+            "safe-settings": self.study.attacked.safe,
             **{figure.name: figure.table for figure in self.figures},
         }
 
@@ -105,7 +109,7 @@ def _page(found: Results, pictures: dict[str, str]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     room.filters |= {"number": _number, "label": plots.label}
-    measured = found.study.measured
+    measured, risks = found.study.measured, found.study.attacked
     compared = found.comparison
     return room.get_template("page.html").render(
         datasets=found.study.datasets,
@@ -114,7 +118,13 @@ def _page(found: Results, pictures: dict[str, str]) -> str:
         table_caption=TABLE_CAPTION,
         tables={name: found.tables[name] for name in ("table-1", "table-2")},
         note=[figure for figure in found.figures if not figure.ours],
-        ours=[figure for figure in found.figures if figure.ours],
+        ours=[figure for figure in found.figures if figure.ours and not figure.risk],
+        risk=[figure for figure in found.figures if figure.risk],
+        attacked=risks.measured.height,
+        attacks=risks.replications,
+        limits=LIMITS,
+        safe={name: rows(risks, name) for name in found.study.datasets},
+        sentences={name: sentences(risks, name) for name in found.study.datasets},
         pictures=pictures,
         verdicts=found.verdicts.rows(named=True),
         compared=compared.rows(named=True),
@@ -130,7 +140,8 @@ def _number(value: Any, digits: int = 4) -> str:
 def told(found: Results, folder: Path, seconds: float) -> list[str]:
     """What the command prints: the verdicts, the comparison and where all of it is."""
     counts = dict(found.verdicts["verdict"].value_counts(sort=True).rows())
-    lines = [f"{found.study.measured.height:,} masked files measured in {seconds:.0f} s."]
+    files = found.study.measured.height + found.study.attacked.measured.height
+    lines = [f"{files:,} masked files measured in {seconds:.0f} s."]
     lines.append(
         "Claims of the note: " + "; ".join(f"{count} {verdict}" for verdict, count in counts.items())
     )
@@ -141,5 +152,6 @@ def told(found: Results, folder: Path, seconds: float) -> list[str]:
         for row in compared.filter(~pl.col("met")).iter_rows(named=True):
             case = f"{row['dataset']}, {row['method']}, {row['metric']} with {row['reference']}"
             lines.append(f"  not {case}: {row['explanation']}")
+    lines += [sentences(found.study.attacked, dataset)[0] for dataset in found.study.datasets]
     lines.append(f"Tables, figures and their numbers: {folder / 'index.html'}")
     return lines

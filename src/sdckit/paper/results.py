@@ -13,6 +13,8 @@ from sdckit.paper.correlations import BOUNDED, METHODS, UNBOUNDED, correlations
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sdckit.paper.risks import Risks
+
 
 @dataclass(frozen=True)
 class Study:
@@ -21,12 +23,21 @@ class Study:
     `measured` has one row per masked file: `dataset`, `method`, `setting`, `replication` and the losses;
     `levels` what an unrelated order scores, for the strongest masking of each method: `dataset`,
     `method`, `ties`, `brmae`, `brmse`; `tie_range` what ties leave open under microaggregation:
-    `dataset`, `setting`, `metric`, `value`, `tie_low`, `tie_high`.
+    `dataset`, `setting`, `metric`, `value`, `tie_low`, `tie_high`; `risks` what attacks find, where the
+    files were attacked.
     """
 
     measured: pl.DataFrame
     levels: pl.DataFrame
     tie_range: pl.DataFrame
+    risks: Risks | None = None
+
+    @property
+    def attacked(self) -> Risks:
+        """The risks of a study that has them."""
+        if self.risks is None:
+            raise ValueError("the files of this study were not attacked; measure their risks first")
+        return self.risks
 
     @cached_property
     def correlations(self) -> pl.DataFrame:

@@ -42,13 +42,16 @@ METRICS = ("brmae", "brmse", *RISKS, *ATTACKS)
 LIMITS = (0.3, 0.1, 0.05, 0.02)
 ONE_FOR = 10  # replications of the study that stand for one here
 MOST = 3  # replications
+FEW = 3  # one of so many settings is tried where the study has fewer than ten replications
 KEYS = ["dataset", "method", "parameters", "setting"]
 
 
 @dataclass(frozen=True)
 class Risks:
-    """What was measured: one row per masked file with `dataset`, `method`, `parameters`, `setting`,
-    `replication`, losses, risks and attacks; `window` only where a method publishes one.
+    """What attacks find, and what follows from it.
+
+    `measured` has one row per masked file: `dataset`, `method`, `parameters`, `setting`, `replication`,
+    losses, risks and attacks; `window` only where a method publishes one.
     """
 
     measured: pl.DataFrame
@@ -67,7 +70,7 @@ class Risks:
             frontiers = [
                 pareto(part, ["brmae", risk]).alias(name) for risk, name in zip(RISKS, FRONTIERS, strict=True)
             ]
-            found.append(part.with_columns(worst=worst_attack(part), *frontiers))
+            found.append(part.with_columns(worst_attack(part).alias("worst"), *frontiers))
         return pl.concat(found)
 
     @cached_property
@@ -115,8 +118,8 @@ def run(
 ) -> Risks:
     """Mask and attack; with a folder, finished work is kept there.
 
-    `replications` are those of the study: a tenth of them, at most three, are attacked, and of less than
-    ten only every other setting.
+    `replications` are those of the study: a tenth of them, at most three, are attacked. Fewer than ten ask
+    for a quick look: one replication and every third setting.
     """
     parts = []
     with track("the attacks", len(data)) as report:
@@ -125,7 +128,7 @@ def run(
             parts.append(
                 measure(
                     original,
-                    plan_of(every=1 if replications >= ONE_FOR else 2),
+                    plan_of(every=1 if replications >= ONE_FOR else FEW),
                     name=name,
                     replications=min(max(replications // ONE_FOR, 1), MOST),
                     seed=seed,

@@ -1,0 +1,247 @@
+"""Figures of loss against risk: the map of each file, its outliers, and which attack is the worst."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sdckit.paper import figures_panels as panels
+from sdckit.paper.figures_panels import Figure, called, dots, lettered, painted, written
+from sdckit.paper.risks import ATTACKS, FRONTIERS, KEYS, RISKS, spelled
+from sdckit.plots import (
+    AMBER,
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PALE,
+    PINK,
+    SMALL,
+    Spec,
+    grid,
+    quantity,
+)
+
+if TYPE_CHECKING:
+    from sdckit.paper.results import Study
+    from sdckit.paper.risks import Risks
+
+HEADINGS = panels.HEADINGS | {"rank_swap_no_tails": "rank swapping (no tails)"}
+PARAMETERS = panels.PARAMETERS | {"rank_swap_no_tails": panels.PARAMETERS["rank_swap"]}
+SCALES = panels.GRIDS | {"rank_swap_no_tails": panels.GRIDS["rank_swap"]}
+TICKS = {"mdav": (1, 3, 10, 30), "noise": (1, 10, 100), "correlated_noise": (1, 10, 100)}  # logarithmic
+MARKED = {  # settings that a map names, where they were tried
+    "linkage": {
+        "mdav": (2, 3, 5, 10, 30),
+        "noise": (30, 105, 300),
+        "correlated_noise": (15, 60, 300),
+        "rank_swap": (0.3,),
+        "rank_swap_no_tails": (0.15, 0.3),
+    },
+    "linkage_outliers": {
+        "mdav": (2, 3),
+        "noise": (300,),
+        "correlated_noise": (300,),
+        "rank_swap": (0.3,),
+        "rank_swap_no_tails": (0.3,),
+    },
+}
+LEFT = ("mdav", "noise", "rank_swap")  # methods whose settings are named on the left of their points
+NAMES = {
+    "linkage": "the worst (linkage)",
+    "dbrl": "nearest record",
+    "dbrl_mahalanobis": "nearest by Mahalanobis distance",
+    "dbrl_rank": "nearest ranks",
+    "window": "guess in the window",
+    "matching": "one-to-one matching",
+}
+ATTACK_COLOURS = dict(zip(NAMES, (PALE, BLUE, ORANGE, GREEN, AMBER, PINK), strict=True))
+WIDE = 6.0  # the line behind the others, which the worst of them covers
+SIDE = 400
+WHOLE = (-0.01, 1.01)  # from 0 to 1, with room for the points at the ends
+FOUND = {"linkage": "all records", "linkage_outliers": "the 2 % of records farthest from the centre"}
+
+
+def risk_map(study: Study, dataset: str, *, risk: str = "linkage", number: str, name: str) -> Figure:
+    """The loss of every masking of a file against the share of records that the worst attack finds."""
+    risks = study.attacked
+    on = dict(zip(RISKS, FRONTIERS, strict=True))[risk]
+    table = risks.points.filter(dataset=dataset).select(
+        *KEYS, "brmae", risk, *(["worst"] if risk == "linkage" else []), pl.col(on).alias("frontier")
+    )
+    best = table.filter("frontier")["method"].value_counts(sort=True, name="count").rows()
+    shares = ", ".join(f"{HEADINGS[method]} {count}" for method, count in sorted(best, key=_by_count))
+    whom = "of the outliers " if risk != "linkage" else ""
+    title = f"Ours: loss against risk {whom}under four methods, {called(dataset)}".replace("  ", " ")
+    caption = (
+        f"brMAE of {called(dataset)} against linkage: the share of {FOUND[risk]} that the worst of five "
+        f"attacks finds. Each point is one setting, the median of {_times(risks)}; lines join the settings "
+        "of a method. 0 on both axes would be a file without loss and without risk, so lower left is better; "
+        "1 is the largest loss, or everybody found. Ringed points and the stepped line are the frontier: no "
+        f"other setting beats them in both ({shares}). The dashed level is the loss of unrelated order."
+    )
+    level = study.levels.filter(dataset=dataset, method="noise", ties="average")["brmae"].to_list()
+    chart = grid(
+        [_map_panel(table, risk, level[0] if level else None)],
+        columns=1,
+        name=name,
+        description=title,
+        datasets={"settings": _labelled(table, MARKED[risk])},
+    )
+    return Figure(name, number, title, caption, table, chart, ours=True, risk=True)
+
+
+def _by_count(pair: tuple[str, int]) -> tuple[int, int]:
+    return -pair[1], list(HEADINGS).index(pair[0])
+
+
+def _times(risks: Risks) -> str:
+    times = risks.replications
+    return "one replication" if times == 1 else f"{times} replications"
+
+
+def _labelled(table: pl.DataFrame, marked: dict[str, tuple[float, ...]]) -> pl.DataFrame:
+    text = [
+        spelled(method, setting) if setting in marked[method] else None
+        for method, setting in table.select("method", "setting").iter_rows()
+    ]
+    kind = pl.col("method").replace(HEADINGS)
+    return table.with_columns(pl.Series("text", text, dtype=pl.String), kind=kind)
+
+
+def _map_panel(table: pl.DataFrame, risk: str, level: float | None) -> Spec:
+    share = "share of records found" if risk == "linkage" else "share of outliers found"
+    x = quantity("brmae", domain=WHOLE, title="information loss (brMAE)", tickCount=6)
+    y = quantity(risk, domain=WHOLE, title=f"disclosure risk ({share})", tickCount=6)
+    names = {method: HEADINGS[method] for method in table["method"].unique(maintain_order=True)}
+    paint = painted("kind", names, COLOURS)
+    paint["legend"] |= {"columns": 3, "columnPadding": 14}
+    where = {"x": x, "y": y}
+    data: Spec = {"data": {"name": "settings"}}
+    only = [{"filter": "datum.frontier"}]
+    along = {"order": {"field": "setting", "type": "quantitative"}, "color": paint}
+    step = {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 0.8}
+    ring = {"type": "point", "size": 26, "filled": False, "stroke": INK, "strokeWidth": 0.8, "opacity": 1}
+    layers = [
+        *_level_across(level, x),
+        data | {"transform": only, "mark": step, "encoding": where | {"order": {"field": "brmae"}}},
+        data | {"mark": {"type": "line", "strokeWidth": 1.3}, "encoding": where | along},
+        dots("settings", x, y, color=paint, area=14),
+        data | {"transform": only, "mark": ring, "encoding": where},
+        *_names(where | {"color": paint}),
+        *_better(),
+    ]
+    return {"width": SIDE, "height": SIDE, "layer": layers}
+
+
+def _names(encoding: Spec) -> list[Spec]:
+    """The settings that are named, on the side where the method has room."""
+    left = " || ".join(f"datum.method == '{method}'" for method in LEFT)
+    found = []
+    for test, style in (
+        (left, {"align": "right", "dx": -6, "dy": 5}),
+        (f"!({left})", {"align": "left", "dx": 6}),
+    ):
+        mark = {"type": "text", "fontSize": SMALL, "baseline": "middle"} | style
+        shown = [{"filter": f"datum.text != null && ({test})"}]
+        place: Spec = {"data": {"name": "settings"}, "transform": shown, "mark": mark}
+        found.append(place | {"encoding": encoding | {"text": {"field": "text"}}})
+    return found
+
+
+def _better() -> list[Spec]:
+    """An arrow to the lower left corner."""
+    one: Spec = {"data": {"values": [{}]}}
+    ends = {"x": {"value": 12}, "x2": {"value": 28}, "y": {"value": SIDE - 12}, "y2": {"value": SIDE - 28}}
+    head = {"type": "point", "shape": "triangle-left", "angle": 315, "size": 40, "filled": True, "opacity": 1}
+    tip = {"x": {"value": 12}, "y": {"value": SIDE - 12}}
+    return [
+        one | {"mark": {"type": "rule", "strokeWidth": 1.2, "color": GREY}, "encoding": ends},
+        one | {"mark": head | {"color": GREY}, "encoding": tip},
+        written("better", x=24, y=SIDE - 8, color=GREY),
+    ]
+
+
+def _level_across(level: float | None, x: Spec) -> list[Spec]:
+    """A dashed line from bottom to top."""
+    if level is None:
+        return []
+    place = {"data": {"values": [{"level": level}]}, "encoding": {"x": x | {"field": "level"}}}
+    line = {"type": "rule", "strokeDash": [3, 2], "strokeWidth": 0.8, "color": GREY}
+    note = {"type": "text", "text": f"unrelated order {level:.3f}", "y": 10, "dx": 4, "align": "left"}
+    return [place | {"mark": line}, place | {"mark": note | {"fontSize": SMALL, "color": GREY}}]
+
+
+def attacks(study: Study, dataset: str, *, number: str, name: str) -> Figure:
+    """What each attack finds along the parameter of each method."""
+    risks = study.attacked
+    points = risks.points.filter(dataset=dataset)
+    table = (
+        points.unpivot(
+            on=["linkage", *ATTACKS], index=[*KEYS, "worst"], variable_name="attack", value_name="value"
+        )
+        .drop_nulls("value")
+        .with_columns(worst=pl.col("attack") == pl.col("worst"))
+        .drop("parameters")
+    )
+    methods = points["method"].unique(maintain_order=True).to_list()
+    labelled = table.with_columns(kind=pl.col("attack").replace(NAMES))
+    title = f"Ours: which attack finds most, {called(dataset)}"
+    caption = (
+        f"Share of the records of {called(dataset)} that each attack finds, along the parameter of each "
+        f"method; medians of {_times(risks)}. 0 means that an attack finds nobody, 1 that it finds "
+        "everybody. The wide grey line is linkage, the worst of the attacks on each file. "
+        f"{_worst_told(points)} No single attack is enough to judge a file by."
+    )
+    chart = grid(
+        [_attack_panel(place, method) for place, method in enumerate(methods)],
+        columns=len(methods),
+        name=name,
+        description=title,
+        datasets={method: labelled.filter(method=method) for method in methods},
+        spacing=(12, 12),
+    )
+    return Figure(name, number, title, caption, table, chart, ours=True, risk=True)
+
+
+def _worst_told(points: pl.DataFrame) -> str:
+    """Which attack is the worst under how many settings, in words."""
+    told = []
+    for method in points["method"].unique(maintain_order=True):
+        own = points.filter(method=method)
+        counts = own["worst"].value_counts(name="count").rows()
+        ordered = sorted(counts, key=lambda pair: (-pair[1], ATTACKS.index(pair[0])))
+        told.append(f"{HEADINGS[method]}: " + ", ".join(f"{NAMES[attack]} {n}" for attack, n in ordered))
+    return f"The worst attack, with the number of settings: {'; '.join(told)}."
+
+
+def _attack_panel(place: int, method: str) -> Spec:
+    width = 128
+    x = quantity("setting", domain=SCALES[method], title=PARAMETERS[method], tickCount=3)
+    if method in TICKS:
+        x["scale"] |= {"type": "log", "domain": [0.9, 1.1 * SCALES[method][1]]}
+        x["axis"] |= {"values": TICKS[method], "tickCount": 9, "labelExpr": "datum.value"}
+    y = quantity("value", domain=WHOLE, title="share of records found" if place == 0 else None)
+    if place:
+        y["axis"]["labels"] = False
+    paint = painted("kind", NAMES, ATTACK_COLOURS, symbol="stroke")
+    paint["legend"] |= {"columns": len(NAMES), "columnPadding": 8}
+    lines = [("==", WIDE), ("!=", 1.3)]
+    layers: list[Spec] = [
+        {
+            "data": {"name": method},
+            "transform": [{"filter": f"datum.attack {sign} 'linkage'"}],
+            "mark": {"type": "line", "strokeWidth": thick, "strokeCap": "round"},
+            "encoding": {"x": x, "y": y, "color": paint},
+        }
+        for sign, thick in lines
+    ]
+    return {
+        "width": width,
+        "height": 190,
+        "title": panels.heading(HEADINGS[method]),
+        "layer": [*layers, *lettered(place, "", width=width)],
+    }
