@@ -342,7 +342,7 @@ CASES = {
     "missing argument": (
         {},
         ["evaluate", "data.csv"],
-        "missing argument 'MASKED'; see sdckit evaluate --help",
+        r"missing argument 'MASKED\.\.\.'; see sdckit evaluate --help",
     ),
     "option without value": (
         {},

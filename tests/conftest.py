@@ -1,6 +1,7 @@
-"""Folders of data that are not ours to publish, hypothesis profiles, no skips where they are forbidden."""
+"""Folders of data that are not ours to publish, a browser, hypothesis profiles, no skips where forbidden."""
 
 import os
+import shutil
 from pathlib import Path
 
 import hypothesis
@@ -45,6 +46,32 @@ def census():
 def golden():
     """Folder with what R's sdcMicro 5.8.1 computes."""
     return folder("SDCKIT_GOLDEN")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Debian's chromium; one for all tests that look at pages."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("there is no chromium on the PATH")
+    from browser import FLAGS
+
+    with playwright.sync_playwright() as starter:
+        found = starter.chromium.launch(executable_path=path, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """The folder that `sdckit demo` leaves, and what it printed; run once for all tests that look at it."""
+    import command
+
+    place = tmp_path_factory.mktemp("demo")
+    done = command.run(place, "demo")
+    assert done.returncode == 0, done.stderr
+    return place / "sdckit-demo", done
 
 
 def pytest_configure(config):

@@ -28,12 +28,15 @@ from command import (
 from sdckit.checks import MISSING
 from sdckit.ties import TIES
 
-SHARED = """--columns --key --weights --by --na --metrics --ties --missing --seed --delimiter --decimal-comma
---encoding --json --csv --quiet --overwrite"""
+SHARED = """--columns --key --weights --by --na --ties --missing --seed --delimiter --decimal-comma --encoding
+--json --csv --quiet --overwrite"""
 COMMANDS = {
     "demo": ["--output", "--quiet"],
-    "mask": f"--output --method --set --decimals {SHARED}".split(),
-    "evaluate": f"--variables --ranks --records {SHARED}".split(),
+    "mask": f"--output --method --set --decimals --metrics {SHARED}".split(),
+    "evaluate": f"--variables --ranks --records --window --report --metrics {SHARED}".split(),
+    "recommend": (
+        f"--output --max-risk --minimise --grid --replications --workers --decimals --report {SHARED}".split()
+    ),
     "metrics": ["--json", "--csv"],
     "methods": ["--json", "--csv"],
 }
@@ -67,7 +70,7 @@ def test_every_option_is_documented_and_examples_are_shown(tmp_path, name):
     for option in COMMANDS[name]:
         assert re.search(rf"{option}\b.*?  +\S", text, re.DOTALL)
     assert f"Examples:\n    sdckit {name}" in text
-    if name in {"mask", "evaluate"}:
+    if name in {"mask", "evaluate", "recommend"}:
         assert all(rule in text for rule in (*TIES, *MISSING))
 
 
@@ -96,22 +99,19 @@ def test_help_loads_nothing_heavy(tmp_path, record_property):
 # demo, metrics, methods
 
 
-def test_demo_repeats_itself(tmp_path):
-    first = good(tmp_path, "demo")
-    left = contents(tmp_path)
-    masked = [f"masked-{method}.csv" for method in ("mdav", "noise", "correlated_noise", "rank_swap")]
-    names = ["original.csv", "losses.csv", "made-by-sdckit-demo.txt", *masked]
+def test_demo_repeats_itself(tmp_path, demo):
+    folder, first = demo
+    left = contents(folder.parent)
+    names = ["original.csv", "masked.csv", "sweep.csv", "report.html", "made-by-sdckit-demo.txt"]
     assert set(left) == {"sdckit-demo", *(f"sdckit-demo/{name}" for name in names)}
-    for word in ("mdav", "rank_swap", "brmae", "unrelated order", "sdckit-demo/"):
+    for word in ("mdav", "rank_swap", "brmae", "linkage", "within the limits", "sdckit-demo/report.html"):
         assert word in first.stdout
-    level = next(line for line in first.stdout.splitlines() if line.strip().startswith("unrelated order"))
-    assert level.split() == ["unrelated", "order", "0.6667", "0.5000", "-", "-", "-", "-"]
     assert first.stderr == ""
-    assert good(tmp_path, "demo").stdout == first.stdout
-    assert contents(tmp_path) == left
     assert good(tmp_path, "demo", "-o", "some/where", "--quiet").stdout == ""
-    other = contents(tmp_path / "some" / "where")
-    assert other == contents(tmp_path / "sdckit-demo")
+    assert contents(tmp_path / "some" / "where") == contents(folder)
+    (tmp_path / "some" / "where").rename(tmp_path / "sdckit-demo")
+    assert good(tmp_path, "demo").stdout == first.stdout
+    assert contents(tmp_path / "sdckit-demo") == contents(folder)
 
 
 @pytest.mark.parametrize(("name", "registry"), [("metrics", sdc.METRICS), ("methods", sdc.METHODS)])
@@ -178,7 +178,9 @@ def test_losses_of_tiny_strata_are_not_for_publication(tmp_path, size, noted):
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_tables_for_people(tmp_path, pair, columns):
     assert pair[0].columns == pair[1].columns
-    words = ["evaluate", "data.csv", "masked.csv", *ROLES, "--by", "region", "--variables", "--ranks"]
+    metrics = ["--metrics", "brmae,brmse,il1s,linkage"]
+    words = ["evaluate", "data.csv", "masked.csv", *metrics, *ROLES, "--by", "region", "--variables"]
+    words = [*words, "--ranks"]
     shown = good(tmp_path, *words, COLUMNS=columns).stdout
     assert max(map(len, shown.splitlines())) <= int(columns)
     for word in (*VARIABLES, "süd", "brmae", "il1s", "random order", "expected", "tie_sd", "what it means"):
@@ -188,7 +190,7 @@ def test_tables_for_people(tmp_path, pair, columns):
     note = "note: weights play no part in the tables of ranks\n"
     assert note in shown
     assert note not in good(tmp_path, *words[:-1], COLUMNS=columns).stdout
-    assert note not in good(tmp_path, *words[:3], "--ranks", COLUMNS=columns).stdout
+    assert note not in good(tmp_path, *words[:5], "--ranks", COLUMNS=columns).stdout
 
 
 def test_ranks_in_json(tmp_path, pair):
@@ -200,7 +202,9 @@ def test_ranks_in_json(tmp_path, pair):
 def test_identical_files_lose_nothing(tmp_path, survey):
     assert survey.height
     done = good(tmp_path, "evaluate", "data.csv", "data.csv", "--key", "id", "--json")
-    assert {row["value"] for row in json.loads(done.stdout)["table"]} == {0}
+    found = json.loads(done.stdout)["table"]
+    assert {row["value"] for row in found if row["family"] == "loss"} == {0}
+    assert {row["value"] for row in found if row["metric"] in {"linkage", "dbrl", "sdid"}} == {1}
     assert done.stderr.startswith("warning: column 'weight' looks like a survey weight; ")
     assert done.stderr.count("\n") == 1
 

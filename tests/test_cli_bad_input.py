@@ -10,11 +10,12 @@ import pytest
 
 import command
 from bad_input import CASES, FULL_DISK, MASKED, PEOPLE, text
+from bad_input_recommend import RECOMMEND_CASES
 from bad_input_sweep import SWEEP_CASES
 
-EVERY = CASES | SWEEP_CASES | FULL_DISK
+EVERY = CASES | SWEEP_CASES | RECOMMEND_CASES | FULL_DISK
 # In processes of their own; the others in this one, to save time.
-APART = [*list(CASES)[::2], *list(SWEEP_CASES)[::16], *FULL_DISK]
+APART = [*list(CASES)[::2], *list(SWEEP_CASES)[::16], *list(RECOMMEND_CASES)[::16], *FULL_DISK]
 
 
 def here(folder, *words):
@@ -26,8 +27,9 @@ def here(folder, *words):
 
 
 @pytest.fixture(scope="session")
-def answers(tmp_path_factory):
-    """Every case, run in its own folder."""
+def answers(tmp_path_factory, demo):
+    """Every case, run in its own folder; after a demo, so that a full disk holds no compiled code up."""
+    assert demo
     folders = {case: tmp_path_factory.mktemp("case") for case in EVERY}
 
     def answer(case):

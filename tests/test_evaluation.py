@@ -1,5 +1,7 @@
 """What stands beside a value: levels, tie range, records, sentences; all of them belong to that value."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -86,10 +88,21 @@ def test_sentences_of_brmse_are_true(x, y, options, words):
 
 @pytest.mark.parametrize("metric", sdc.METRICS)
 def test_a_sentence_without_numbers_where_nothing_can_be_compared(metric):
-    nothing = np.full(4, np.nan)
-    result = sdc.evaluate(np.arange(4.0), nothing, metrics=metric)
-    assert "no " in result.meaning[metric]
-    assert "nan" not in result.meaning[metric]
+    original = RNG.normal(size=(120, 3))
+    try:
+        said = sdc.evaluate(original, np.full_like(original, np.nan), metrics=metric).meaning[metric]
+    except sdc.checks.Unsuited as refusal:
+        said = str(refusal)
+        assert metric in {"pmse", "pil", "il_correl", "eigen", "covariance_loss"}
+        assert "; " in said
+    assert re.search(r"\bno |\b0;", said)
+    assert "nan" not in said
+
+
+def test_a_metric_without_a_value_is_nan_when_asked_for():
+    result = sdc.evaluate([1.0, 2.0, 3.0], np.full(3, np.nan), metrics=["brmae", "dbrl"])
+    assert np.isnan(result["brmae"])
+    assert np.isnan(result["dbrl"])
 
 
 def test_the_sentence_of_il1s_speaks_of_standard_deviations():

@@ -66,11 +66,12 @@ def test_another_process_gives_the_same_table_bit_for_bit(tmp_path, monkeypatch)
 def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
     data = frame(n)
     plan = {"noise": {"percent": [10, 60]}, "rank_swap": {"p": [0.01, 0.2]}}
-    expected = swept(data, plan, detail=True)
+    more = {"metrics": ["brmae", "il1s", "dbrl", "window"], "detail": True}
+    expected = swept(data, plan, **more)
     monkeypatch.setattr(tasks, "LONG", 0)
     monkeypatch.setattr(tasks, "Worker", None)  # nobody may start a process
     for workers in (2, 5):
-        found = swept(data, plan, detail=True, workers=workers)
+        found = swept(data, plan, workers=workers, **more)
         assert_frame_equal(found.table, expected.table, check_exact=True)
 
 
@@ -144,7 +145,7 @@ def test_progress_speaks_of_the_sweep_and_not_of_its_cells(monkeypatch, capsys, 
         monkeypatch.setattr(tasks, "LONG", 0)
     progress.show_progress(True)
     try:
-        swept(frame(4500), {"rank_swap": {"p": [0.01, 0.2]}}, workers=2)
+        swept(frame(4500), {"rank_swap": {"p": [0.01, 0.2]}}, workers=2, metrics=["brmae", "dbrl"])
     finally:
         progress.show_progress(False)
     lines = capsys.readouterr().err.splitlines()
@@ -156,13 +157,13 @@ def test_a_process_that_cannot_begin_costs_no_cell(monkeypatch, program):
     """An embedded Python knows no program of its own, and a system short of memory starts none."""
     plan = {"noise": {"percent": [10, 60]}}
     data = frame(20_000)  # more than a pipe holds
-    expected = swept(data, plan)
+    expected = swept(data, plan, metrics="brmae")
     for name in ("PATIENCE", "WORTH"):
         monkeypatch.setattr(tasks, name, 0.0)
     monkeypatch.setattr(sys, "executable", program)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = swept(data, plan, workers=2)
+        found = swept(data, plan, workers=2, metrics="brmae")
         gc.collect()
     assert_frame_equal(found.table, expected.table, check_exact=True)
     assert [str(warning.message) for warning in caught] == []  # no process, no pipe is left open

@@ -48,6 +48,7 @@ class Writing:
         self.source, self.asked, self.original, self.output = source, asked, original, output
         self.decimals = checks.rounding(None if given["decimals"] == "none" else given["decimals"])
         self.overwrite = given["overwrite"]
+        self.per_record = given.get("report") is not None
         self.written: pl.DataFrame = source.frame
 
     def write(
@@ -66,7 +67,9 @@ class Writing:
         ) as draft:
             written = files.read_draft(draft, self.output, dialect).frame
             self.written = arguments.like(written, self.source.frame)
-            result = self.asked.measure_release(self.original, self.written, window)
+            result = self.asked.measure_release(
+                self.original, self.written, window, per_record=self.per_record
+            )
             if check is not None:
                 check(result)
         return result
@@ -77,7 +80,7 @@ class Writing:
         return [
             arguments.masked_columns(self.original, values, self.source.frame.columns, whole=whole),
             arguments.untouched(self.original, values),
-            *arguments.privacy_notes(result),
+            *arguments.privacy_notes(replace(result, records=None)),  # nobody sees those
             f"wrote {self.output}",
         ]
 
@@ -141,11 +144,11 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
     if given["report"]:
         from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
 
-        pair = pair_of(ours, arguments.like(theirs, ours), **asked.compared(result))
+        pair = pair_of(ours, arguments.like(theirs, ours), **asked.compared(ours))
         page = reporting.of_evaluation(result, name=name, pair=pair, facts=asked.facts)
         reporting.write(given["report"], page, overwrite=given["overwrite"])
         notes.append(f"wrote {given['report']}")
-    ranks = asked.ranks(result, ours, theirs) if given["ranks"] else None
+    ranks = asked.ranks(ours, theirs) if given["ranks"] else None
     extra = []
     if given["variables"]:
         extra.append(terminal.crossed(result, "variable"))
@@ -164,7 +167,7 @@ def _evaluate_several(
     for name, frame in theirs.items():
         try:
             results[name] = asked.measure(source.frame, frame, per_record=False)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ValueError(f"'{name}': {error}") from error
     show_warnings()
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]

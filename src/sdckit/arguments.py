@@ -102,17 +102,20 @@ class Asked:
             return pl.concat([ours.select(self.key), shares], how="horizontal")
         return shares.with_row_index("record", offset=1)
 
-    def ranks(self, result: Evaluation, ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
+    def ranks(self, ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
         """All about the ranks of the variables that were measured; weights play no part."""
-        return rank_table(ours, like(theirs, ours), **self.compared(result))
+        return rank_table(ours, like(theirs, ours), **self.compared(ours))
 
-    def measure_release(self, original: Original, written: pl.DataFrame, window: Any = None) -> Evaluation:
+    def measure_release(
+        self, original: Original, written: pl.DataFrame, window: Any = None, *, per_record: bool = False
+    ) -> Evaluation:
         """Compare a file just written with what it was made from: row by row, whatever the key."""
-        return evaluate(original, written, **self.how, by=self.by or None, window=window, per_record=True)
+        by = self.by or None
+        return evaluate(original, written, **self.how, by=by, window=window, per_record=per_record)
 
-    def compared(self, result: Evaluation) -> dict[str, Any]:
-        """The options that pair two files as they were measured."""
-        columns = [name for name in result.table["variable"].unique(maintain_order=True) if name != "all"]
+    def compared(self, ours: pl.DataFrame) -> dict[str, Any]:
+        """The options that pair two files as they are measured."""
+        columns = frames.Table(ours).numeric(self.columns, leave_out=self.roles)
         return {"columns": columns, "key": self.key or None, "na": self.na}
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sdckit.registry import Method
 
 TRIES = 20  # draws of a random masking before a release is given up
+KEYS = ["method", "parameters", "setting"]  # of a point
 SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
 
 
@@ -44,8 +46,9 @@ class Point:
         return all(self.values[risk] <= limit for risk, limit in limits.items())
 
     def excess(self, limits: Mapping[str, float]) -> float:
-        """How far the worst risk lies above its limit."""
-        return max(self.values[risk] - limit for risk, limit in limits.items())
+        """How far the worst risk lies above its limit; infinite where one has no value."""
+        found = [self.values[risk] - limit for risk, limit in limits.items()]
+        return float("inf") if any(map(math.isnan, found)) else max(found)
 
     def broken(self, limits: Mapping[str, float]) -> list[str]:
         """The limits that do not hold."""
@@ -54,7 +57,7 @@ class Point:
     def cost(self, metric: str) -> float:
         """How far a loss lies from its best value; infinite where it has none."""
         distance = abs(self.values[metric] - best_of(metric))
-        return distance if distance == distance else float("inf")  # noqa: PLR0124 - false for NaN
+        return float("inf") if math.isnan(distance) else distance
 
 
 Line = list[Point]  # settings of one method, from the weakest to the strongest
@@ -157,9 +160,9 @@ class Choice:
         """
         self.ensure()
         generator = checks.generator(rng)
-        who = {name: self.roles.get(name) for name in ("columns", "key", "weights", "by", "na")}
-        how: dict[str, Any] = who | {"key": None}  # a masked table has the rows in the same order
-        how |= {name: self.roles[name] for name in ("ties", "missing") if name in self.roles}
+        who = {name: self.roles.get(name) for name in ("columns", "by", "na")}  # no more: columns are named
+        more = ("weights", "ties", "missing")  # and no key: a masked table has the rows in the same order
+        how: dict[str, Any] = who | {name: self.roles[name] for name in more if name in self.roles}
         tries = checks.count_of("tries", tries) if self.method.random else 1
         for draw in range(1, tries + 1):
             masked = mask(data, self.method.name, **who, rng=generator, decimals=decimals, **self.parameters)
@@ -185,8 +188,9 @@ class Choice:
 
     def given_up(self, draws: int) -> LimitsMissed:
         """What is said after the last draw."""
+        often = f"in all of {draws} draws" if draws > 1 else "when measured afresh"
         return LimitsMissed(
-            f"{self.point} missed {telling.limits(self)} in all of {draws} draws, so no file is handed out; "
+            f"{self.point} missed {telling.limits(self)} {often}, so no file is handed out; "
             "allow more risk or take a stronger setting"
         )
 
@@ -212,7 +216,7 @@ def choose(
     lines, limits = [line for line in lines if line], dict(limits)
     safe = _safe(lines, limits, minimise)
     points = tuple(point for line in lines for point in line)
-    nearest = min(points, key=lambda point: (_excess(point, limits), point.cost(minimise)))
+    nearest = min(points, key=lambda point: (point.excess(limits), point.cost(minimise)))
     if not safe:
         return Choice(None, limits, minimise, nearest, points=points, maskings=maskings, roles=roles or {})
     best, line, place = safe[0]
@@ -238,11 +242,6 @@ def choose(
         maskings,
         roles or {},
     )
-
-
-def _excess(point: Point, limits: Mapping[str, float]) -> float:
-    excess = point.excess(limits)
-    return excess if excess == excess else float("inf")  # noqa: PLR0124 - false for NaN
 
 
 def _safe(lines: Sequence[Line], limits: Mapping[str, float], minimise: str) -> list[tuple[Point, Line, int]]:
@@ -281,23 +280,31 @@ def parameters_of(text: str) -> dict[str, str]:
 
 def lines_of(summary: pl.DataFrame) -> list[Line]:
     """The settings of a sweep, by method and fixed parameters, from the weakest to the strongest."""
+    rows = points_of(summary).rows(named=True)
+    places = [_places(row["method"], row["parameters"], row["setting"]) for row in rows]
+    plain = {found[0][0] for found in places if len(found) == 1}
     groups: dict[Any, list[tuple[float, Point]]] = {}
-    for row in points_of(summary).iter_rows(named=True):
-        method, text, setting = row.pop("method"), row.pop("parameters"), row.pop("setting")
+    for row, found in zip(rows, places, strict=True):
+        method, text, _ = (row.pop(name) for name in KEYS)
         values = {name: float("nan") if value is None else value for name, value in row.items()}
-        given = parameters_of(text)
-        varied = [name for name, value in given.items() if setting is not None and _is(value, setting)]
-        fixed = text if not varied else tuple((n, v) for n, v in given.items() if n != varied[0])
-        strength = setting * direction(METHODS[method], varied[0]) if varied else 0.0
-        groups.setdefault((method, fixed), []).append((strength, Point(method, text, values)))
+        line, strength = next((place for place in found if place[0] in plain), found[0])
+        groups.setdefault(line, []).append((strength, Point(method, text, values)))
     return [[point for _, point in sorted(line, key=lambda pair: pair[0])] for line in groups.values()]
 
 
-def _is(text: str, number: float) -> bool:
-    try:
-        return float(text) == number
-    except ValueError:
-        return False
+def _places(method: str, text: str, setting: float | None) -> list[tuple[Any, float]]:
+    """The line of a setting and its strength there; several where two parameters have the varied value."""
+    given = parameters_of(text)
+    varied = [name for name, value in given.items() if setting is not None and value == f"{setting:.15g}"]
+    if setting is None or not varied:
+        return [((method, text), 0.0)]
+    return [
+        (
+            (method, tuple((n, v) for n, v in given.items() if n != name)),
+            setting * direction(METHODS[method], name),
+        )
+        for name in varied
+    ]
 
 
 def direction(method: Method, name: str) -> int:
@@ -320,8 +327,7 @@ def table_of(points: Iterable[Point]) -> pl.DataFrame:
 
 def points_of(summary: pl.DataFrame) -> pl.DataFrame:
     """One row per setting, one column per metric."""
-    keys = ["method", "parameters", "setting"]
-    return summary.pivot("metric", index=keys, values="value", maintain_order=True)
+    return summary.pivot("metric", index=KEYS, values="value", maintain_order=True)
 
 
 def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:

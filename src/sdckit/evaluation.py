@@ -65,11 +65,11 @@ class Evaluation:
         return self.table.filter(WHOLE)
 
     def __getitem__(self, metric: str) -> float:
-        """The whole-file value of a metric."""
+        """The whole-file value of a metric; NaN where it has none."""
         found = self.summary.filter(pl.col("metric") == metric)["value"]
         if not len(found):
             checks.one_of("metric", metric, self.summary["metric"].to_list())
-        return float(found[0])
+        return math.nan if found[0] is None else float(found[0])
 
     def __repr__(self) -> str:
         lines = []

@@ -1,0 +1,319 @@
+"""From measured settings to a choice: the rule, what stands beside it, the frontier."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdckit as sdc
+from sdckit import choosing
+from sdckit.choosing import Point, choose, lines_of, parameters_of, pareto, weakest_safe
+from sdckit.registry import METHODS
+from sweeps import frame
+
+NAN = float("nan")
+LIMIT = {"linkage": 0.1}
+
+
+def point(method, setting, risk, loss, **more):
+    return Point(method, f"k={setting}", {"linkage": risk, "brmae": loss, **more})
+
+
+def line(method, *risks, start=0.1, **more):
+    """Settings 1, 2, ... whose loss grows by a tenth."""
+    return [
+        point(method, i, risk, start + i / 10, **{name: values[i - 1] for name, values in more.items()})
+        for i, risk in enumerate(risks, 1)
+    ]
+
+
+# --- the rule ---
+
+
+@pytest.mark.parametrize(
+    ("risks", "place"),
+    [
+        ([0.5, 0.3, 0.1, 0.05], 2),
+        ([0.05, 0.04], 0),
+        ([0.5, 0.1, 0.2, 0.1], 3),  # a setting that meets the limit by luck proves little
+        ([0.05, 0.05, 0.2], None),
+        ([0.5, 0.2], None),
+        ([0.5, NAN, 0.1], 2),
+        ([0.1, NAN], None),
+        ([], None),
+    ],
+)
+def test_the_weakest_setting_from_which_on_all_meet(risks, place):
+    assert weakest_safe(line("mdav", *risks), LIMIT) == place
+
+
+def test_every_limit_must_hold():
+    settings = line("mdav", 0.05, 0.05, 0.05, linkage_outliers=[0.9, 0.4, 0.2])
+    assert weakest_safe(settings, LIMIT) == 0
+    assert weakest_safe(settings, LIMIT | {"linkage_outliers": 0.3}) == 2
+    assert settings[0].broken(LIMIT | {"linkage_outliers": 0.3}) == ["linkage_outliers"]
+
+
+@given(st.lists(st.sampled_from([0.05, 0.1, 0.100001, 0.2, NAN]), max_size=8))
+def test_the_rule_in_one_line(risks):
+    safe = [i for i in range(len(risks)) if all(risk <= 0.1 for risk in risks[i:])]
+    assert weakest_safe(line("mdav", *risks), LIMIT) == (min(safe) if safe else None)
+
+
+# --- the choice ---
+
+
+def test_the_least_loss_among_the_safe_and_what_stands_beside_it():
+    lines = [
+        line("mdav", 0.3, 0.15, 0.1, 0.05, start=0.2),
+        line("noise", 0.9, 0.8, 0.7, 0.02, start=0),
+        line("rank_swap", 0.9, 0.9, start=0),
+    ]
+    choice = choose(lines, LIMIT, "brmae", maskings=10)
+    assert choice.point is lines[1][3]
+    assert choice.met
+    assert (choice.weaker, choice.binding) == (lines[1][2], ("linkage",))
+    assert choice.runner_up is lines[0][2]
+    assert choice.safe == (lines[1][3], lines[0][2])
+    assert choice.looser == {}  # at 0.2 mdav would lose as much as noise does now
+    assert len(choice.points) == 10
+    assert choice.method is METHODS["noise"]
+
+
+def test_a_looser_limit_is_told_where_it_buys_something():
+    lines = [line("mdav", 0.3, 0.15, 0.1, 0.05)]
+    choice = choose(lines, LIMIT, "brmae")
+    assert choice.looser == {"linkage": lines[0][1]}
+    assert "A looser limit, linkage up to 0.2, would allow mdav (k=2), brmae 0.3000." in choice.sentences
+    for risk, limit in {"linkage": 0.2}.items():
+        assert choose(lines, {risk: limit}, "brmae").point is choice.looser[risk]
+
+
+def test_only_the_limits_that_the_weaker_setting_breaks_bind():
+    lines = [line("mdav", 0.05, 0.05, 0.05, linkage_outliers=[0.9, 0.5, 0.2])]
+    limits = LIMIT | {"linkage_outliers": 0.3}
+    choice = choose(lines, limits, "brmae")
+    assert choice.binding == ("linkage_outliers",)
+    assert set(choice.looser) == {"linkage_outliers"}
+    assert choose(lines, LIMIT, "brmae").binding == ()
+    assert choose(lines, LIMIT, "brmae").weaker is None
+
+
+def test_ties_go_to_the_method_that_was_named_first():
+    lines = [line(method, 0.3, 0.1) for method in ("rank_swap", "mdav", "noise")]
+    choice = choose(lines, LIMIT, "brmae")
+    assert choice.point.method == "rank_swap"
+    assert choice.runner_up.method == "mdav"
+
+
+def test_the_runner_up_is_of_another_method():
+    lines = [line("noise", 0.3, 0.1), line("noise", 0.2, 0.05), line("mdav", 0.3, 0.3, 0.1)]
+    assert choose(lines, LIMIT, "brmae").runner_up.method == "mdav"
+    alone = choose(lines[:2], LIMIT, "brmae")
+    assert alone.runner_up is None
+    assert not any("other method" in sentence for sentence in alone.sentences)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_nearest_miss_is_the_smallest_excess_over_all_limits(order):
+    limits = dict([("linkage", 0.1), ("linkage_outliers", 0.3)][::order])
+    settings = line("mdav", 0.12, 0.11, NAN, 0.05, linkage_outliers=[0.31, 0.6, 0.1, NAN])
+    choice = choose([settings], limits, "brmae")
+    assert not choice.met
+    assert choice.nearest is settings[0]
+    assert choice.method is METHODS["mdav"]
+    assert choice.sentences[0].startswith("no setting meets ")
+    assert "the nearest miss is mdav (k=1)" in repr(choice)
+
+
+def test_a_risk_without_a_value_is_never_near():
+    settings = line("mdav", NAN, NAN, 0.9)
+    assert choose([settings], LIMIT, "brmae").nearest is settings[2]
+
+
+def test_a_loss_without_a_value_is_never_chosen_before_one_that_has_one():
+    lines = [[point("mdav", 1, 0.05, NAN)], [point("noise", 1, 0.05, 0.9)]]
+    assert choose(lines, LIMIT, "brmae").point.method == "noise"
+
+
+def test_a_loss_whose_best_value_is_one_is_kept_near_one():
+    lines = [
+        [point("mdav", 1, 0.05, 0.1, ci_overlap=0.2)],
+        [point("noise", 1, 0.05, 0.9, ci_overlap=0.95)],
+    ]
+    assert choose(lines, LIMIT, "brmae").point.method == "mdav"
+    assert choose(lines, LIMIT, "ci_overlap").point.method == "noise"
+    assert lines[1][0].cost("ci_overlap") == pytest.approx(0.05)
+
+
+# --- settings of a sweep as lines ---
+
+
+def summary(rows):
+    """The summary of a made-up sweep: (method, parameters, setting, risk)."""
+    return pl.DataFrame(
+        [
+            {"method": m, "parameters": text, "setting": setting, "metric": metric, "value": value}
+            for m, text, setting, risk in rows
+            for metric, value in (("linkage", risk), ("brmae", 0.5))
+        ],
+        schema_overrides={"setting": pl.Float64},
+    )
+
+
+def texts(lines):
+    return [[one.parameters for one in settings] for settings in lines]
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_parameters_come_back_from_their_text(method):
+    for parameter in method.parameters:
+        grid = list(parameter.choices) or [*parameter.grid, parameter.default]
+        found = lines_of(
+            sdc.sweep(
+                frame(40), {method.name: {parameter.name: grid}}, metrics="mae", rng=1, workers=1
+            ).summary
+        )
+        points = [one for settings in found for one in settings]
+        values = [
+            sdc.checks.parameters_of(method, parameters_of(one.parameters))[parameter.name] for one in points
+        ]
+        assert sorted(values) == sorted(set(grid))
+        assert len(found) == (len(grid) if parameter.choices else 1)
+
+
+def test_lines_run_from_weak_to_strong_whatever_the_order_of_the_plan():
+    rows = [("noise", f"percent={p}", p, 0.1) for p in (100, 5, 20)]
+    assert texts(lines_of(summary(rows))) == [["percent=5", "percent=20", "percent=100"]]
+
+
+def test_other_parameters_make_lines_of_their_own():
+    plan = {"correlated_noise": {"percent": [10, 20], "scale": ["sd", "variance"]}}
+    found = lines_of(sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).summary)
+    assert texts(found) == [[f"percent={p}, scale={scale}" for p in (10, 20)] for scale in ("sd", "variance")]
+
+
+def test_a_fixed_parameter_with_the_value_of_the_varied_one_breaks_no_line():
+    plan = {"rank_swap": {"p": 0.05, "tails": [0.01, 0.05, 0.1]}}
+    found = lines_of(sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).summary)
+    assert texts(found) == [[f"p=0.05, tails={tails}" for tails in (0.01, 0.05, 0.1)]]
+
+
+def test_values_with_more_digits_than_their_text_break_no_line():
+    grid = np.arange(0.01, 0.31, 0.01)  # 0.060000000000000005 among them
+    found = lines_of(sdc.sweep(frame(), {"rank_swap": {"p": grid}}, metrics="mae", rng=1, workers=1).summary)
+    assert [len(settings) for settings in found] == [len(grid)]
+
+
+def test_two_varied_parameters_stand_alone():
+    plan = {"rank_swap": {"p": [0.1, 0.2], "tails": [0.01, 0.05]}}
+    found = lines_of(sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).summary)
+    assert [len(settings) for settings in found] == [1] * 4
+
+
+def test_a_missing_risk_of_a_sweep_meets_no_limit():
+    rows = [("mdav", "k=2", 2, 0.5), ("mdav", "k=3", 3, None), ("mdav", "k=4", 4, 0.05)]
+    (settings,) = lines_of(summary(rows))
+    assert math.isnan(settings[1].values["linkage"])
+    assert weakest_safe(settings, LIMIT) == 2
+
+
+# --- the frontier ---
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 1.0, NAN]) | st.floats(0, 1)] * 3),
+        max_size=25,
+    )
+)
+def test_the_frontier_is_what_nobody_beats(rows):
+    kept = []
+    for mine in rows:
+        beaten = any(
+            all(a <= b for a, b in zip(other, mine, strict=True))
+            and any(a < b for a, b in zip(other, mine, strict=True))
+            for other in rows
+        )
+        kept.append(not beaten and not any(map(math.isnan, mine)))
+    table = pl.DataFrame(rows, schema=dict.fromkeys("abc", pl.Float64), orient="row")
+    assert pareto(table, ["a", "b", "c"]).to_list() == kept
+
+
+@pytest.fixture(scope="module")
+def found():
+    plan = {"mdav": {"k": [2, 3, 5, 10]}, "noise": {"percent": [10, 40, 90]}}
+    metrics = ["brmae", "mae", "ci_overlap", "dbrl", "dbrl_rank"]
+    return sdc.sweep(frame(), plan, metrics=metrics, replications=3, rng=2, workers=1)
+
+
+def test_the_frontier_of_a_sweep(found):
+    table = found.frontier("brmae", "dbrl")
+    wide = choosing.points_of(found.summary)
+    losses, risks = wide["brmae"].to_numpy(), wide["dbrl"].to_numpy()
+    better = [
+        ((losses <= loss) & (risks <= risk) & ((losses < loss) | (risks < risk))).any()
+        for loss, risk in zip(losses, risks, strict=True)
+    ]
+    assert table.equals(wide.filter(~pl.Series(better)))
+    assert 0 < table.height <= wide.height
+    more = found.frontier(["brmae", "mae"], ["dbrl", "dbrl_rank"])
+    assert set(table["parameters"]) <= set(more["parameters"])
+
+
+def test_the_frontier_knows_that_overlap_is_best_at_one(found):
+    best = choosing.points_of(found.summary).sort("ci_overlap")["parameters"][-1]
+    assert best in found.frontier("ci_overlap", "dbrl")["parameters"].to_list()
+
+
+def test_the_frontier_of_what_was_not_measured_is_refused(found):
+    with pytest.raises(ValueError, match=r"unknown metric of this sweep 'linkage'; choose from: brmae, mae"):
+        found.frontier()
+    with pytest.raises(ValueError, match="unknown metric 'brmea'"):
+        found.frontier("brmea", "dbrl")
+
+
+# --- recommendations of a sweep ---
+
+
+def test_a_sweep_recommends_by_the_rule_on_medians(found):
+    choice = found.recommend({"dbrl": 0.3})
+    wide = choosing.points_of(found.summary).sort("method", "setting")
+    safe = []
+    for _, settings in wide.group_by("method", maintain_order=True):
+        met = (settings["dbrl"] <= 0.3).to_list()
+        places = [i for i in range(len(met)) if all(met[i:])]
+        safe += [settings.row(places[0], named=True)] if places else []
+    best = min(safe, key=lambda row: row["brmae"])
+    assert (choice.point.method, choice.point.parameters) == (best["method"], best["parameters"])
+    assert choice.point.values["dbrl"] == best["dbrl"]
+    assert len(choice.safe) == len(safe)
+    assert choice.maskings == 4 + 3 * 3
+
+
+@pytest.mark.parametrize(
+    ("limits", "minimise", "text"),
+    [
+        ({"dbrrl": 0.1}, "brmae", r"^unknown metric 'dbrrl' \(did you mean 'dbrl'\?\); choose from: "),
+        ({"brmae": 0.1}, "brmae", r"^'brmae' is a loss; limit a risk, such as linkage, and minimise the "),
+        ({"dbrl": 0.1}, "dbrl", r"^'dbrl' is a risk; minimise a loss, such as brmae, and limit the risk$"),
+        ({"dbrl": 0.1}, "brmea", r"^unknown metric 'brmea'"),
+        ({"linkage": 0.1}, "brmae", r"^the sweep has not measured 'linkage', only brmae, .*; add it to its"),
+        ({"dbrl": 0.1}, "mse", r"^the sweep has not measured 'mse', only brmae"),
+        ({"dbrl": 1.1}, "brmae", r"^the limit of dbrl is 1.1; give a share from 0 to 1, such as 0.05$"),
+        ({"dbrl": -0.1}, "brmae", r"^the limit of dbrl is -0.1; give a share"),
+        ({"dbrl": NAN}, "brmae", r"^the limit of dbrl is nan; give a share"),
+        ({"dbrl": "much"}, "brmae", r"^the limit of dbrl is 'much'; give a share"),
+        ({"dbrl": True}, "brmae", r"^the limit of dbrl is True; give a share"),
+        ({}, "brmae", r"^max_risk is \{\}; give limits by metric, such as \{'linkage': 0.1\}$"),
+        (0.1, "brmae", r"^max_risk is 0.1; give limits by metric"),
+        ({3: 0.1}, "brmae", r"^unknown metric 3; choose from"),
+    ],
+)
+def test_what_cannot_be_recommended_is_refused_in_one_line(found, limits, minimise, text):
+    with pytest.raises((ValueError, TypeError), match=text) as refusal:
+        found.recommend(limits, minimise)
+    assert "\n" not in str(refusal.value)

@@ -1,0 +1,226 @@
+"""`sdckit evaluate` on several files, with reports and windows: what is printed and what is written."""
+
+import io
+import json
+import re
+
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from command import ROLES, VARIABLES, contents, good, put_survey, run_here
+from sdckit.files import read
+
+FILES = ["a.csv", "b.csv", "c.csv"]
+METRICS = ["--metrics", "brmae,il1s,dbrl,linkage"]
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """The survey and three masked files of it; the last in another order."""
+    data = put_survey(tmp_path)
+    for name, (method, options) in zip(
+        FILES, [("mdav", {"k": 3}), ("noise", {"percent": 30}), ("rank_swap", {"p": 0.2})], strict=True
+    ):
+        masked = sdc.mask(data, method, columns=VARIABLES, rng=5, decimals="original", **options)
+        order = masked.sample(fraction=1, shuffle=True, seed=2) if name == "c.csv" else masked
+        order.write_csv(tmp_path / name)
+    return data
+
+
+def several(folder, *words, files=FILES):
+    return good(folder, "evaluate", "data.csv", *files, *ROLES, *words)
+
+
+# --- several files ---
+
+
+def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
+    assert survey.height
+    before = contents(tmp_path)
+    found = json.loads(several(tmp_path, *METRICS, "--json").stdout)
+    assert list(found["files"]) == FILES
+    for name in FILES:
+        alone = json.loads(several(tmp_path, *METRICS, "--json", files=[name]).stdout)
+        assert found["files"][name] == {key: alone[key] for key in ("table", "meaning")}
+    assert contents(tmp_path) == before
+
+
+def test_several_files_for_people_and_as_csv(tmp_path, survey):
+    assert survey.height
+    lines = several(tmp_path, *METRICS).stdout.splitlines()
+    head = next(line for line in lines if "metric" in line)
+    assert head.split() == ["metric", *FILES]
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.split()[:1] != []}
+    values = {
+        name: sdc.evaluate(
+            read(tmp_path / "data.csv").frame,
+            read(tmp_path / name).frame,
+            key="id",
+            weights="weight",
+            metrics=METRICS[1].split(","),
+        )
+        for name in FILES
+    }
+    for metric in METRICS[1].split(","):
+        assert [float(cell) for cell in rows[metric]] == pytest.approx(
+            [values[name][metric] for name in FILES], abs=5e-4
+        )
+    table = pl.read_csv(io.StringIO(several(tmp_path, *METRICS, "--csv").stdout))
+    assert table["file"].unique(maintain_order=True).to_list() == FILES
+    assert several(tmp_path, *METRICS, "--quiet").stdout == ""
+
+
+def test_notes_say_which_file_they_are_about(tmp_path, survey):
+    gaps = survey.with_columns(income=pl.when(pl.arange(60) < 5).then(None).otherwise(pl.col("income")))
+    gaps.write_csv(tmp_path / "b.csv")
+    done = several(tmp_path, *METRICS)
+    assert "\nnote: b.csv: suppressed cells, left out of every metric: 5 " in done.stdout
+    assert not re.search(r"^note: c\.csv: suppressed", done.stdout, re.MULTILINE)
+
+
+def test_one_map_for_several_files(tmp_path, survey):
+    assert survey.height
+    done = several(tmp_path, *METRICS, "--report", "map.html")
+    assert done.stdout.endswith("note: wrote map.html\n")
+    page = (tmp_path / "map.html").read_text()
+    assert "3 masked files beside each other" in page
+    rows = page.split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    assert rows.count("<tr") == 3
+    assert all(name in rows for name in FILES)
+    assert several(tmp_path, "--quiet", "--report", "map.html", "--overwrite").stdout == ""
+
+
+def test_a_metric_that_one_file_alone_lacks_is_a_dash(tmp_path, survey):
+    """A file without a single value has no loss, the others have."""
+    survey.with_columns(pl.lit(None).alias(name) for name in VARIABLES).write_csv(tmp_path / "b.csv")
+    lines = several(tmp_path, *METRICS).stdout.splitlines()
+    brmae = next(line.split() for line in lines if line.startswith(" brmae"))
+    assert brmae[2] == "-"
+    assert "-" not in (brmae[1], brmae[3])
+
+
+# --- reports ---
+
+
+def test_the_report_of_one_file(tmp_path, survey):
+    assert survey.height
+    done = several(tmp_path, "--report", "r.html", "--by", "region", files=["a.csv"])
+    assert "not for publication" not in done.stdout
+    page = (tmp_path / "r.html").read_text()
+    for word in ("Loss and risk of a.csv", "60 records and 3 variables", "income", "rule for ties", "region"):
+        assert word in page, word
+    assert done.stdout.endswith("note: wrote r.html\n")
+    assert sorted(contents(tmp_path)) == ["a.csv", "b.csv", "c.csv", "data.csv", "r.html"]
+
+
+def test_report_and_records_at_once(tmp_path, survey):
+    assert survey.height
+    done = several(tmp_path, *METRICS, "--report", "r.html", "--records", "r.csv", files=["c.csv"])
+    assert pl.read_csv(tmp_path / "r.csv").columns == ["id", "brmae", "il1s", "dbrl", "linkage"]
+    assert "not for publication" in done.stdout
+    assert (tmp_path / "r.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("metrics", ["brmae", "linkage", "dbrl,linkage", "sdid,rid", "mse_marginal"])
+def test_any_metrics_make_a_report_and_ranks(tmp_path, survey, metrics):
+    assert survey.height
+    several(tmp_path, "--metrics", metrics, "--report", "r.html", files=["a.csv"])
+    page = (tmp_path / "r.html").read_text()
+    assert "income" in page, "the distributions need no metric"
+    found = several(tmp_path, "--metrics", metrics, "--ranks", "--json", files=["a.csv"])
+    assert [row["variable"] for row in json.loads(found.stdout)["ranks"]] == VARIABLES
+
+
+def test_a_report_of_tiny_files(tmp_path):
+    for rows in (2, 3):
+        frame = pl.DataFrame({"x": [1.5, 2.5, 9.0][:rows], "y": [3, 1, 2][:rows]})
+        frame.write_csv(tmp_path / "data.csv")
+        frame.with_columns(pl.col("x") + 1).write_csv(tmp_path / "m.csv")
+        good(tmp_path, "evaluate", "data.csv", "m.csv", "--report", f"{rows}.html")
+        page = (tmp_path / f"{rows}.html").read_text()
+        assert "Not shown: too few records" in page
+
+
+def test_the_report_of_a_sweep(tmp_path, survey):
+    assert survey.height
+    words = ["sweep", "data.csv", "-o", "out", *ROLES, "--columns", "income,age", "--workers", "1"]
+    words += ["--grid", "mdav.k=2:4", "--grid", "noise.percent=10,50", "--replications", "3"]
+    done = good(tmp_path, *words, *METRICS, "--report", "r.html")
+    assert done.stdout.endswith("wrote out/sweep.parquet, out/summary.csv, out/sweep.svg, r.html\n")
+    rows = (tmp_path / "r.html").read_text().split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    assert rows.count("<tr") == 5
+    done = good(tmp_path, *words, "--metrics", "mae", "--report", "m.html", "--overwrite")
+    assert 'id="points"' not in (tmp_path / "m.html").read_text(), "no map without a risk"
+
+
+# --- windows ---
+
+
+def linkage(folder, *words):
+    done = good(folder, "evaluate", "data.csv", "c.csv", *ROLES, "--metrics", "linkage,window", *words)
+    return {row["metric"]: row["value"] for row in json.loads(done.stdout)["table"]}
+
+
+def test_a_published_window_helps_the_attacker(tmp_path, survey):
+    assert survey.height
+    blind, known, wider = (
+        linkage(tmp_path, "--json", *words) for words in ([], ["--window", "0.2"], ["--window", "0.9"])
+    )
+    assert known["window"] > wider["window"]
+    assert known["linkage"] == max(known["linkage"], known["window"], blind["linkage"])
+    assert wider["linkage"] == blind["linkage"]
+
+
+def test_a_window_of_no_ranks_at_all(tmp_path, survey):
+    assert survey.height
+    assert linkage(tmp_path, "--window", "0", "--json")["window"] <= 1
+
+
+def test_a_window_holds_within_strata(tmp_path, survey):
+    masked = sdc.mask(survey, "rank_swap", p=0.3, by="region", columns=VARIABLES, rng=1)
+    masked.write_csv(tmp_path / "c.csv")
+    words = ["evaluate", "data.csv", "c.csv", *ROLES, "--by", "region", "--window", "0.3", "--json"]
+    rows = json.loads(good(tmp_path, *words, "--metrics", "linkage").stdout)["table"]
+    expected = sdc.evaluate(
+        survey, masked, columns=VARIABLES, weights="weight", by="region", window=0.3, metrics="linkage"
+    )
+    assert {row["stratum"]: row["value"] for row in rows} == pytest.approx(
+        dict(expected.table.select("stratum", "value").rows())
+    )
+
+
+def test_parts_stand_beside_the_table_in_json(tmp_path, survey):
+    assert survey.height
+    found = json.loads(several(tmp_path, "--json", "--window", "0.2", files=["c.csv"]).stdout)
+    assert set(found) == {"table", "meaning", "notes", "parts"}
+    attacks = {name: value for name, value in found["parts"]["linkage"].items() if name in sdc.METRICS}
+    assert {"dbrl", "dbrl_rank", "dbrl_mahalanobis", "matching", "window"} <= set(attacks)
+    worst = next(row["value"] for row in found["table"] if row["metric"] == "linkage")
+    assert max(attacks.values()) == worst
+
+
+def test_variables_that_have_no_value_of_their_own(tmp_path, survey):
+    """Risks belong to the file as a whole: the tables of variables and strata leave them out or blank."""
+    assert survey.height
+    words = ["evaluate", "data.csv", "a.csv", *ROLES, "--by", "region"]
+    done = run_here(tmp_path, *words, "--metrics", "brmae,linkage,rid", "--variables")
+    assert done.returncode == 0, done.stderr
+    (head,) = [line for line in done.stdout.splitlines() if line.startswith(" variable")]
+    assert head.split()[1:] == ["brmae", "rid"]
+    (head,) = [line for line in done.stdout.splitlines() if line.startswith(" stratum")]
+    assert head.split()[1:] == ["brmae", "linkage", "rid"]
+
+
+def test_strata_that_a_metric_does_not_suit(tmp_path):
+    frame = pl.DataFrame({"g": ["a"] * 2 + ["b"] * 28, "x": [i * 7 % 31 + 0.5 for i in range(30)]})
+    frame.write_csv(tmp_path / "data.csv")
+    frame.with_columns(pl.col("x") + 1).write_csv(tmp_path / "m.csv")
+    done = run_here(
+        tmp_path, "evaluate", "data.csv", "m.csv", "--by", "g", "--metrics", "brmae,rmdid", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    done = run_here(tmp_path, "evaluate", "data.csv", "m.csv", "--by", "g", "--metrics", "brmae,rmdid")
+    assert done.returncode == 0, done.stderr
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith(" a ")]
+    assert row.split()[-1] == "-"

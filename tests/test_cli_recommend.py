@@ -1,0 +1,286 @@
+"""`sdckit recommend` as a user runs it: a file that meets its limits, or one line and no file."""
+
+import io
+import json
+import re
+import signal
+import subprocess
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from command import arguments, contents, environment, good, interruptible, put, run, run_here
+from sdckit.files import read
+
+SEED = 918273645
+GRIDS = {
+    "mdav": ["--grid", "mdav.k=2:12"],
+    "noise": ["--grid", "noise.percent=10:200:10"],
+    "rank_swap": ["--grid", "rank_swap.p=0.05:0.6:0.05"],
+}
+ALL = [word for words in GRIDS.values() for word in words]
+ROLES = ["--key", "id", "--weights", "weight", "--columns", "income,age,rent"]
+FAST = ["--workers", "1", "--replications", "2"]
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """Ninety records: a key, strata, weights, three variables."""
+    rng = np.random.default_rng(7)
+    n = 90
+    base = rng.lognormal(0, 0.5, n)
+    frame = pl.DataFrame(
+        {
+            "id": [f"p{i:03d}" for i in range(n)],
+            "region": ["nord", "süd"] * (n // 2),
+            "weight": rng.uniform(1, 9, n).round(1),
+            "income": (base * rng.lognormal(7, 0.3, n)).round(2),
+            "age": rng.integers(16, 90, n),
+            "rent": (base * rng.lognormal(6, 0.3, n)).round(1),
+        }
+    )
+    put(tmp_path, "data.csv", frame.write_csv())
+    return frame
+
+
+def words(*more, limits=("dbrl=0.3",), output="out.csv", data="data.csv", roles=ROLES):
+    given = [word for limit in limits for word in ("--max-risk", limit)]
+    return ["recommend", data, "-o", output, *given, *roles, *FAST, *more]
+
+
+def evaluated(folder, risk, *more):
+    done = good(folder, "evaluate", "data.csv", "out.csv", *ROLES, "--metrics", risk, "--csv", *more)
+    return pl.read_csv(io.StringIO(done.stdout)).filter(variable="all", stratum="all")["value"].item()
+
+
+def said(done):
+    """The complaint alone, without the progress that a busy machine shows before it."""
+    return re.sub(r"^\w+: \d+%.*\n", "", done.stderr, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("method", GRIDS)
+def test_the_file_meets_its_limits_when_measured_by_evaluate(tmp_path, survey, method):
+    before = (tmp_path / "data.csv").read_bytes()
+    done = good(tmp_path, *words(*GRIDS[method], limits=["linkage=0.35", "dbrl=0.3"]))
+    setting = re.match(rf"{method} \((\w+)=([\d.]+)\) loses least within the limits: brmae ", done.stdout)
+    assert setting, done.stdout
+    known = ["--window", setting[2]] if method == "rank_swap" else []
+    assert evaluated(tmp_path, "linkage", *known) <= 0.35
+    assert evaluated(tmp_path, "dbrl") <= 0.3
+    masked = read(tmp_path / "out.csv").frame
+    assert masked.select("id", "region", "weight").equals(survey.select("id", "region", "weight"))
+    assert not masked["income"].equals(survey["income"])
+    assert re.search(r"^\d+ maskings were tried; the release took \d+ draws?\.$", done.stdout, re.MULTILINE)
+    assert "not for publication" not in done.stdout
+    assert "note: wrote out.csv\n" in done.stdout
+    assert done.stderr == ""
+    assert (tmp_path / "data.csv").read_bytes() == before
+    assert sorted(contents(tmp_path)) == ["data.csv", "out.csv"]
+
+
+def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
+    assert survey.height
+    done = good(tmp_path, *words(*GRIDS["noise"], "--json", "--decimals", "0", "--seed", "4"))
+    printed = json.loads(done.stdout)
+    again = json.loads(good(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, "--json").stdout)
+    assert printed["table"] == again["table"]
+    assert printed["parts"] == again["parts"]
+    assert printed["choice"][0].startswith("noise (percent=")
+    assert printed["choice"][-1].endswith("draw.") or printed["choice"][-1].endswith("draws.")
+    assert set(printed) == {"table", "meaning", "notes", "parts", "choice"}
+
+
+def test_the_command_finds_what_python_finds(tmp_path, survey):
+    done = good(tmp_path, *words(*ALL, "--seed", str(SEED)))
+    plan = {
+        "mdav": {"k": "2:12"},
+        "noise": {"percent": "10:200:10"},
+        "rank_swap": {"p": "0.05:0.6:0.05"},
+    }
+    choice = sdc.recommend(
+        survey,
+        max_risk={"dbrl": 0.3},
+        plan=plan,
+        columns=["income", "age", "rent"],
+        weights="weight",
+        rng=SEED,
+        replications=2,
+        workers=1,
+    )
+    assert done.stdout.splitlines()[: len(choice.sentences)] == choice.sentences
+    assert f"{choice.maskings} maskings were tried" in done.stdout
+
+
+def test_strata_are_masked_and_measured_apart(tmp_path, survey):
+    done = good(tmp_path, *words(*GRIDS["mdav"], "--by", "region", "--decimals", "none", "--json"))
+    masked = read(tmp_path / "out.csv").frame
+    for region in ("nord", "süd"):
+        means = [part.filter(region=region)["income"].mean() for part in (survey, masked)]
+        assert means[0] == pytest.approx(means[1])
+    strata = {row["stratum"] for row in json.loads(done.stdout)["table"]}
+    assert strata == {"all", "nord", "süd"}
+    assert evaluated(tmp_path, "dbrl", "--by", "region") <= 0.3
+
+
+def test_codes_of_missing_cells_stay(tmp_path, survey):
+    frame = survey.with_columns(
+        age=pl.when(pl.arange(90) % 8 == 0).then(-9).otherwise("age"),
+        rent=pl.when(pl.arange(90) % 9 == 0).then(pl.lit("NA")).otherwise(pl.col("rent").cast(str)),
+    )
+    put(tmp_path, "data.csv", frame.write_csv())
+    good(tmp_path, *words(*GRIDS["noise"], "--na", "-9", "--na", "NA"))
+    masked = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    assert ((masked["age"] == "-9") == (frame["age"] == -9)).all()
+    assert ((masked["rent"] == "NA") == (frame["rent"] == "NA")).all()
+
+
+def test_quiet_prints_nothing_and_seeds_repeat(tmp_path, survey):
+    assert survey.height
+    given = ["--quiet", "--seed", str(SEED), *GRIDS["noise"]]
+    for name in ("a.csv", "b.csv"):
+        done = good(tmp_path, *words(*given, output=name))
+        assert (done.stdout, done.stderr) == ("", "")
+    files = contents(tmp_path)
+    assert files["a.csv"] == files["b.csv"]
+
+
+def test_csv_is_the_table_and_nothing_else(tmp_path, survey):
+    assert survey.height
+    done = good(tmp_path, *words(*GRIDS["mdav"], "--csv"))
+    table = pl.read_csv(io.StringIO(done.stdout))
+    assert "linkage" in table["metric"].to_list()
+
+
+def test_a_loss_and_a_risk_that_are_no_defaults(tmp_path, survey):
+    assert survey.height
+    done = good(tmp_path, *words(*GRIDS["noise"], "--minimise", "ci_overlap", "--json", limits=["rmdid=0.9"]))
+    metrics = {row["metric"] for row in json.loads(done.stdout)["table"]}
+    assert {"ci_overlap", "rmdid", "brmae", "linkage"} <= metrics
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_overwrite_replaces_and_nothing_else_does(tmp_path, survey, suffix):
+    survey.write_parquet(tmp_path / "data.parquet")
+    put(tmp_path, f"out.{suffix}", "precious")
+    put(tmp_path, "r.html", "precious")
+    both = words(*GRIDS["mdav"], "--report", "r.html", data=f"data.{suffix}", output=f"out.{suffix}")
+    before = contents(tmp_path)
+    done = run_here(tmp_path, *both)
+    assert (done.returncode, contents(tmp_path)) == (2, before)
+    good(tmp_path, *both, "--overwrite")
+    after = contents(tmp_path)
+    assert set(after) == set(before)
+    assert after["r.html"].startswith(b"<!doctype html>")
+    assert read(tmp_path / f"out.{suffix}").frame.height == 90
+
+
+def test_the_report_is_written_where_it_is_asked_for(tmp_path, survey):
+    assert survey.height
+    done = good(tmp_path, *words(*ALL, "--report", "r.html", "--seed", "3", limits=["linkage=0.3"]))
+    page = (tmp_path / "r.html").read_text()
+    for word in ("A release of data.csv", "What binds", "maskings", "versions", "linkage", "heat"):
+        assert word in page, word
+    assert done.stdout.endswith("note: wrote out.csv\nnote: wrote r.html\n")
+    points = len(re.findall(r"<tr", page.split('id="points"')[1].split("</table>")[0])) - 1
+    assert points >= 10
+
+
+# --- nothing meets the limits ---
+
+
+@pytest.mark.parametrize("more", [[], ["--overwrite"], ["--quiet"], ["--json"]])
+def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, survey, more):
+    assert survey.height
+    if more == ["--overwrite"]:
+        put(tmp_path, "out.csv", "precious")
+        put(tmp_path, "r.html", "precious")
+    before = contents(tmp_path)
+    done = run(tmp_path, *words(*ALL, "--report", "r.html", *more, limits=["dbrl=0.001"]))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert re.fullmatch(
+        r"not met: no setting meets dbrl of at most 0\.001; the nearest miss is \w+ \(\w+=[\d.]+\) with dbrl "
+        r"0\.\d+ \(limit 0\.001\): allow more risk or try other methods and stronger settings\n",
+        said(done),
+    ), done.stderr
+    assert contents(tmp_path) == before
+
+
+def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
+    """Every draw misses: rounding to tens, say, or bad luck; here by decree."""
+    assert survey.height
+    seen = []
+
+    def refuse(choice, result):
+        seen.append(result["dbrl"])
+        assert choice.met
+        raise sdc.choosing.LimitsMissed("too much; draw again")
+
+    monkeypatch.setattr(sdc.choosing.Choice, "check", refuse)
+    before = contents(tmp_path)
+    done = run_here(tmp_path, *words(*GRIDS["noise"]))
+    assert done.returncode == 1
+    assert re.fullmatch(r"not met: noise .* missed .* in all of 20 draws, so no file .*\n", done.stderr)
+    assert (len(seen), contents(tmp_path)) == (20, before)
+    done = run_here(tmp_path, *words(*GRIDS["mdav"]))
+    assert (done.returncode, len(seen)) == (1, 21)
+    assert contents(tmp_path) == before
+
+
+def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch):
+    assert survey.height
+    check, seen = sdc.choosing.Choice.check, []
+
+    def fussy(choice, result):
+        check(choice, result)
+        seen.append(result["brmae"])
+        if len(seen) < 4:
+            raise sdc.choosing.LimitsMissed("too much; draw again")
+
+    monkeypatch.setattr(sdc.choosing.Choice, "check", fussy)
+    done = good(tmp_path, *words(*GRIDS["noise"], "--seed", "5"))
+    assert "; the release took 4 draws.\n" in done.stdout
+    assert evaluated(tmp_path, "brmae") == seen[-1]
+    assert len(set(seen)) == 4
+
+
+# --- stopped, full ---
+
+
+def test_ctrl_c_leaves_no_file(tmp_path):
+    values = np.random.default_rng(1).normal(size=(20_000, 3)).round(4)
+    pl.DataFrame(values, schema=list("abc")).write_csv(tmp_path / "data.csv")
+    before = contents(tmp_path)
+    given = words("--report", "r.html", "--grid", "noise", "--replications", "99", roles=[])
+    with (
+        interruptible(),
+        subprocess.Popen(
+            arguments(given),
+            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+            cwd=tmp_path,
+            text=True,
+        ) as process,
+    ):
+        assert process.stderr.readline()  # progress: in the middle of the work
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=300)
+    assert process.returncode == 130
+    assert output == ""
+    assert errors.splitlines()[-1] == "stopped: interrupted; no unfinished file is left"
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("more", [[], ["--overwrite"]])
+def test_a_full_disk_is_one_line(tmp_path, survey, more):
+    assert survey.height
+    if more:
+        put(tmp_path, "out.csv", "precious")
+    before = contents(tmp_path)
+    done = run(tmp_path, *words(*GRIDS["mdav"], "--report", "r.html", *more), full_disk=True)
+    assert done.returncode == 2, done.stderr
+    assert re.fullmatch(r"error: could not write 'out.csv': file too large; raise .*\n", said(done))
+    assert contents(tmp_path) == before

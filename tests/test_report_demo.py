@@ -1,0 +1,84 @@
+"""The report of `sdckit demo` in a real browser without a network: its map is the sweep, point by point."""
+
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from browser import PHONE, cells, opened
+from sdckit.demo import LIMITS, PLAN
+
+POINTS = ".points_marks path"
+
+
+@pytest.fixture(scope="module")
+def settings(demo):
+    """The settings of sweep.csv with their loss and risk, as the page writes them."""
+    table = pl.read_csv(demo[0] / "sweep.csv")
+    wide = table.filter(variable="all", stratum="all").pivot(
+        "metric", index=["method", "parameters"], values="value"
+    )
+    return {
+        (sdc.METHODS[method].title, parameters, f"{loss:.4f}", f"{risk:.4f}")
+        for method, parameters, loss, risk in wide.select("method", "parameters", "brmae", "linkage").rows()
+    }
+
+
+def written(rows):
+    """Rows of the page with figures of four decimals."""
+    return {(method, text, f"{float(loss):.4f}", f"{float(risk):.4f}") for method, text, loss, risk in rows}
+
+
+def test_the_demo_leaves_what_it_says(demo, settings):
+    folder, done = demo
+    assert str(folder.relative_to(folder.parent) / "report.html") in done.stdout
+    assert len(settings) == sum(len(values) for grid in PLAN.values() for values in grid.values())
+    original, masked = (pl.read_csv(folder / f"{name}.csv") for name in ("original", "masked"))
+    variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
+    found = sdc.evaluate(original, masked, columns=variables, metrics=list(LIMITS))
+    assert all(found[risk] <= limit for risk, limit in LIMITS.items())
+    assert masked.select("firm", "sector", "weight").equals(original.select("firm", "sector", "weight"))
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE], ids=["desktop", "phone"])
+def test_the_map_has_the_settings_of_the_sweep_and_nothing_is_said_on_the_console(
+    demo, browser, settings, viewport
+):
+    with opened(browser, demo[0] / "report.html", viewport) as here:
+        assert here.page.locator(POINTS).count() == len(settings) == 24
+        here.page.locator("#points summary").click()
+        rows = cells(here.page, "#points tbody tr")
+        assert len(rows) == len(settings)
+        assert written(row[:4] for row in rows) == settings
+        assert here.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        assert here.complaints == []
+
+
+def test_hovering_tells_what_the_table_says(demo, browser, settings):
+    with opened(browser, demo[0] / "report.html") as here:
+        page, seen = here.page, []
+        page.locator("#points summary").click()
+        rows = [row[:4] for row in cells(page, "#points tbody tr")]
+        marks = page.locator(POINTS)
+        for place in range(marks.count()):
+            page.mouse.move(5, 5)
+            page.wait_for_function("!document.querySelector('#vg-tooltip-element.visible')")
+            marks.nth(place).scroll_into_view_if_needed()
+            box = marks.nth(place).bounding_box()
+            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            page.locator("#vg-tooltip-element.visible").wait_for()
+            seen.append([text for _, text in cells(page, "#vg-tooltip-element tr")][:4])
+        assert all(row in rows for row in seen)
+        assert written(seen) <= settings
+        hidden = [row for row in rows if row not in seen]
+        assert len(hidden) <= 3, "marks may hide under others, but not many"
+        assert here.complaints == []
+
+
+def test_the_chosen_setting_is_marked_and_told(demo, browser):
+    chosen = demo[1].stdout.split(" loses least")[0].splitlines()[-1]
+    method, parameters = chosen.removesuffix(")").split(" (")
+    with opened(browser, demo[0] / "report.html") as here:
+        text = here.page.locator("body").inner_text()
+        assert f"{sdc.METHODS[method].title} ({parameters})" in text
+        words = here.page.locator("#chart-map svg text").all_text_contents()
+        assert {"chosen", f"limit {LIMITS['linkage']}", "0", "1"} <= set(words)

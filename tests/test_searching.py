@@ -1,0 +1,289 @@
+"""The search: the answer of a full grid with few maskings, each counted and none made twice."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdckit as sdc
+from sdckit import choosing, searching, tasks
+from sdckit.choosing import LimitsMissed, Point, weakest_safe
+from sdckit.plans import settings_of
+from sdckit.searching import Searched
+from sdckit.tasks import Task
+from sweeps import frame
+
+GRIDS = {
+    "mdav": {"k": range(2, 20)},
+    "individual_ranking": {"k": range(2, 20)},
+    "noise": {"percent": range(5, 205, 5)},
+    "correlated_noise": {"percent": range(5, 205, 5)},
+    "rank_swap": {"p": [i / 50 for i in range(1, 31)]},
+}
+SEED = 11
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """What is masked in this process: method, parameters, replication."""
+    found = []
+    measure = Task.measure
+
+    def noted(task, cell, entropy):
+        found.append((cell.setting.method.name, cell.setting.text, cell.replication))
+        return measure(task, cell, entropy)
+
+    monkeypatch.setattr(Task, "measure", noted)
+    return found
+
+
+def searched(data, plan, limits, **more):
+    return sdc.recommend(data, max_risk=limits, plan=plan, **{"rng": SEED, "workers": 1} | more)
+
+
+def swept(data, plan, limits, **more):
+    metrics = ["brmae", *limits]
+    found = sdc.sweep(data, plan, metrics=metrics, **{"replications": 3, "rng": SEED, "workers": 1} | more)
+    return found.recommend(limits)
+
+
+def answer(choice):
+    return None if choice.point is None else (choice.point.method, choice.point.parameters)
+
+
+# --- search and grid ---
+
+
+@pytest.mark.parametrize("limit", [0.7, 0.3, 0.1, 0.02])
+@pytest.mark.parametrize("method", GRIDS)
+def test_the_search_finds_what_the_grid_finds(method, limit, measured):
+    plan, limits = {method: GRIDS[method]}, {"dbrl": limit}
+    choice = searched(frame(80), plan, limits)
+    assert choice.maskings == len(measured) == len(set(measured))
+    few = 3 * (3 + math.log2(len(GRIDS[method][next(iter(GRIDS[method]))])))
+    assert len(measured) <= few
+    grid = swept(frame(80), plan, limits)
+    risks = [one.values["dbrl"] for one in grid.points]
+    met = [risk <= limit for risk in risks]
+    if met == sorted(met):  # the risk falls below its limit once and for all
+        assert answer(choice) == answer(grid)
+    elif choice.met:
+        place = [one.parameters for one in grid.points].index(choice.point.parameters)
+        assert met[place]
+    for one in choice.points:  # common random numbers: the very same maskings
+        values = next(other.values for other in grid.points if other.parameters == one.parameters)
+        assert one.values == pytest.approx(values, rel=1e-12)
+
+
+@pytest.mark.parametrize("limits", [{"dbrl": 0.3}, {"dbrl": 0.15, "dbrl_rank": 0.4}])
+def test_all_methods_at_once_find_the_best_of_all(limits):
+    choice, grid = searched(frame(80), GRIDS, limits), swept(frame(80), GRIDS, limits)
+    assert answer(choice) == answer(grid)
+    assert choice.runner_up.method == grid.runner_up.method
+    assert choice.binding == grid.binding
+    assert choice.maskings * 5 <= grid.maskings
+
+
+def test_none_is_an_answer():
+    plan = {"mdav": {"k": range(2, 10)}, "noise": {"percent": [1, 2]}}
+    choice = searched(frame(80), plan, {"dbrl": 0.01})
+    assert (choice.point, choice.met) == (None, False)
+    assert choice.maskings == 1 + 3, "the strongest setting of each method tells"
+    assert choice.nearest.parameters in {"k=9", "percent=2"}
+    with pytest.raises(LimitsMissed, match=r"no setting meets dbrl of at most 0\.01; the nearest miss is "):
+        choice.apply(frame(80))
+
+
+@pytest.mark.parametrize(("limit", "met"), [(0.9, True), (0.01, False)])
+def test_a_grid_of_one_setting(limit, met):
+    choice = searched(frame(), {"noise": {"percent": 50}}, {"dbrl": limit}, replications=2)
+    assert (choice.met, choice.maskings, choice.binding) == (met, 2, ())
+
+
+@pytest.mark.parametrize("grid", [range(19, 1, -1), [5, 19, 2, 11, 3, 7], "2:19"])
+def test_the_order_of_a_grid_does_not_matter(grid):
+    choice = searched(frame(80), {"mdav": {"k": grid}}, {"dbrl": 0.2, "dbrl_rank": 0.3})
+    assert choice.point.parameters == "k=5"
+
+
+def test_two_varied_parameters_are_all_tried():
+    plan = {"rank_swap": {"p": [0.1, 0.5], "tails": [0.0, 0.1]}}
+    choice = searched(frame(), plan, {"dbrl": 0.5}, replications=2)
+    assert choice.maskings == 4 * 2
+    assert answer(choice) == answer(swept(frame(), plan, {"dbrl": 0.5}, replications=2))
+
+
+def test_other_parameters_have_lines_of_their_own():
+    plan = {"correlated_noise": {"percent": range(10, 200, 10), "scale": ["sd", "variance"]}}
+    choice, grid = (find(frame(80), plan, {"dbrl": 0.3}) for find in (searched, swept))
+    assert answer(choice) == answer(grid)
+    assert {point.parameters.split("scale=")[1] for point in choice.safe} == {"sd", "variance"}
+
+
+def test_neither_workers_nor_processes_change_the_answer(monkeypatch):
+    expected = searched(frame(80), GRIDS, {"dbrl": 0.3})
+    for name in ("PATIENCE", "WORTH", "BATCH"):
+        monkeypatch.setattr(tasks, name, 0.0)
+    started = []
+
+    class Watched(tasks.Worker):
+        def __init__(self, *given):
+            super().__init__(*given)
+            started.append(self)
+
+    monkeypatch.setattr(tasks, "Worker", Watched)
+    choice = searched(frame(80), GRIDS, {"dbrl": 0.3}, workers=2)
+    assert choice.points == expected.points
+    assert (choice.maskings, choice.point) == (expected.maskings, expected.point)
+    assert len(started) == 1, "one process for all rounds"
+    assert all(worker.process.returncode is not None for worker in started)
+
+
+def test_the_seed_decides():
+    plan = {"noise": {"percent": range(5, 205, 5)}}
+    one, again, other = (searched(frame(), plan, {"dbrl": 0.3}, rng=seed) for seed in (1, 1, 2))
+    assert one.points == again.points
+    assert one.points != other.points
+    first, second = (searched(frame(), plan, {"dbrl": 0.3}, rng=np.random.default_rng(3)) for _ in range(2))
+    assert first.points == second.points
+
+
+def test_strata_and_weights_and_gaps_are_those_of_the_sweep():
+    data = frame(90).with_columns(
+        g=pl.Series(["p", "q", "r"] * 30),
+        w=pl.Series(np.random.default_rng(1).uniform(1, 4, 90)),
+        a=pl.when(pl.arange(90) % 11 == 0).then(None).otherwise(pl.col("a")),
+    )
+    roles = {"by": "g", "weights": "w", "replications": 2}
+    for method in ("mdav", "rank_swap"):
+        plan = {method: GRIDS[method]}
+        found = [find(data, plan, {"dbrl": 0.4}, **roles) for find in (searched, swept)]
+        assert answer(found[0]) == answer(found[1])
+        assert found[0].roles == found[1].roles
+
+
+# --- risks that do not fall once and for all ---
+
+
+def setting_line(method, n):
+    parameter = next(one for one in sdc.METHODS[method].parameters if one.grid)
+    return settings_of({method: {parameter.name: list(parameter.grid)[:n]}})
+
+
+def asked(line, risks):
+    """Answer whatever the line wants to know; the places in order."""
+    places = []
+    while (place := line.wanted()) is not None:
+        assert place not in line.measured, "measured twice"
+        assert 0 <= place < len(line.settings)
+        setting = line.settings[place]
+        line.measured[place] = Point(setting.method.name, setting.text, {"dbrl": risks[place], "brmae": 0.1})
+        places.append(place)
+    return places
+
+
+@given(st.lists(st.sampled_from([0.05, 0.1, 0.2, math.nan]), min_size=1, max_size=29), st.data())
+def test_any_risks_end_at_a_setting_whose_stronger_ones_all_meet(risks, data):
+    method = data.draw(st.sampled_from(["noise", "mdav"]))
+    limits = {"dbrl": data.draw(st.sampled_from([0.1, 0.07]))}
+    line = Searched(setting_line(method, len(risks)), limits)
+    asked(line, risks)
+    met = {place: point.meets(limits) for place, point in line.measured.items()}
+    safe = weakest_safe(line.points, limits)
+    if safe is None:
+        assert not met[len(risks) - 1] or not any(met.values())
+        return
+    place = sorted(line.measured)[safe]
+    assert all(met[other] for other in met if other >= place)
+    assert place == 0 or met.get(place - 1) is False, "the next weaker one is known to fail"
+
+
+@given(st.integers(0, 300), st.integers(1, 300))
+def test_falling_risks_take_few_questions(first, n):
+    """Settings up to some place break the limit, all others meet it."""
+    line = Searched(setting_line("noise", n), {"dbrl": 0.1})
+    risks = [0.2 if i < first else 0.05 for i in range(n)]
+    places = asked(line, risks)
+    safe = weakest_safe(line.points, {"dbrl": 0.1})
+    assert (sorted(line.measured)[safe] if safe is not None else n) == min(first, n)
+    assert len(places) <= 2 + math.ceil(math.log2(n + 1)) + n // searching.GUARDED
+
+
+@given(st.integers(1, 29), st.floats(0.03, 0.6), st.integers(0, 29))
+def test_a_bound_of_the_method_saves_questions_and_changes_no_answer(n, limit, first):
+    settings = setting_line("mdav", n)
+    bounded = [one.method.ceiling(one.options) for one in settings]
+    risks = [min(bound, limit * 1.01 if i < first else limit * 0.99) for i, bound in enumerate(bounded)]
+    line = Searched(settings, {"dbrl": limit})
+    asked(line, risks)
+    expected = next((i for i in range(n) if all(risk <= limit for risk in risks[i:])), None)
+    safe = weakest_safe(line.points, {"dbrl": limit})
+    assert (None if safe is None else sorted(line.measured)[safe]) == expected
+    if line.certain < n:
+        assert len(settings) - 1 not in line.measured or line.certain >= n - 1
+
+
+def test_the_bound_holds_for_linkage_only():
+    settings = setting_line("mdav", 20)
+    assert Searched(settings, {"dbrl": 0.1}).certain == 8  # k = 10
+    assert Searched(settings, {"dbrl": 0.1, "linkage": 0.2}).certain == 8
+    assert Searched(settings, {"linkage_outliers": 0.1}).certain == 20
+    assert Searched(settings, {"dbrl": 0.1, "sdid": 0.9}).certain == 20
+    assert Searched(setting_line("noise", 20), {"dbrl": 0.1}).certain == 20
+
+
+def test_a_bound_that_fails_is_found_out():
+    """Missing cells can weaken it; what is recommended is measured in any case."""
+    line = Searched(setting_line("mdav", 20), {"dbrl": 0.1})
+    risks = [0.3] * 10 + [0.05] * 10  # the bound promised place 8
+    asked(line, risks)
+    assert sorted(line.measured)[weakest_safe(line.points, {"dbrl": 0.1})] == 10
+
+
+def test_a_wavering_risk_is_caught_by_the_guard():
+    n = 300
+    risks = [0.2] * 150 + [0.05] * n
+    risks[152] = 0.2  # within the guard of three
+    line = Searched(setting_line("noise", n), {"dbrl": 0.1})
+    asked(line, risks)
+    assert sorted(line.measured)[weakest_safe(line.points, {"dbrl": 0.1})] == 153
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"max_risk": {"dbrrl": 0.1}}, r"unknown metric 'dbrrl' \(did you mean 'dbrl'\?\)"),
+        ({"max_risk": {"brmae": 0.1}}, "'brmae' is a loss; limit a risk"),
+        ({"max_risk": {"dbrl": 2}}, "the limit of dbrl is 2; give a share from 0 to 1"),
+        ({"max_risk": {}}, "max_risk is {}; give limits by metric"),
+        ({"minimise": "dbrl"}, "'dbrl' is a risk; minimise a loss"),
+        ({"minimise": "loss"}, "unknown metric 'loss'"),
+        ({"plan": {"mdav": {"k": 61}}}, "the file has 60 records, fewer than k = 61 of mdav; lower k$"),
+        ({"plan": {}}, "the plan is empty"),
+        ({"replications": 0}, "replications is 0; give a whole number of at least 1"),
+        ({"workers": 0}, "workers is 0; give a whole number"),
+        ({"rng": "x"}, "rng is str 'x'"),
+        ({"columns": ["d"]}, "unknown column 'd'"),
+        ({"ties": "coin"}, "unknown rule for ties 'coin'"),
+        ({"missing": "drop"}, "unknown rule for missing cells 'drop'"),
+        ({"weights": np.ones(60), "ties": "min"}, "weights go with ties='average' only, not 'min'"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_any_work(options, text, monkeypatch):
+    monkeypatch.setattr(Task, "measure", lambda *_: pytest.fail("worked"))
+    given_ = {"max_risk": {"dbrl": 0.3}, "plan": {"mdav": {"k": [2, 3]}}, "workers": 1} | options
+    with pytest.raises((ValueError, TypeError), match=text):
+        sdc.recommend(frame(), **given_)
+
+
+def test_a_risk_that_the_data_do_not_suit_meets_no_limit():
+    choice = searched(frame(9), {"noise": {"percent": [10, 20]}}, {"rmdid": 0.9})
+    assert not choice.met
+    assert math.isnan(choice.nearest.values["rmdid"])
+    assert choosing.table_of(choice.points).height == 1
