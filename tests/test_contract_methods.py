@@ -263,6 +263,8 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     cells = cells_of(settings_of(plan), 2)
     assert len(cells) == 2 * (2 if method.random else 1)
     for cell in cells:
+        options = cell.setting.options
+        window = method.window and (lambda n, options=options: method.window(options, n))
         masked = sdc.mask(frame, method.name, rng=generator(9, cell.stream(draws)), **cell.setting.options)
         for name in metrics:
             row = next(rows)
@@ -272,5 +274,8 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
                 cell.replication,
                 name,
             )
-            assert row["value"] == sdc.METRICS[name].function(frame, masked)
+            alone = sdc.evaluate(frame, masked, metrics=name, window=window)
+            assert row["value"] == alone[name]
+            if window is None:
+                assert row["value"] == sdc.METRICS[name].function(frame, masked)
     assert next(rows, None) is None

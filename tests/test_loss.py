@@ -390,29 +390,6 @@ def test_strata_are_measured_apart():
         assert result[name] == pytest.approx(function(frame.drop("g"), masked.drop("g")))
 
 
-@pytest.mark.parametrize("name", sdc.METRICS)
-def test_random_level_is_the_mean_over_all_pairings(name):
-    x, y = np.array([1.0, 3.0, 3.0, 8.0, 2.0]), np.array([2.0, 7.0, 2.0, 2.0, 9.5])
-    metric = sdc.METRICS[name]
-    level = metric.score(pair_of(x, y), detail=True).random.overall
-    every = [metric.function(x, np.array(other)) for other in itertools.permutations(y)]
-    assert level == pytest.approx(np.mean(every), rel=1e-12)
-    both = metric.score(pair_of(np.column_stack([x, y]), np.column_stack([y, x])), detail=True).random
-    assert both.variables[0] == pytest.approx(level)
-    assert both.overall == pytest.approx(both.variables.mean())
-
-
-@pytest.mark.parametrize("name", [*RANKS, *CELLS])
-def test_random_level_under_weights(name):
-    x, y = np.array([1.0, 3.0, 4.0, 8.0, 2.0]), np.array([2.0, 7.0, 3.0, 2.0, 9.5])
-    w = [1.0, 2.0, 1.0, 3.0, 2.0]
-    metric = sdc.METRICS[name]
-    every = [metric.function(x, np.array(other), weights=w) for other in itertools.permutations(y)]
-    level = metric.score(pair_of(x, y, weights=w), detail=True).random.overall
-    loose = 4 * np.std(every) / math.sqrt(99) if name in RANKS else 1e-12  # ranks: 99 drawn pairings
-    assert level == pytest.approx(np.mean(every), abs=loose)
-
-
 def test_rank_table_of_the_worked_example():
     row = sdc.rank_table([1, 1, 1, 1, 2, 3], [1, 1, 2, 1, 1, 1]).row(0, named=True)
     assert (row["n"], row["rmae"], row["rmae_max"]) == pytest.approx((6, 10 / 6, 3))
