@@ -151,9 +151,9 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
     ranks = asked.ranks(ours, theirs) if given["ranks"] else None
     extra = []
     if given["variables"]:
-        extra.append(terminal.crossed(result, "variable"))
+        extra += terminal.crossed(result, "variable")
     if given["by"]:
-        extra.append(terminal.crossed(result, "stratum"))
+        extra += terminal.crossed(result, "stratum")
     if ranks is not None:
         extra += terminal.rank_tables(ranks)
     more = {} if ranks is None else {"ranks": ranks.rows(named=True)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit import checks, doubts, frames, outputs, plans, sweepfiles, sweeping, terminal, ties
-from sdckit.evaluation import Evaluation, evaluate
+from sdckit.evaluation import FEW, Evaluation, evaluate
 from sdckit.files import Dialect, Source
 from sdckit.loss.rankmeans import rank_table
 from sdckit.pairs import Original, prepare
@@ -301,7 +301,7 @@ def _same_cells(original: Original, written: Floats) -> tuple[Ints, Ints]:
 def privacy_notes(result: Evaluation) -> list[str]:
     """Warn of losses of single records, and of so few that they come close to it."""
     cells = result.table.filter(pl.col("variable") != "all")["n_used"]
-    if result.records is None and not cells.is_between(1, sweeping.FEW - 1).any():
+    if result.records is None and not cells.is_between(1, FEW - 1).any():
         return []
     return ["not for publication: losses of single records tell how far each value moved"]
 

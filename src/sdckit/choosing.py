@@ -225,7 +225,7 @@ def choose(
     others = [point for point, other, _ in safe[1:] if other[0].method != best.method]
     looser = {}
     for risk in binding:
-        allowed = _safe(lines, limits | {risk: telling.LOOSER * limits[risk]}, minimise)
+        allowed = _safe(lines, limits | {risk: telling.looser(limits[risk])}, minimise)
         if allowed[0][0].cost(minimise) < best.cost(minimise):
             looser[risk] = allowed[0][0]
     return Choice(

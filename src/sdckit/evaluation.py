@@ -41,6 +41,7 @@ SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys t
     "n_both_missing": pl.Int64,
 }
 WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
+FEW = 3  # losses of fewer records than this are nearly those of single ones
 FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String and not name.startswith("ci_")]
 
 
@@ -189,6 +190,7 @@ def evaluate(
                 if per_record:
                     records[metric.name] = score.records
     notes |= dict.fromkeys(_missing_notes(pair, chosen, missing))
+    notes |= dict.fromkeys(small_strata(group.original.n for _, group in groups[1:]))
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
     return Evaluation(table, meaning, tuple(notes), parts, pl.DataFrame(records) if per_record else None)
@@ -250,6 +252,12 @@ def _rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[s
         for variable, line in zip(["all", *pair.columns], figures(pair, score).tolist(), strict=True)
         if variable == "all" or metric.by_variable
     ]
+
+
+def small_strata(sizes: Iterable[int]) -> list[str]:
+    """Warn of strata with so few records that their figures tell of single ones."""
+    small = sum(size < FEW for size in sizes)
+    return [f"not for publication: strata with fewer than {FEW} records: {small}"] if small else []
 
 
 def _missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:

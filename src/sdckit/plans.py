@@ -30,6 +30,7 @@ class Setting:
     options: dict[str, Any]
     given: tuple[str, ...]
     varied: str | None
+    usual: bool = False  # from the method's own grid, which nobody asked for in particular
 
     @property
     def text(self) -> str:
@@ -117,7 +118,8 @@ def settings_of(plan: Any) -> list[Setting]:
 
 
 def _settings(method: Method, grid: Any) -> list[Setting]:
-    if grid is None or grid == {}:
+    usual = grid is None or grid == {}
+    if usual:
         grid = {parameter.name: parameter.grid for parameter in method.parameters if parameter.grid}
     if not isinstance(grid, Mapping):
         raise TypeError(f"the grid of {method.name} is {grid!r}; give parameters, such as {{'k': [3, 5]}}")
@@ -134,6 +136,7 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
             checks.parameters_of(method, dict(zip(values, chosen, strict=True))),
             tuple(values),
             varied[0] if len(varied) == 1 else None,
+            usual,
         )
         for chosen in product(*values.values())
     ]

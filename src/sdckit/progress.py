@@ -17,6 +17,8 @@ PATIENCE = 2.0  # seconds before anything is shown
 TELLING = 0.01  # share of the work from which on the time left can be told
 PLAIN_STEP = 5.0  # seconds between lines where stderr is not a terminal
 
+STOPPING = threading.Event()  # set while threads are to leave their work
+
 Item = TypeVar("Item")
 
 _enabled = False

@@ -90,7 +90,7 @@ def recommend(
     threads = sweeping.cores() if workers is None else checks.count_of("workers", workers)
     settings = settings_of(plan)
     roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na}
-    task = sweeping.task_of(
+    task, settings = sweeping.task_of(
         original,
         settings,
         metrics=checks.metrics_named([minimise, *limits]),
@@ -118,7 +118,7 @@ def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
     looser = dict(choice.looser)
     for line in lines:
         for risk in choice.binding if choice.point in line.points else ():
-            relaxed = choice.limits | {risk: telling.LOOSER * choice.limits[risk]}
+            relaxed = choice.limits | {risk: telling.looser(choice.limits[risk])}
             place = replace(line, limits=relaxed).certain
             if place < min(line.measured, default=len(line.settings)):
                 setting = line.settings[place]

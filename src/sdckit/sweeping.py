@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sdckit import checks, frames
-from sdckit.evaluation import FIGURES, SCHEMA, WHOLE
+from sdckit.evaluation import FIGURES, SCHEMA, WHOLE, small_strata
 from sdckit.pairs import Original, prepare, prepare_table, with_weights
 from sdckit.plans import cells_of, settings_of
 from sdckit.tasks import Stratum, Task, run
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 DRAWS = ("common", "fresh")
 ROLES = ("columns", "key", "weights", "by", "na")
-FEW = 3  # losses of fewer records than this are nearly those of single ones
 HEAD = {
     "dataset": pl.String,
     "method": pl.String,
@@ -206,10 +205,11 @@ def sweep(
     [('k=2', 0.16666666666666666), ('k=3', 0.2222222222222222)]
     """
     settings = settings_of(plan)
-    cells = cells_of(settings, checks.count_of("replications", replications))
+    repeated = checks.count_of("replications", replications)
+    cells_of(settings, repeated)  # refuses too many of them before any other check
     threads = cores() if workers is None else checks.count_of("workers", workers)
     roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na}
-    task = task_of(
+    task, settings = task_of(
         original,
         settings,
         metrics=checks.metrics_named(metrics),
@@ -220,18 +220,21 @@ def sweep(
         detail=detail,
         **roles,
     )
+    cells = cells_of(settings, repeated)
     if folder is None:
         found = run(task, cells, checks.entropy_of(rng), threads)
     else:
         with Workplace(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
             found = run(task, cells, place.entropy, threads, place.journal)
     table = _table(task, cells, found, name)
-    notes = (*_notes(table), *_small_strata(task.strata))
+    notes = (*_notes(table), *small_strata(stratum.original.n for stratum in task.strata))
     return Sweep(table, notes, task.whole.original.n, roles_of(task, roles))
 
 
-def task_of(original: Any, settings: Iterable[Setting], *, ties: str, missing: str, **given: Any) -> Task:
-    """What all cells share, checked before any work."""
+def task_of(
+    original: Any, settings: Iterable[Setting], *, ties: str, missing: str, **given: Any
+) -> tuple[Task, list[Setting]]:
+    """What all cells share, checked before any work, and the settings that the data allow."""
     who = {name: given.pop(name) for name in ROLES}
     task = Task(
         *_strata(original, **who),
@@ -239,8 +242,7 @@ def task_of(original: Any, settings: Iterable[Setting], *, ties: str, missing: s
         missing=checks.one_of("rule for missing cells", missing, checks.MISSING),
         **given,
     )
-    task.check(settings)
-    return task
+    return task, task.suited(settings)
 
 
 def roles_of(task: Task, given: dict[str, Any]) -> dict[str, Any]:
@@ -309,15 +311,6 @@ def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.Da
     whole = [metric.name for metric in task.metrics if not metric.by_variable]
     kept = (pl.col("variable") == "all") | ~pl.col("metric").is_in(whole)
     return table.filter(kept).select(*HEAD, *SCHEMA).cast(SCHEMA)
-
-
-def _small_strata(strata: Sequence[Stratum]) -> list[str]:
-    small = [stratum.name for stratum in strata if stratum.original.n < FEW]
-    if not small:
-        return []
-    return [
-        f"not for publication: strata with fewer than {FEW} records tell of single ones: {', '.join(small)}"
-    ]
 
 
 def _notes(table: pl.DataFrame) -> tuple[str, ...]:

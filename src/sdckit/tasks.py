@@ -19,7 +19,7 @@ from numpy.random.bit_generator import ISeedSequence
 from sdckit import __version__, checks, masking
 from sdckit.evaluation import FIGURES, figures, whole_figures
 from sdckit.pairs import Original, Pair
-from sdckit.progress import track
+from sdckit.progress import STOPPING, track
 from sdckit.worker import Bench, Worker
 
 if TYPE_CHECKING:
@@ -120,15 +120,29 @@ class Task:
             "version": f"sdckit {__version__}, numpy {np.__version__}",
         }
 
-    def check(self, settings: Iterable[Setting]) -> None:
-        """Refuse, before any work, what some cell would refuse."""
+    def suited(self, settings: Iterable[Setting]) -> list[Setting]:
+        """Refuse, before any work, what some cell would refuse; of usual grids keep what the data allow.
+
+        A method's own grid may ask for larger groups than a small file has, and nobody named them.
+        """
         for metric in self.metrics:
             if metric.random and self.whole.original.weights is not None:
                 checks.no_weights_with(str(metric.settled.get("ties", self.ties)), True)
+        left, refused = [], None
         for setting in settings:
-            for stratum in self.strata or [self.whole]:
-                what = f"stratum {stratum.name!r}" if self.strata else "the file"
-                masking.enough_records(setting.method, stratum.original.values, setting.options, what)
+            try:
+                for stratum in self.strata or [self.whole]:
+                    what = f"stratum {stratum.name!r}" if self.strata else "the file"
+                    masking.enough_records(setting.method, stratum.original.values, setting.options, what)
+            except ValueError as error:
+                if not setting.usual:
+                    raise
+                refused = error
+            else:
+                left.append(setting)
+        if refused is not None and not left:
+            raise refused
+        return left
 
     def measure(self, cell: Cell, entropy: int) -> Floats:
         """Mask and measure: a line of numbers."""
@@ -218,8 +232,13 @@ def run(
         try:
             while not _over(threads):
                 report(todo - len(crew.pending))
+        except KeyboardInterrupt:
+            STOPPING.set()  # nobody begins another part of a long cell
+            raise
         finally:
             crew.stop.set()  # after Ctrl-C or an error everybody finishes the cell at hand
+            wait(threads)
+            STOPPING.clear()
         for thread in threads:
             thread.result()
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from sdckit.registry import METHODS, METRICS
@@ -12,6 +13,15 @@ if TYPE_CHECKING:
     from sdckit.choosing import Choice, Point
 
 LOOSER = 2.0  # how much looser a limit is made to tell what that would buy
+
+
+def looser(limit: float) -> float:
+    """A limit twice as loose, as far as there is room."""
+    return min(LOOSER * limit, 1.0)
+
+
+def _figure(value: float) -> str:
+    return "without a value" if math.isnan(value) else f"{value:.4f}"
 
 
 def title(name: str) -> str:
@@ -41,7 +51,7 @@ def sentences(choice: Choice, named: Callable[[str], str] = str) -> list[str]:
     elif len({point.method for point in choice.points}) > 1:
         told.append("No other method meets the limits.")
     for risk, point in choice.looser.items():
-        limit = f"{named(risk)} up to {LOOSER * choice.limits[risk]:g}"
+        limit = f"{named(risk)} up to {looser(choice.limits[risk]):g}"
         told.append(f"A looser limit, {limit}, would allow {_called(point, named)}{loss(point)}.")
     return told
 
@@ -70,5 +80,5 @@ def _risks(
 ) -> str:
     shown = choice.limits if only is None else only
     return ", ".join(
-        f"{named(risk)} {point.values[risk]:.4f} (limit {choice.limits[risk]:g})" for risk in shown
+        f"{named(risk)} {_figure(point.values[risk])} (limit {choice.limits[risk]:g})" for risk in shown
     )

@@ -125,17 +125,25 @@ def evaluation_table(result: Evaluation) -> Table:
     return table
 
 
-def crossed(result: Evaluation, rows_by: str) -> Table:
-    """One row per variable or stratum, one column per metric."""
+def crossed(result: Evaluation, rows_by: str) -> list[Table]:
+    """One row per variable or stratum, one column per metric; as many tables as the screen is narrow."""
     import polars as pl  # noqa: PLC0415
 
     other = "stratum" if rows_by == "variable" else "variable"
     part = result.table.filter((pl.col(other) == "all") & (pl.col(rows_by) != "all"))
-    metrics = result.summary["metric"].to_list()
+    metrics = part["metric"].unique(maintain_order=True).to_list()  # some have a value for the file only
     labels = part[rows_by].unique(maintain_order=True).to_list()
     values = {(row[rows_by], row["metric"]): row["value"] for row in part.iter_rows(named=True)}
-    rows = [[label, *(number(values[label, metric]) for metric in metrics)] for label in labels]
-    return grid([rows_by, *metrics], rows)
+    room = console().width - max(map(len, [rows_by, *labels]), default=0)
+    tables, shown = [], []
+    for place, metric in enumerate(metrics):
+        shown.append(metric)
+        following = metrics[place + 1 : place + 2]
+        if not following or sum(max(len(name), 9) + 3 for name in [*shown, *following]) > room:
+            rows = [[label, *(number(values.get((label, name))) for name in shown)] for label in labels]
+            tables.append(grid([rows_by, *shown], rows))
+            shown = []
+    return tables
 
 
 def rank_tables(ranks: pl.DataFrame) -> list[Table]:

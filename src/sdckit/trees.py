@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.compiled import Floats, Int, Ints, inlined, kernel
-from sdckit.progress import each
+from sdckit.progress import STOPPING, each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -283,16 +283,18 @@ def beaten(tree: Tree, queries: Floats, truth: Ints, tolerance: float, places: i
     return found
 
 
-def in_parts(n: int, work: Callable[[int, int], None]) -> None:
+def in_parts(n: int, work: Callable[[int, int], None], size: int = PART) -> None:
     """Do compiled work on rows begin..end-1: a few at once, many part by part on all cores, with progress."""
-    if n < 2 * PART:
+    if n < 2 * size:
         work(0, n)
         return
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
     try:
-        parts = [pool.submit(work, begin, min(begin + PART, n)) for begin in range(0, n, PART)]
+        parts = [pool.submit(work, begin, min(begin + size, n)) for begin in range(0, n, size)]
         for task in each("linking", parts):
             task.result()
+            if STOPPING.is_set():  # on a thread that Ctrl-C does not reach
+                raise KeyboardInterrupt
     finally:
         pool.shutdown(cancel_futures=True)  # after Ctrl-C only the parts at hand are finished
 

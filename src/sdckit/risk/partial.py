@@ -11,6 +11,8 @@ import numpy as np
 from sdckit.compiled import Floats, Ints, inlined, kernel
 from sdckit.trees import in_parts
 
+PAIRS = 50_000_000  # of records, compared at a time: a fraction of a second
+
 
 @inlined
 def shared_distance(points: Floats, i: int, others: Floats, k: int) -> float:
@@ -65,6 +67,7 @@ def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, plac
     in_parts(
         len(queries),
         lambda begin, end: _beaten(targets, queries, truth, tolerance, places, begin, end, found),
+        max(PAIRS // len(targets), 1),
     )
     return found
 
@@ -105,7 +108,11 @@ def _count_overlaps(
 def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
     """How many records reach with their tie blocks into each box; a missing cell fits everywhere."""
     found = np.empty(len(low), np.int64)
-    in_parts(len(low), lambda begin, end: _count_overlaps(first, last, low, high, begin, end, found))
+    in_parts(
+        len(low),
+        lambda begin, end: _count_overlaps(first, last, low, high, begin, end, found),
+        max(PAIRS // len(first), 1),
+    )
     return found
 
 
