@@ -111,7 +111,9 @@ class Asked:
     ) -> Evaluation:
         """Compare a file just written with what it was made from: row by row, whatever the key."""
         by = self.by or None
-        return evaluate(original, written, **self.how, by=by, window=window, per_record=per_record)
+        return evaluate(
+            original, written, **self.how, by=by, window=window, stratified=True, per_record=per_record
+        )
 
     def compared(self, ours: pl.DataFrame) -> dict[str, Any]:
         """The options that pair two files as they are measured."""

@@ -148,7 +148,7 @@ class Choice:
         rng : None, int or numpy Generator
             None draws fresh entropy. Keep a seed secret: whoever has it can undo the masking.
         decimals : int or "original", optional
-            As for `mask`.
+            As for `mask`; by default as in the search.
         tries : int
             How often to draw at most.
 
@@ -160,13 +160,14 @@ class Choice:
         """
         self.ensure()
         generator = checks.generator(rng)
+        decimals = self.roles.get("decimals") if decimals is None else decimals
         who = {name: self.roles.get(name) for name in ("columns", "by", "na")}  # no more: columns are named
         more = ("weights", "ties", "missing")  # and no key: a masked table has the rows in the same order
         how: dict[str, Any] = who | {name: self.roles[name] for name in more if name in self.roles}
         tries = checks.count_of("tries", tries) if self.method.random else 1
         for draw in range(1, tries + 1):
             masked = mask(data, self.method.name, **who, rng=generator, decimals=decimals, **self.parameters)
-            result = evaluate(data, masked, metrics=self.measured, window=self.window, **how)
+            result = evaluate(data, masked, metrics=self.measured, window=self.window, stratified=True, **how)
             try:
                 self.check(result)
             except LimitsMissed:
@@ -216,6 +217,9 @@ def choose(
     lines, limits = [line for line in lines if line], dict(limits)
     safe = _safe(lines, limits, minimise)
     points = tuple(point for line in lines for point in line)
+    for metric in (*limits, minimise):
+        if all(math.isnan(point.values[metric]) for point in points):
+            raise ValueError(f"{metric} has no value for any of these maskings; choose another metric")
     nearest = min(points, key=lambda point: (point.excess(limits), point.cost(minimise)))
     if not safe:
         return Choice(None, limits, minimise, nearest, points=points, maskings=maskings, roles=roles or {})
@@ -248,6 +252,7 @@ def _safe(lines: Sequence[Line], limits: Mapping[str, float], minimise: str) -> 
     """The weakest safe setting of each line that has one, least loss first."""
     places = [(line, weakest_safe(line, limits)) for line in lines]
     found = [(line[place], line, place) for line, place in places if place is not None]
+    found = [entry for entry in found if entry[0].cost(minimise) < math.inf]
     return sorted(found, key=lambda entry: entry[0].cost(minimise))
 
 
@@ -260,10 +265,16 @@ def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = N
         (metric,) = checks.metrics_named([name])
         if metric.family != "risk":
             raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
+        if name.partition(":")[0] == "window" and "within" not in metric.settled:
+            raise ValueError(
+                f"{name!r} means nothing for methods that publish no window; limit linkage, which includes it"
+            )
         limits[metric.name] = checks.share_of(f"the limit of {name}", limit)
     (loss,) = checks.metrics_named([minimise])
     if loss.family != "loss":
         raise ValueError(f"{minimise!r} is a risk; minimise a loss, such as brmae, and limit the risk")
+    if loss.best != 0:
+        raise ValueError(f"{minimise!r} is best at {loss.best:g}; minimise a loss whose best value is 0")
     for name in (*limits, loss.name):
         if known is not None and name not in known:
             raise ValueError(
@@ -280,31 +291,42 @@ def parameters_of(text: str) -> dict[str, str]:
 
 def lines_of(summary: pl.DataFrame) -> list[Line]:
     """The settings of a sweep, by method and fixed parameters, from the weakest to the strongest."""
-    rows = points_of(summary).rows(named=True)
-    places = [_places(row["method"], row["parameters"], row["setting"]) for row in rows]
-    plain = {found[0][0] for found in places if len(found) == 1}
-    groups: dict[Any, list[tuple[float, Point]]] = {}
-    for row, found in zip(rows, places, strict=True):
+    points = []
+    for row in points_of(summary).iter_rows(named=True):
         method, text, _ = (row.pop(name) for name in KEYS)
-        values = {name: float("nan") if value is None else value for name, value in row.items()}
-        line, strength = next((place for place in found if place[0] in plain), found[0])
-        groups.setdefault(line, []).append((strength, Point(method, text, values)))
-    return [[point for _, point in sorted(line, key=lambda pair: pair[0])] for line in groups.values()]
+        values = {name: math.nan if value is None else value for name, value in row.items()}
+        points.append(Point(method, text, values))
+    lines = grouped([(point.method, parameters_of(point.parameters)) for point in points])
+    return [[points[place] for place in line] for line in lines]
 
 
-def _places(method: str, text: str, setting: float | None) -> list[tuple[Any, float]]:
-    """The line of a setting and its strength there; several where two parameters have the varied value."""
-    given = parameters_of(text)
-    varied = [name for name, value in given.items() if setting is not None and value == f"{setting:.15g}"]
-    if setting is None or not varied:
-        return [((method, text), 0.0)]
-    return [
-        (
-            (method, tuple((n, v) for n, v in given.items() if n != name)),
-            setting * direction(METHODS[method], name),
-        )
-        for name in varied
+def grouped(settings: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[int]]:
+    """Places of settings by method and fixed parameters, each line from the weakest to the strongest."""
+    by_method: dict[str, list[int]] = {}
+    for place, (method, _) in enumerate(settings):
+        by_method.setdefault(method, []).append(place)
+    lines: dict[Any, list[int]] = {}
+    strength = {}
+    for name, places in by_method.items():
+        varied = _runs_along(METHODS[name], [settings[place][1] for place in places])
+        for place in places:
+            options = settings[place][1]
+            fixed = tuple((n, v) for n, v in options.items() if n != varied)
+            lines.setdefault((name, fixed), []).append(place)
+            strength[place] = float(options[varied]) * direction(METHODS[name], varied) if varied else 0.0
+    return [sorted(line, key=strength.__getitem__) for line in lines.values()]
+
+
+def _runs_along(method: Method, settings: Sequence[Mapping[str, Any]]) -> str | None:
+    """The number along which the lines of a method run: of those that vary, one with a usual grid first."""
+    varied = [
+        parameter
+        for parameter in method.parameters
+        if not parameter.choices and all(parameter.name in options for options in settings)
+        if len({str(options[parameter.name]) for options in settings}) > 1
     ]
+    varied.sort(key=lambda parameter: not parameter.grid)
+    return varied[0].name if varied else None
 
 
 def direction(method: Method, name: str) -> int:

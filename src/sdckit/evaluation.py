@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sdckit import checks, frames, loss, risk
-from sdckit.pairs import Original, Pair, Score, pair_of, prepare_table
+from sdckit.pairs import Original, Pair, Score, Values, pair_of, prepare_table
 from sdckit.progress import track
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ def evaluate(
     na: Any = None,
     per_record: bool = False,
     window: float | Callable[[int], int] | None = None,
+    stratified: bool = False,
     rng: Any = None,
 ) -> Evaluation:
     """Measure what a masking cost and what it still gives away, per variable and stratum.
@@ -143,6 +144,8 @@ def evaluate(
     window : float or function, optional
         The largest move in ranks where the method publishes one, as a share of the records or as a
         function of their number: the linkage attacks make use of it.
+    stratified : bool
+        The strata were masked each by itself, so that the window holds within them.
     rng : None, int or numpy Generator
         For `ties="random"`.
 
@@ -163,7 +166,7 @@ def evaluate(
     chosen = checks.metrics_named(metrics)
     checks.one_of("rule for missing cells", missing, checks.MISSING)
     pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
-    for _, group in groups[1:] if by is not None else groups:  # each stratum was masked by itself
+    for _, group in groups[1:] if stratified and by is not None else groups[:1]:
         group.window = _window(window, group.original.n)
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
@@ -171,29 +174,84 @@ def evaluate(
     notes: dict[str, None] = {}
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
-    with track("measuring", len(groups) * len(chosen)) as report:
-        for place, ((stratum, group), metric) in enumerate(product(groups, chosen)):
-            report(place)
-            whole = group is pair
-            try:
-                score = metric.score_with(group, options, detail=True, per_record=per_record and whole)
-            except checks.Unsuited as reason:
-                if metrics is not None and whole:
-                    raise
-                notes[f"left out: {reason}"] = None
-                continue
-            rows += _rows(metric, stratum, group, score)
-            if whole:
-                meaning[metric.name] = metric.explain(score)
-                parts[metric.name] = score.parts
-                notes |= dict.fromkeys(score.notes)
-                if per_record:
-                    records[metric.name] = score.records
+    scores = _scores(groups, chosen, options, notes, named=metrics is not None, per_record=per_record)
+    for (place, (stratum, group)), metric in product(enumerate(groups), chosen):
+        score_here = scores[metric.name][place]
+        if score_here is None:
+            continue
+        rows += _rows(metric, stratum, group, score_here)
+        if group is pair:
+            meaning[metric.name] = metric.explain(score_here)
+            parts[metric.name] = score_here.parts
+            notes |= dict.fromkeys(score_here.notes)
+            if per_record:
+                records[metric.name] = score_here.records
     notes |= dict.fromkeys(_missing_notes(pair, chosen, missing))
     notes |= dict.fromkeys(small_strata(group.original.n for _, group in groups[1:]))
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
     return Evaluation(table, meaning, tuple(notes), parts, pl.DataFrame(records) if per_record else None)
+
+
+def _scores(
+    groups: Sequence[tuple[str, Pair]],
+    metrics: Sequence[Metric],
+    options: dict[str, Any],
+    notes: dict[str, None],
+    *,
+    named: bool,
+    per_record: bool,
+) -> dict[str, list[Score | None]]:
+    """The scores of each metric, the whole file first; None where the data do not suit it, with a note."""
+    scores: dict[str, list[Score | None]] = {metric.name: [] for metric in metrics}
+    with track("measuring", len(groups) * len(metrics)) as report:
+        for place, ((_, group), metric) in enumerate(product(groups, metrics)):
+            report(place)
+            whole = group is groups[0][1]
+            score = None
+            try:
+                score = metric.score_with(group, options, detail=True, per_record=per_record and whole)
+            except checks.Unsuited as reason:
+                if named and whole:
+                    raise
+                notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
+            scores[metric.name].append(score)
+    sizes = [group.original.n for _, group in groups]
+    for metric in metrics:
+        scores[metric.name][0] = within_strata(metric, scores[metric.name], sizes)
+    return scores
+
+
+def within_strata(metric: Metric, scores: Sequence[Score | None], sizes: Sequence[int]) -> Score | None:
+    """The score of the whole file, for an intruder who knows the strata and searches within them.
+
+    The column that forms strata is published as it is, so linkage within them is the risk wherever it is
+    the larger one: the mean over the strata, by their records.
+    """
+    whole = scores[0]
+    known = [
+        (s, n) for s, n in zip(scores[1:], sizes[1:], strict=True) if s and not math.isnan(s.value.overall)
+    ]
+    if whole is None or metric.family != "risk" or metric.needs != "rows" or not known:
+        return whole
+    total = sum(n for _, n in known)
+    mean = sum(n * s.value.overall for s, n in known) / total
+    if not mean > whole.value.overall:
+        return whole
+    levels = [(s.random.overall, n) for s, n in known if s.random is not None]
+    shared = set(whole.parts).intersection(*(s.parts for s, _ in known))
+    return replace(
+        whole,
+        value=Values(mean, whole.value.variables),
+        random=Values(sum(n * v for v, n in levels) / total, whole.value.variables) if levels else None,
+        tie_low=None,
+        tie_high=None,
+        parts={
+            name: sum(n * s.parts[name] for s, n in known) / total for name in whole.parts if name in shared
+        },
+        told=max(known, key=lambda entry: entry[0].value.overall)[0].told,
+        notes=(*whole.notes, "linkage is that of an intruder who knows the strata and searches within them"),
+    )
 
 
 def _window(window: float | Callable[[int], int] | None, n: int) -> int | None:

@@ -17,6 +17,7 @@ import numpy as np
 from sdckit import checks, choosing, sweeping, telling
 from sdckit.choosing import Choice, Point
 from sdckit.evaluation import FIGURES
+from sdckit.pairs import Pair
 from sdckit.plans import Cell, settings_of
 from sdckit.progress import track
 from sdckit.tasks import run
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sdckit.tasks import Task
 
 BOUNDED = {"linkage", "dbrl", "dbrl_mahalanobis", "dbrl_rank", "matching"}  # risks below a method's ceiling
+ALWAYS = {"linkage", "linkage_outliers"}  # have a value for any data
 GUARDED = 100  # one stronger setting is measured as a guard for so many of the grid
 REPLICATIONS = 3
 
@@ -46,6 +48,7 @@ def recommend(
     ties: str = "average",
     missing: str = "pairwise",
     na: Any = None,
+    decimals: int | str | None = None,
     replications: int = REPLICATIONS,
     rng: Any = None,
     workers: int | None = None,
@@ -64,6 +67,8 @@ def recommend(
         Methods and grids, as for `sweep`; by default every method with its usual grid.
     columns, key, weights, by, ties, missing, na, workers
         As for `sweep`.
+    decimals : int or "original", optional
+        Round as `mask` does, also in the release: settings are judged by what would be released.
     replications : int
         How often a random method is drawn at each setting; the median decides.
     rng : None, int or numpy Generator
@@ -99,8 +104,10 @@ def recommend(
         draws="common",
         per_variable=False,
         detail=False,
+        decimals=decimals,
         **roles,
     )
+    check_suited(task)
     lines = [Searched(line, limits) for line in lines_of(settings)]
     maskings = search(task, lines, repeated, checks.entropy_of(rng), threads)
     choice = choosing.choose(
@@ -108,7 +115,7 @@ def recommend(
         limits,
         minimise,
         maskings=maskings,
-        roles=sweeping.roles_of(task, roles),
+        roles=sweeping.roles_of(task, roles) | {"decimals": decimals},
     )
     return with_bounds(choice, lines)
 
@@ -128,17 +135,16 @@ def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
 
 def lines_of(settings: Sequence[Setting]) -> list[list[Setting]]:
     """Settings by method and fixed parameters, each line from the weakest to the strongest."""
-    lines: dict[Any, list[Setting]] = {}
-    for setting in settings:
-        fixed = tuple((n, v) for n, v in setting.options.items() if n != setting.varied)
-        lines.setdefault((setting.method.name, fixed), []).append(setting)
-    return [sorted(line, key=_strength) for line in lines.values()]
+    lines = choosing.grouped([(setting.method.name, setting.options) for setting in settings])
+    return [[settings[place] for place in line] for line in lines]
 
 
-def _strength(setting: Setting) -> float:
-    if setting.varied is None:
-        return 0.0
-    return float(setting.options[setting.varied]) * choosing.direction(setting.method, setting.varied)
+def check_suited(task: Task) -> None:
+    """Refuse, with its reason, a metric that has no value for these data even where nothing is masked."""
+    pair = Pair(task.whole.original, task.whole.original.values)
+    for metric in task.metrics:
+        if metric.name not in ALWAYS:
+            metric.score(pair)
 
 
 @dataclass

@@ -12,6 +12,7 @@ import polars as pl
 
 from sdckit import checks, frames
 from sdckit.evaluation import FIGURES, SCHEMA, WHOLE, small_strata
+from sdckit.masking import places_of
 from sdckit.pairs import Original, prepare, prepare_table, with_weights
 from sdckit.plans import cells_of, settings_of
 from sdckit.tasks import Stratum, Task, run
@@ -236,8 +237,12 @@ def task_of(
 ) -> tuple[Task, list[Setting]]:
     """What all cells share, checked before any work, and the settings that the data allow."""
     who = {name: given.pop(name) for name in ROLES}
+    decimals = checks.rounding(given.pop("decimals", None))
+    whole, strata = _strata(original, **who)
     task = Task(
-        *_strata(original, **who),
+        whole,
+        strata,
+        places=None if decimals is None else tuple(places_of(whole.original.values, decimals)),
         ties=checks.one_of("rule for ties", ties, TIES),
         missing=checks.one_of("rule for missing cells", missing, checks.MISSING),
         **given,

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 
 from sdckit import __version__, checks, masking
-from sdckit.evaluation import FIGURES, figures, whole_figures
-from sdckit.pairs import Original, Pair
+from sdckit.evaluation import FIGURES, figures, whole_figures, within_strata
+from sdckit.pairs import Original, Pair, Score
 from sdckit.progress import STOPPING, track
 from sdckit.worker import Bench, Worker
 
@@ -84,6 +84,7 @@ class Task:
     draws: str
     per_variable: bool
     detail: bool
+    places: tuple[int, ...] | None = None  # decimals of each column in a release; None leaves them unrounded
 
     @property
     def groups(self) -> list[Stratum]:
@@ -117,6 +118,7 @@ class Task:
             "draws": self.draws,
             "per variable": self.per_variable,
             "detail": self.detail,
+            "decimals": self.places,
             "version": f"sdckit {__version__}, numpy {np.__version__}",
         }
 
@@ -148,20 +150,30 @@ class Task:
         """Mask and measure: a line of numbers."""
         rng = generator(entropy, cell.stream(self.draws))
         masked = self._masked(cell.setting, rng)
+        if self.places is not None:
+            masked = np.asfortranarray(masking.rounded(masked, self.places))
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
         pairs = [g.paired(masked, cell.setting, alone=not self.strata) for g in self.groups]
         if pairs[0].special[1]:
             checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
-        found = [self._figures(metric, pair, options) for metric in self.metrics for pair in pairs]
-        return np.array(found).ravel()
+        found = [self._figures(metric, pairs, options) for metric in self.metrics]
+        return np.concatenate([np.ravel(line) for lines in found for line in lines])
 
-    def _figures(self, metric: Metric, pair: Pair, options: dict[str, Any]) -> Any:
-        """The numbers of one metric; none where the data do not suit it."""
-        try:
-            score = metric.score_with(pair, options, detail=self.detail)
-        except checks.Unsuited:
-            return np.full((len(self.variables), len(FIGURES)), np.nan).squeeze()
-        return figures(pair, score) if self.per_variable else whole_figures(pair, score)
+    def _figures(self, metric: Metric, pairs: list[Pair], options: dict[str, Any]) -> list[Any]:
+        """The numbers of one metric for all groups; none where the data do not suit it."""
+        scores: list[Score | None] = []
+        for pair in pairs:
+            try:
+                scores.append(metric.score_with(pair, options, detail=self.detail))
+            except checks.Unsuited:
+                scores.append(None)
+        scores[0] = within_strata(metric, scores, [pair.original.n for pair in pairs])
+        none = np.full(len(self.variables) * len(FIGURES), np.nan)
+        describe = figures if self.per_variable else whole_figures
+        return [
+            none if score is None else describe(pair, score)
+            for pair, score in zip(pairs, scores, strict=True)
+        ]
 
     def finished(self, cell: Cell, entropy: int, journal: Journal | None) -> Floats:
         """Measure a cell and keep it."""

@@ -98,8 +98,8 @@ def mask(
         masked[rows] = apply(record, part, options, generator)
     plain, whole = values, []
     if digits is not None:
-        places = [frames.decimals_of(column) if digits == "original" else int(digits) for column in values.T]
-        masked, plain = _rounded(masked, places), _rounded(values, places)
+        places = places_of(values, digits)
+        masked, plain = rounded(masked, places), rounded(values, places)
         whole = [name for name, d in zip(names, places, strict=True) if d == 0]
     checks.representable(masked, names, record.name)
     if not _asks_for_nothing(record, options) or not np.array_equal(plain, masked, equal_nan=True):
@@ -111,7 +111,13 @@ def mask(
     return table.with_values(names, masked, whole=whole)
 
 
-def _rounded(values: Floats, places: Sequence[int]) -> Floats:
+def places_of(values: Floats, decimals: int | str) -> list[int]:
+    """The decimals of each column: those that it shows, or a number for all."""
+    return [frames.decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
+
+
+def rounded(values: Floats, places: Sequence[int]) -> Floats:
+    """Each column rounded to its own number of decimals."""
     return np.column_stack([frames.rounded(column, d) for column, d in zip(values.T, places, strict=True)])
 
 
