@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from sdckit.arguments import Asked
-    from sdckit.choosing import Choice
     from sdckit.evaluation import Evaluation
     from sdckit.files import Source
     from sdckit.pairs import Original
@@ -52,9 +52,13 @@ class Writing:
         self.written: pl.DataFrame = source.frame
 
     def write(
-        self, masked: Any, window: Any, check: Callable[[Evaluation], None] | None = None
+        self,
+        masked: Any,
+        window: Any,
+        check: Callable[[Evaluation], None] | None = None,
+        then: Callable[[Evaluation], None] | None = None,
     ) -> Evaluation:
-        """Measure the file as written; it is not kept where the check refuses it."""
+        """Measure the file as written; it is not kept where the check refuses it, or what follows fails."""
         whole = self.original.columns if self.decimals == 0 else ()
         dialect = self.asked.dialect
         with files.drafted(
@@ -72,6 +76,8 @@ class Writing:
             )
             if check is not None:
                 check(result)
+            if then is not None:
+                then(result)
         return result
 
     def notes(self, result: Evaluation, *, whole: bool) -> list[str]:
@@ -83,11 +89,6 @@ class Writing:
             *arguments.privacy_notes(replace(result, records=None)),  # nobody sees those
             f"wrote {self.output}",
         ]
-
-
-def window_of(method: Any, parameters: dict[str, Any]) -> Callable[[int], int] | None:
-    """The moves that a method publishes, as a function of the number of records."""
-    return None if method.window is None else lambda n: method.window(parameters, n)
 
 
 def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
@@ -105,7 +106,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         source.frame, method.name, **asked.who, rng=asked.seed, decimals=writing.decimals, **parameters
     )
     show_warnings()
-    result = writing.write(masked, window_of(method, parameters))
+    result = writing.write(masked, method.published(parameters))
     terminal.show_result(result, given, notes=writing.notes(result, whole=given["as_json"]))
 
 
@@ -118,6 +119,8 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
         arguments.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
     arguments.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
     source = files.read(original, asked.dialect)
+    if given["report"]:
+        checks.enough_to_report(source.frame.height)
     theirs = {str(path): files.read(path, asked.dialect).frame for path in masked}
     asked = asked.within(given, source.frame.columns)
     asked.warn_of_text(source, "measured")
@@ -145,7 +148,8 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
         from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
 
         pair = pair_of(ours, arguments.like(theirs, ours), **asked.compared(ours))
-        page = reporting.of_evaluation(result, name=name, pair=pair, facts=asked.facts)
+        facts = asked.facts | arguments.roles_told(pair.columns, ours.columns)
+        page = reporting.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts)
         reporting.write(given["report"], page, overwrite=given["overwrite"])
         notes.append(f"wrote {given['report']}")
     ranks = asked.ranks(ours, theirs) if given["ranks"] else None
@@ -174,7 +178,9 @@ def _evaluate_several(
     if given["report"]:
         from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
 
-        page = reporting.of_several(results, records=source.frame.height, facts=asked.facts)
+        short = {PurePath(name).name: result for name, result in results.items()}
+        named = short if len(short) == len(results) else results  # names alone, unless two are the same
+        page = reporting.of_several(named, records=source.frame.height, facts=asked.facts)
         reporting.write(given["report"], page, overwrite=given["overwrite"])
         notes.append(f"wrote {given['report']}")
     terminal.show_results(results, given, notes=notes)
@@ -185,6 +191,8 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     progress.show_progress(not given["quiet"])
     asked, plan, more = arguments.understood_sweep(given)
     sweepfiles.check_folder(output, data)
+    if given["report"] and given["report"].parent == output:
+        output.mkdir(parents=True, exist_ok=True)  # the report lies in the folder that is made here
     arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = files.read(data, asked.dialect)
     asked = asked.within(given, source.frame.columns)
@@ -230,6 +238,8 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     arguments.check_output(output, [data], overwrite=given["overwrite"])
     arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = files.read(data, asked.dialect)
+    if given["report"]:
+        checks.enough_to_report(source.frame.height)
     asked = asked.within(given, source.frame.columns)
     original = asked.prepared(source)
     choice = searching.recommend(
@@ -241,6 +251,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
         ties=asked.ties,
         missing=asked.missing,
         rng=asked.seed,
+        decimals=checks.rounding(None if given["decimals"] == "none" else given["decimals"]),
         workers=given["workers"] and checks.count_of("workers", given["workers"]),
         **asked.who,
     )
@@ -248,45 +259,45 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     choice.ensure()
     asked = replace(asked, metrics=choice.measured)
     writing = Writing(source, asked, original, output, given)
-    result, draws = _drawn(writing, choice)
-    told = [*choice.sentences, f"{choice.maskings} maskings were tried; the release took {_draws(draws)}."]
-    notes = writing.notes(result, whole=given["as_json"])
-    if given["report"]:
-        from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
+    generator = checks.generator(asked.seed)
+    count = 0
 
-        pair = pair_of(original, writing.written)
-        page = reporting.of_choice(
-            choice,
-            result,
-            name=data.name,
-            draws=draws,
-            pair=pair,
-            facts={"masking": str(choice.point)} | asked.facts,
-        )
-        reporting.write(given["report"], page, overwrite=given["overwrite"])
-        notes.append(f"wrote {given['report']}")
-    shown = replace(result, records=None)
-    terminal.show_result(shown, given, heads=told, notes=notes, more={"choice": told})
-
-
-def _drawn(writing: Writing, choice: Choice) -> tuple[Evaluation, int]:
-    """Draw until the file as written meets the limits; how often that took."""
-    generator = checks.generator(writing.asked.seed)
-    tries = choosing.TRIES if choice.method.random else 1
-    for draw in range(1, tries + 1):
+    def draw() -> Evaluation:
+        nonlocal count
+        count += 1
         masked = masking.mask(
-            writing.source.frame,
+            source.frame,
             choice.method.name,
-            **writing.asked.who,
+            **asked.who,
             rng=generator,
             decimals=writing.decimals,
             **choice.parameters,
         )
-        try:
-            return writing.write(masked, choice.window, choice.check), draw
-        except choosing.LimitsMissed:
-            continue
-    raise choice.given_up(tries)
+        return writing.write(masked, choice.window, choice.check, report)
+
+    def report(result: Evaluation) -> None:
+        """Write the report before the masked file gets its name: where one fails, neither is there."""
+        if given["report"]:
+            from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
+
+            page = reporting.of_choice(
+                choice,
+                result,
+                name=data.name,
+                draws=count,
+                pair=pair_of(original, writing.written),
+                facts=asked.facts | arguments.roles_told(original.columns, source.frame.columns),
+            )
+            reporting.write(given["report"], page, overwrite=given["overwrite"])
+
+    result, draws = choice.drawn(draw)
+    told = [*choice.sentences, f"{choice.maskings} maskings were tried; the release took {_draws(draws)}."]
+    notes = writing.notes(result, whole=given["as_json"])
+    if given["report"]:
+        notes.append(f"wrote {given['report']}")
+    shown = replace(result, records=None)
+    more = {"choice": choice.told | {"draws": draws}}
+    terminal.show_result(shown, given, heads=told, notes=notes, more=more)
 
 
 def _draws(count: int) -> str:

@@ -300,6 +300,13 @@ def _same_cells(original: Original, written: Floats) -> tuple[Ints, Ints]:
     return (original.values == written).sum(axis=0), (~original.missing).sum(axis=0)
 
 
+def roles_told(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """Which variables were masked and which columns are published as they were, for a report."""
+    masked = list(masked)
+    kept = [name for name in columns if name not in masked]
+    return {"variables": ", ".join(masked), "published as they were": ", ".join(kept) or "none"}
+
+
 def privacy_notes(result: Evaluation) -> list[str]:
     """Warn of losses of single records, and of so few that they come close to it."""
     cells = result.table.filter(pl.col("variable") != "all")["n_used"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sdckit.compiled import Floats
 
 MISSING = ("pairwise", "penalise")
+TOGETHER = 10  # so many records at least stand behind a figure that is to be published
 
 
 class Unsuited(ValueError):  # noqa: N818 - the data are no error, they only do not suit
@@ -241,6 +242,14 @@ def enough_records(n: int, needed: int, *, what: str, method: str, parameter: st
         remedy = f"lower {parameter}" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
             f"{what} has {n} record{'s' * (n != 1)}, fewer than {parameter} = {needed} of {method}; {remedy}"
+        )
+
+
+def enough_to_report(n: int) -> None:
+    """Refuse a report on so few records that any measure tells of single ones."""
+    if n < TOGETHER:
+        raise ValueError(
+            f"a report needs at least {TOGETHER} records and the data have {n}; print the measures instead"
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -15,12 +15,13 @@ from sdckit.masking import mask
 from sdckit.registry import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sdckit.registry import Method
 
 TRIES = 20  # draws of a random masking before a release is given up
 KEYS = ["method", "parameters", "setting"]  # of a point
+Drawn = TypeVar("Drawn")
 SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
 
 
@@ -118,17 +119,29 @@ class Choice:
         """The recommendation in words."""
         return telling.sentences(self)
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """The same for machines."""
+        point = self.point or self.nearest
+        return {
+            "met": self.met,
+            "method": point.method,
+            "parameters": self.parameters,
+            "values": point.values,
+            "limits": self.limits,
+            "minimise": self.minimise,
+            "binding": list(self.binding),
+            "maskings": self.maskings,
+            "sentences": self.sentences,
+        }
+
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
 
     @property
-    def window(self) -> Any:
-        """What the method publishes of its moves: records -> ranks, or None."""
-        method = self.method
-        if method.window is None:
-            return None
-        options = checks.parameters_of(method, self.parameters)
-        return lambda n: method.window(options, n)
+    def window(self) -> Callable[[int], int] | None:
+        """What the method publishes of its moves."""
+        return self.method.published(checks.parameters_of(self.method, self.parameters))
 
     def check(self, result: Evaluation) -> None:
         """Refuse a measured file that misses a limit."""
@@ -158,21 +171,30 @@ class Choice:
             The masked table, its own evaluation and the number of draws. Nothing is handed out that
             misses a limit: after the last draw, `LimitsMissed` is raised.
         """
-        self.ensure()
         generator = checks.generator(rng)
         decimals = self.roles.get("decimals") if decimals is None else decimals
         who = {name: self.roles.get(name) for name in ("columns", "by", "na")}  # no more: columns are named
         more = ("weights", "ties", "missing")  # and no key: a masked table has the rows in the same order
         how: dict[str, Any] = who | {name: self.roles[name] for name in more if name in self.roles}
-        tries = checks.count_of("tries", tries) if self.method.random else 1
-        for draw in range(1, tries + 1):
+
+        def draw() -> tuple[Any, Evaluation]:
             masked = mask(data, self.method.name, **who, rng=generator, decimals=decimals, **self.parameters)
             result = evaluate(data, masked, metrics=self.measured, window=self.window, stratified=True, **how)
+            self.check(result)
+            return masked, result
+
+        (masked, result), draws = self.drawn(draw, checks.count_of("tries", tries))
+        return Release(masked, result, draws)
+
+    def drawn(self, draw: Callable[[], Drawn], tries: int = TRIES) -> tuple[Drawn, int]:
+        """Draw until a draw meets the limits, and how often that took; one draw where nothing is random."""
+        self.ensure()
+        tries = tries if self.method.random else 1
+        for count in range(1, tries + 1):
             try:
-                self.check(result)
+                return draw(), count
             except LimitsMissed:
                 continue
-            return Release(masked, result, draw)
         raise self.given_up(tries)
 
     @property

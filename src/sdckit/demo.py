@@ -49,7 +49,7 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
             choice=choice,
             release=measured,
             pair=pair_of(original, written, columns=variables),
-            facts={"masking": str(choice.point), "draws of the release": str(release.draws)},
+            facts={"draws of the release": str(release.draws), "variables": ", ".join(variables)},
         )
         reporting.write(draft / "report.html", page, overwrite=False)
     if not quiet:

@@ -146,6 +146,11 @@ class Method:
         """The first line of the function's documentation."""
         return first_line(self.function)
 
+    def published(self, options: dict[str, Any]) -> Callable[[int], int] | None:
+        """The largest move in ranks as a function of the number of records; None where none is published."""
+        window = self.window
+        return None if window is None else lambda n: window(options, n)
+
     def defaults(self) -> dict[str, Any]:
         """The value of every parameter that the user did not set."""
         return {parameter.name: parameter.default for parameter in self.parameters}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sdckit import __version__, choosing, outputs, telling, ties
+from sdckit import __version__, checks, choosing, outputs, telling, ties
 from sdckit.report import Points, report
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def of_sweep(
     return report(
         title=f"{'A release' if release else 'Maskings'} of {name}",
         done=[*done, *_released(release)],
-        points=points_map(settings, choice=choice, records=found.records),
+        points=points_map(settings, choice=choice, records=found.records, release=release),
         evaluation=release,
         pair=pair,
         choice=telling.sentences(choice, telling.title) if choice else (),
@@ -99,7 +99,7 @@ def of_choice(
     return report(
         title=f"A release of {name}",
         done=done,
-        points=points_map(settings, choice=choice, records=pair.original.n),
+        points=points_map(settings, choice=choice, records=pair.original.n, release=release),
         evaluation=release,
         pair=pair,
         choice=telling.sentences(choice, telling.title),
@@ -107,24 +107,43 @@ def of_choice(
     )
 
 
-def points_map(settings: pl.DataFrame, *, records: int, choice: Choice | None = None) -> Points | None:
-    """The map of some settings; None where no risk, or not the loss, was measured."""
-    loss = LOSS if choice is None else choice.minimise
-    risk = RISK if choice is None or RISK in choice.limits else next(iter(choice.limits))
-    if not {loss, risk} <= set(settings.columns):
+def points_map(
+    settings: pl.DataFrame, *, records: int, choice: Choice | None = None, release: Evaluation | None = None
+) -> Points | None:
+    """The map of some settings; None where no bounded loss, or no risk, was measured."""
+    loss = _axis(settings, "loss", choice.minimise if choice else LOSS)
+    risk = _axis(
+        settings, "risk", RISK if choice is None or RISK in choice.limits else next(iter(choice.limits))
+    )
+    if loss is None or risk is None:
         return None
     chosen = choice.point if choice else None
     kept = settings.select("method", "parameters", loss=pl.col(loss), risk=pl.col(risk)).with_columns(
         pl.col("loss", "risk").fill_nan(None)
     )
-    costs = kept.select(loss=(pl.col("loss") - choosing.best_of(loss)).abs(), risk="risk").fill_null(np.nan)
     table = kept.with_columns(
-        frontier=choosing.pareto(costs, ["loss", "risk"]),
+        frontier=choosing.pareto(kept.fill_null(np.nan), ["loss", "risk"]),
         chosen=(pl.col("method") == (chosen.method if chosen else ""))
         & (pl.col("parameters") == (chosen.parameters if chosen else "")),
     )
-    levels = dict(zip(("brmae", "brmse"), ties.untied_level(records), strict=True))
-    return Points(table, loss, risk, dict(choice.limits) if choice else {}, levels.get(loss))
+    return Points(table, loss, risk, dict(choice.limits) if choice else {}, _level(loss, records, release))
+
+
+def _axis(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
+    """The wanted metric or, where it was not measured, the first of its family from 0 (best) to 1."""
+    if wanted in settings.columns:
+        return wanted
+    known = {name: checks.metrics_named([name])[0] for name in settings.columns if name not in choosing.KEYS}
+    fitting = [m.name for m in known.values() if m.family == family and m.bounded and m.best == 0]
+    return fitting[0] if fitting else None
+
+
+def _level(loss: str, records: int, release: Evaluation | None) -> float | None:
+    """What an unrelated order would lose: as measured on the release or, without one, without ties."""
+    if release is not None:
+        found = release.summary.filter(pl.col("metric") == loss)["random"].to_list()
+        return found[0] if found else None
+    return dict(zip(("brmae", "brmse"), ties.untied_level(records), strict=True)).get(loss)
 
 
 def _values(result: Evaluation) -> dict[str, float]:

@@ -46,13 +46,15 @@ def sentences(choice: Choice, named: Callable[[str], str] = str) -> list[str]:
     if choice.weaker is not None:
         broken = _risks(choice, choice.weaker, named, only=choice.binding)
         told.append(f"What binds: one step weaker, {_called(choice.weaker, named)}, has {broken}.")
+    else:
+        told.append("It is the weakest setting of its method that was tried.")
     if choice.runner_up is not None:
         told.append(f"Next best: {_called(choice.runner_up, named)}{loss(choice.runner_up)}.")
     elif len({point.method for point in choice.points}) > 1:
         told.append("No other method meets the limits.")
     for risk, point in choice.looser.items():
         limit = f"{named(risk)} up to {looser(choice.limits[risk]):g}"
-        told.append(f"A looser limit, {limit}, would allow {_called(point, named)}{loss(point)}.")
+        told.append(f"A looser limit, {limit}, would allow at least {_called(point, named)}{loss(point)}.")
     return told
 
 

@@ -117,7 +117,8 @@ def score_split(
         weights = np.array([weights_of(pair)[pair.both(j)].sum() for j in range(pair.p)])
     extra: dict[str, Any] = {}
     if detail and part == "permutation":
-        extra["random"] = _pooled(_unrelated(pair) - sums["marginal"], weights)
+        with np.errstate(invalid="ignore"):  # both beyond the range of numbers: no level
+            extra["random"] = _pooled(_unrelated(pair) - sums["marginal"], weights)
     if per_record:
         extra["records"] = np.full(pair.original.n, np.nan)
     return Score(_pooled(sums[part], weights), pair.counts.both, np.zeros(pair.p, np.int64), **extra)

@@ -1,4 +1,4 @@
-"""The risk-utility map: one mark for each masked file, as a Vega-Lite specification and as table rows."""
+"""The risk-utility map: a mark for each setting or file, as a Vega-Lite specification and as table rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sdckit import plots
 from sdckit.plots import GREY, INK
 from sdckit.registry import METHODS
 from sdckit.report.look import BEYOND, CONFIG, LIMIT
-from sdckit.report.metrics import label, plain
+from sdckit.report.metrics import label, plain, zero_is_best
 from sdckit.terminal import number
 
 if TYPE_CHECKING:
@@ -45,6 +45,16 @@ class Points:
     def drawn(self) -> pl.DataFrame:
         """The points that have a place on the map."""
         return self.table.filter(pl.col("loss").is_finite() & pl.col("risk").is_finite())
+
+    @property
+    def files(self) -> bool:
+        """Whether the points are files made elsewhere, without parameters."""
+        return all(not parameters for parameters in self.table["parameters"])
+
+    @property
+    def better(self) -> str:
+        """The side of the map where the files are closer to the original."""
+        return "left" if zero_is_best(self.loss) else "right"
 
     @property
     def chosen(self) -> dict[str, Any] | None:
@@ -113,7 +123,7 @@ def risk_map(points: Points) -> Spec:
     layers = [
         *(_limit_layers(limit) if limit is not None else ()),
         *(_random_layers(points.random) if points.random is not None else ()),
-        _frontier_layer(),
+        _frontier_layer(points),
         ring,
         halo,
         _points_layer(points),  # above the others, where the mouse finds them
@@ -193,14 +203,14 @@ def _random_layers(level: float) -> list[Spec]:
     ]
 
 
-def _frontier_layer() -> Spec:
+def _frontier_layer(points: Points) -> Spec:
     """Steps: with at most this loss, no less risk was found."""
     return {
         "name": "frontier",
         "transform": [{"filter": "datum.frontier"}],
         "mark": {
             "type": "line",
-            "interpolate": "step-after",
+            "interpolate": "step-after" if points.better == "left" else "step-before",
             "color": INK,
             "strokeWidth": 1.2,
             "opacity": 0.65,
@@ -216,7 +226,7 @@ def _frontier_layer() -> Spec:
 def _points_layer(points: Points) -> Spec:
     looks = groups(points)
     places = [group.place for group in looks]
-    words = [("method", "method"), ("parameters", "parameters")]
+    words = [("method", "file")] if points.files else [("method", "method"), ("parameters", "parameters")]
     words += [("loss_text", label(points.loss)), ("risk_text", label(points.risk))]
     ringed = {"condition": {"test": "datum.frontier", "value": INK}, "value": "white"}
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from sdckit.evaluation import WHOLE
 from sdckit.registry import METRICS
+from sdckit.report.privacy import thin_variables
 from sdckit.terminal import number
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sdckit.report.maps import Points
 
 SHADES = 20  # steps of the heat map's colours
+HEADING = 14  # letters of a heading of the heat map, about
 FAMILIES = {"loss": "Information loss", "risk": "Disclosure risk"}
 LEVELS = {"loss": "unrelated order", "risk": "by chance"}
 
@@ -69,9 +71,28 @@ def label(name: str) -> str:
     return (metric.title if short in others else short) + (f" ({settled})" if settled else "")
 
 
+def heading(name: str) -> str:
+    """A metric above a narrow column: its title where that is short, else its name."""
+    base, _, settled = name.partition(":")
+    short = label(base)
+    short = short if len(short) <= HEADING else base.replace("_", " ")
+    return f"{short} {settled.replace(',', ', ')}".strip()
+
+
+def zero_is_best(name: str) -> bool:
+    """Whether more of a metric is worse, as it is for all but a few."""
+    metric = metric_of(name)
+    return metric is None or metric.best == 0
+
+
 def _bounded(name: str) -> bool:
     metric = metric_of(name)
     return metric is not None and metric.bounded
+
+
+def _shaded(name: str) -> bool:
+    """Whether a shade can tell how large a loss is: 0 is none, 1 the largest."""
+    return _bounded(name) and zero_is_best(name)
 
 
 def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
@@ -108,11 +129,11 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
 
 
 def _leading(rows: Mapping[str, Any], points: Points | None) -> list[str]:
-    """The axes of the map, else the first bounded loss and the first risk."""
+    """The axes of the map, else the first loss or risk from 0, the best, to 1."""
     names = []
     for family, axis in (("loss", points and points.loss), ("risk", points and points.risk)):
         own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]
-        first = [axis, "linkage" if family == "risk" else None, *filter(_bounded, own), *own]
+        first = [axis, "linkage" if family == "risk" else None, *filter(_shaded, own), *own]
         names += [name for name in first if name in own][:1]
     return names
 
@@ -147,9 +168,14 @@ def _metric_row(row: Mapping[str, Any], evaluation: Evaluation) -> dict[str, str
         "value": number(row["value"]),
         "level": number(row["random"]),
         "ties": ties or "-",
-        "scale": "" if metric is None else "0 to 1" if metric.bounded else "no upper end",
+        "scale": "" if metric is None else _scale(metric),
         "meaning": _sentence(evaluation.meaning.get(name, "")),
     }
+
+
+def _scale(metric: Metric) -> str:
+    best = "" if metric.best == 0 else f", {plain(metric.best)} is best"
+    return ("0 to 1" if metric.bounded else "no upper end") + best
 
 
 def attacks(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -170,21 +196,32 @@ def attacks(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Bounded losses of each variable, in shades of a fixed scale from 0 to 1."""
+    """Losses of each variable from 0, the best, to 1, in shades of that scale; none of few cells."""
     losses = evaluation.table.filter((pl.col("family") == "loss") & (pl.col("stratum") == "all"))
     by_variable = losses.filter(~WHOLE)
-    metrics = [name for name in by_variable["metric"].unique(maintain_order=True) if _bounded(name)]
+    metrics = [name for name in by_variable["metric"].unique(maintain_order=True) if _shaded(name)]
     variables = by_variable["variable"].unique(maintain_order=True).to_list()
     if not metrics:
         return None
     values = {(row["variable"], row["metric"]): row["value"] for row in losses.iter_rows(named=True)}
+    hidden = {
+        (variable, name)
+        for name in metrics
+        for variable in thin_variables(
+            {
+                row["variable"]: row["n_used"] or 0
+                for row in by_variable.filter(metric=name).iter_rows(named=True)
+            }
+        )
+    }
 
     def cell(variable: str, metric: str) -> dict[str, Any]:
-        value = values.get((variable, metric))
+        value = None if (variable, metric) in hidden else values.get((variable, metric))
         shade = None if value is None else round(SHADES * min(max(value, 0.0), 1.0))
         return {"text": number(value), "shade": shade}
 
     return {
-        "metrics": [label(name) for name in metrics],
+        "metrics": [{"short": heading(name), "full": label(name)} for name in metrics],
+        "hidden": bool(hidden),
         "rows": [(variable, [cell(variable, name) for name in metrics]) for variable in ["all", *variables]],
     }

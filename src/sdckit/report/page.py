@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.report import maps, metrics, panels
 from sdckit.report.bundle import bundle
-from sdckit.report.privacy import THRESHOLD, public_facts
+from sdckit.report.privacy import THRESHOLD, public_facts, refuse_few, without_thin_losses
 from sdckit.terminal import number
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def report(
 ) -> str:
     """Write a report as one HTML page that needs no other file and no network.
 
-    Whatever is not given does not appear. The page holds no original record, no smallest or largest
-    original value, no bin with few records, no stratum and no seed; `sdckit.report.privacy` has all
-    that looks at original records.
+    Whatever is not given does not appear; data of fewer than 10 records are refused. The page holds no
+    original record, no smallest or largest original value, no bin with few records, no stratum and no
+    seed; `sdckit.report.privacy` has all that looks at original records.
 
     Parameters
     ----------
@@ -77,6 +77,9 @@ def report(
     >>> "Three files were compared." in page
     True
     """
+    refuse_few(pair, evaluation)
+    if evaluation is not None:
+        evaluation = without_thin_losses(evaluation)
     specs: dict[str, Spec] = {}
 
     def placed(name: str, panel: Panel) -> dict[str, Any]:

@@ -4,20 +4,26 @@ Two figures on the page are counts of records: the distributions of each variabl
 risk. Both come from here, and only as bins of at least `THRESHOLD` records. Bins have rounded edges
 that are chosen on the masked file; the outer ones are open, so that neither a smallest nor a largest
 value shows. Whatever could undo a masking is dropped from the list of facts. Every other number of
-the page is a measure of the whole file or of a whole variable; strata are never shown.
+the page is a measure of the whole file or of a whole variable, of at least `THRESHOLD` records or
+cells: from a loss of few of them, an original value can be computed back. Strata are never shown.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+
+from sdckit.evaluation import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdckit.compiled import Floats, Ints
+    from sdckit.evaluation import Evaluation
+    from sdckit.pairs import Pair
 
 THRESHOLD = 10  # records that a bin has at least, in the original and in the masked file alike
 DIGITS = 2  # significant digits of an edge
@@ -112,6 +118,54 @@ def records_at_risk(risks: Floats) -> list[RiskBin] | None:
     if start < 10:
         bins.append((start, 10))
     return [RiskBin(a / 10, b / 10, int(counts[a:b].sum())) for a, b in bins]
+
+
+def refuse_few(pair: Pair | None, evaluation: Evaluation | None) -> None:
+    """Refuse data of so few records that any measure tells of single ones."""
+    records = _records(evaluation) if pair is None else pair.original.n
+    if records is not None and records < THRESHOLD:
+        raise ValueError(
+            f"a report needs at least {THRESHOLD} records and the data have {records}; "
+            "print the measures instead"
+        )
+
+
+def _records(evaluation: Evaluation | None) -> int | None:
+    """How many records were measured: as many as the fullest variable has cells."""
+    if evaluation is None:
+        return None
+    if evaluation.records is not None and evaluation.records.width:
+        return evaluation.records.height
+    whole_records = evaluation.table.filter(stratum="all")
+    for rows in (whole_records.filter(~WHOLE), whole_records):
+        if rows["n_used"].count():
+            return int(max(rows["n_used"].drop_nulls()))
+    return None
+
+
+def without_thin_losses(evaluation: Evaluation) -> Evaluation:
+    """Leave out the losses that are made of few cells, and say so."""
+    thin = (pl.col("family") == "loss") & (pl.col("n_used") < THRESHOLD)
+    names = evaluation.summary.filter(thin)["metric"].to_list()
+    if not names:
+        return evaluation
+    told = tuple(f"left out: {name}, made of fewer than {THRESHOLD} cells" for name in names)
+    kept = evaluation.table.filter(~pl.col("metric").is_in(names))
+    return replace(evaluation, table=kept, notes=(*evaluation.notes, *told))
+
+
+def thin_variables(used: Mapping[str, int]) -> set[str]:
+    """The variables whose loss must not show: those of few cells, and where these are few together, too.
+
+    The whole file's loss is shown, and what the other variables lose can be subtracted from it.
+    """
+    fewest_first = sorted(used, key=lambda name: used[name])
+    hidden: list[str] = []
+    for name in fewest_first:
+        if used[name] >= THRESHOLD and not 0 < sum(used[one] for one in hidden) < THRESHOLD:
+            break
+        hidden.append(name)
+    return set(hidden)
 
 
 def public_facts(facts: Mapping[str, str]) -> dict[str, str]:

@@ -325,7 +325,7 @@ def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: 
     title="one-to-one matching",
     score=partial(score_attack, "matching"),
     explain=explain,
-    reference="Herranz, Nin, Rodriguez & Tassa 2015, doi:10.1007/s00778-014-0371-6",
+    reference="Herranz, Nin, Rodriguez & Tassa 2016, Data & Knowledge Engineering 100",
     parameters=(DIRECTION, DISTANCE),
     **RISK,
 )
@@ -359,7 +359,7 @@ def matching(
 
     References
     ----------
-    Herranz, Nin, Rodriguez & Tassa 2015, Revisiting distance-based record linkage for privacy-preserving
+    Herranz, Nin, Rodriguez & Tassa 2016, Revisiting distance-based record linkage for privacy-preserving
     release of statistical datasets.
 
     Examples
