@@ -112,7 +112,9 @@ class Choice:
     @property
     def parameters(self) -> dict[str, Any]:
         """Its parameters."""
-        return parameters_of((self.point or self.nearest).parameters)
+        given = parameters_of((self.point or self.nearest).parameters)
+        full = checks.parameters_of(self.method, given)
+        return {name: full[name] for name in given}
 
     @property
     def sentences(self) -> list[str]:

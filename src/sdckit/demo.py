@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sdckit import datasets, files, folders, reporting, terminal
+from sdckit import checks, datasets, files, folders, reporting, terminal
 from sdckit.evaluation import evaluate
+from sdckit.masking import mask
 from sdckit.pairs import pair_of
 from sdckit.sweeping import sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sdckit.choosing import Choice, Release
+    import polars as pl
+
+    from sdckit.choosing import Choice
+    from sdckit.evaluation import Evaluation
     from sdckit.sweeping import Sweep
 
 PLAN: dict[str, dict[str, Any]] = {
-    "mdav": {"k": [3, 5, 8, 10, 15, 20]},
-    "noise": {"percent": [10, 25, 50, 75, 100, 150]},
-    "correlated_noise": {"percent": [10, 25, 50, 75, 100, 150]},
-    "rank_swap": {"p": [0.02, 0.05, 0.1, 0.15, 0.2, 0.3]},
+    "mdav": {"k": [3, 5, 8, 10, 20]},
+    "noise": {"percent": [10, 25, 50, 100, 150]},
+    "correlated_noise": {"percent": [10, 25, 50, 100, 150]},
+    "rank_swap": {"p": [0.02, 0.05, 0.1, 0.2, 0.3]},
 }
 LIMITS = {"linkage": 0.1, "linkage_outliers": 0.3}
 MINIMISE = "brmae"
@@ -35,29 +39,44 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     found = sweep(original, PLAN, columns=variables, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)
-    release = choice.apply(original, rng=SEED, decimals="original")
+    generator = checks.generator(SEED)
     with folders.filled(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
-        files.write(draft / "masked.csv", release.data)
         files.write(draft / "sweep.csv", found.table)
-        written = files.read(draft / "masked.csv").frame
-        measured = evaluate(original, written, columns=variables, window=choice.window, per_record=True)
-        choice.check(measured)
+
+        def draw() -> tuple[pl.DataFrame, Evaluation]:
+            masked = mask(
+                original,
+                choice.method.name,
+                columns=variables,
+                rng=generator,
+                decimals="original",
+                **choice.parameters,
+            )
+            files.write(draft / "masked.csv", masked, overwrite=True)
+            written = files.read(draft / "masked.csv").frame
+            result = evaluate(original, written, columns=variables, window=choice.window, per_record=True)
+            choice.check(result)
+            return written, result
+
+        (written, measured), draws = choice.drawn(draw)
         page = reporting.of_sweep(
             found,
             name="the sample",
             choice=choice,
             release=measured,
             pair=pair_of(original, written, columns=variables),
-            facts={"draws of the release": str(release.draws), "variables": ", ".join(variables)},
+            facts={"draws of the release": str(draws), "variables": ", ".join(variables)},
         )
         reporting.write(draft / "report.html", page, overwrite=False)
     if not quiet:
-        _show(folder, found, choice, release, original.height, len(variables))
+        _show(folder, found, choice, measured, original.height, len(variables))
     return choice
 
 
-def _show(folder: Path, found: Sweep, choice: Choice, release: Release, records: int, variables: int) -> None:
+def _show(
+    folder: Path, found: Sweep, choice: Choice, result: Evaluation, records: int, variables: int
+) -> None:
     files_tried = found.table.select("method", "parameters", "replication").n_unique()
     terminal.say(
         f"A synthetic business survey: {records} firms, {variables} variables, masked in {files_tried} ways."
@@ -74,7 +93,6 @@ def _show(folder: Path, found: Sweep, choice: Choice, release: Release, records:
     terminal.console().print(terminal.grid(columns, rows, right=2))
     for sentence in choice.sentences:
         terminal.say(sentence)
-    result = release.evaluation
     terminal.say(f"""
 The released file itself, masked.csv, was measured:
 - loss: {result.meaning[MINIMISE].split(";")[0]};
