@@ -57,6 +57,12 @@ def mapped(table, **options):
     return Points(marked, **{"loss": "brmae", "risk": "linkage", "limits": LIMITS, "random": 2 / 3} | options)
 
 
+def files():
+    """Points of three files made elsewhere."""
+    table = points().table.head(3).select("loss", "risk", method=pl.Series(["a.csv", "b.csv", "c.csv"]))
+    return mapped(table.with_columns(parameters=pl.lit("")))
+
+
 def with_risks(measured, risks, n):
     """An evaluation with a made-up linkage risk beside what was measured."""
     rows = [
@@ -87,6 +93,14 @@ def with_risks(measured, risks, n):
 def evaluation():
     measured = sdc.evaluate(original(), masked(), columns=VARIABLES, by="sector", metrics=METRICS)
     return with_risks(measured, {"linkage": 0.0925, "linkage_outliers": 0.24}, original().height)
+
+
+@cache
+def many():
+    """An evaluation by more metrics than a page is wide for their full titles."""
+    names = [f"brmae:ties={rule}" for rule in ("first", "last", "min", "max")]
+    names += ["brmae", "brmse", "ks", "hellinger", "wasserstein", "il_variables", "ci_overlap"]
+    return sdc.evaluate(original(), masked(), columns=VARIABLES, metrics=names)
 
 
 @cache

@@ -87,7 +87,8 @@ def test_a_looser_limit_is_told_where_it_buys_something():
     lines = [line("mdav", 0.3, 0.15, 0.1, 0.05)]
     choice = choose(lines, LIMIT, "brmae")
     assert choice.looser == {"linkage": lines[0][1]}
-    assert "A looser limit, linkage up to 0.2, would allow mdav (k=2), brmae 0.3000." in choice.sentences
+    told = "A looser limit, linkage up to 0.2, would allow at least mdav (k=2), brmae 0.3000."
+    assert told in choice.sentences
     for risk, limit in {"linkage": 0.2}.items():
         assert choose(lines, {risk: limit}, "brmae").point is choice.looser[risk]
 
@@ -137,6 +138,37 @@ def test_a_risk_without_a_value_is_never_near():
 def test_a_loss_without_a_value_is_never_chosen_before_one_that_has_one():
     lines = [[point("mdav", 1, 0.05, NAN)], [point("noise", 1, 0.05, 0.9)]]
     assert choose(lines, LIMIT, "brmae").point.method == "noise"
+
+
+def test_a_loss_without_a_value_is_never_chosen_at_all():
+    settings = [[point("mdav", 1, 0.05, NAN)], [point("noise", 1, 0.5, 0.9)]]
+    choice = choose(settings, LIMIT, "brmae")
+    assert (choice.point, choice.safe) == (None, ())
+
+
+def test_a_looser_limit_that_leads_to_a_loss_without_a_value_buys_nothing():
+    settings = [point("mdav", 1, 0.15, NAN), point("mdav", 2, 0.05, 0.4)]
+    choice = choose([settings], LIMIT, "brmae")
+    assert choice.point is settings[1]
+    assert choice.binding == ("linkage",)
+    assert choice.looser == {}
+
+
+@pytest.mark.parametrize("missing", ["linkage", "brmae"])
+def test_a_metric_without_a_value_anywhere_is_refused(missing):
+    settings = line("mdav", 0.3, 0.1)
+    for one in settings:
+        one.values[missing] = NAN
+    refusal = f"^{missing} has no value for any of these maskings; choose another metric$"
+    with pytest.raises(ValueError, match=refusal):
+        choose([settings], LIMIT, "brmae")
+
+
+@pytest.mark.parametrize(("risks", "weakest"), [((0.05, 0.04), True), ((0.2, 0.05), False)])
+def test_the_weakest_setting_tried_is_said_to_be_it(risks, weakest):
+    told = choose([line("mdav", *risks)], LIMIT, "brmae").sentences
+    assert ("It is the weakest setting of its method that was tried." in told) is weakest
+    assert any(sentence.startswith("What binds: ") for sentence in told) is not weakest
 
 
 def test_a_loss_whose_best_value_is_one_is_kept_near_one():
@@ -208,10 +240,13 @@ def test_values_with_more_digits_than_their_text_break_no_line():
     assert [len(settings) for settings in found] == [len(grid)]
 
 
-def test_two_varied_parameters_stand_alone():
-    plan = {"rank_swap": {"p": [0.1, 0.2], "tails": [0.01, 0.05]}}
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_varied_parameters_the_one_with_a_usual_grid_makes_the_lines(order):
+    grids = {"p": [0.1, 0.2], "tails": [0.01, 0.05]}
+    plan = {"rank_swap": dict(list(grids.items())[::order])}
     found = lines_of(sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).summary)
-    assert [len(settings) for settings in found] == [1] * 4
+    settings = [[parameters_of(text) for text in line] for line in texts(found)]
+    assert settings == [[{"p": p, "tails": tails} for p in ("0.1", "0.2")] for tails in ("0.01", "0.05")]
 
 
 def test_a_missing_risk_of_a_sweep_meets_no_limit():
@@ -279,6 +314,33 @@ def test_the_frontier_of_what_was_not_measured_is_refused(found):
 # --- recommendations of a sweep ---
 
 
+def test_a_sweep_in_which_a_metric_has_no_value_anywhere_recommends_nothing():
+    plan = {"noise": {"percent": [10, 90]}}
+    found = sdc.sweep(frame(9), plan, metrics=["brmae", "rmdid", "dbrl"], rng=1, workers=1)
+    assert found.recommend({"dbrl": 1}).met
+    with pytest.raises(ValueError, match=r"^rmdid has no value for any of these maskings; choose another"):
+        found.recommend({"rmdid": 1})
+
+
+def test_the_choice_for_machines():
+    lines = [line("mdav", 0.3, 0.15, 0.1), line("noise", 0.9)]
+    choice = choose(lines, LIMIT, "brmae", maskings=4)
+    told = choice.told
+    assert told.pop("values") == lines[0][2].values
+    assert told == {
+        "met": True,
+        "method": "mdav",
+        "parameters": {"k": 3},
+        "limits": LIMIT,
+        "minimise": "brmae",
+        "binding": ["linkage"],
+        "maskings": 4,
+        "sentences": choice.sentences,
+    }
+    missed = choose(lines, {"linkage": 0.01}, "brmae").told
+    assert (missed["met"], missed["method"], missed["parameters"]) == (False, "mdav", {"k": 3})
+
+
 def test_a_sweep_recommends_by_the_rule_on_medians(found):
     choice = found.recommend({"dbrl": 0.3})
     wide = choosing.points_of(found.summary).sort("method", "setting")
@@ -303,6 +365,12 @@ def test_a_sweep_recommends_by_the_rule_on_medians(found):
         ({"dbrl": 0.1}, "brmea", r"^unknown metric 'brmea'"),
         ({"linkage": 0.1}, "brmae", r"^the sweep has not measured 'linkage', only brmae, .*; add it to its"),
         ({"dbrl": 0.1}, "mse", r"^the sweep has not measured 'mse', only brmae"),
+        ({"dbrl": 0.1}, "ci_overlap", r"^'ci_overlap' is best at 1; minimise a loss whose best value is 0$"),
+        (
+            {"window": 0.1},
+            "brmae",
+            r"^'window' means nothing for methods that publish no window; limit linka",
+        ),
         ({"dbrl": 1.1}, "brmae", r"^the limit of dbrl is 1.1; give a share from 0 to 1, such as 0.05$"),
         ({"dbrl": -0.1}, "brmae", r"^the limit of dbrl is -0.1; give a share"),
         ({"dbrl": NAN}, "brmae", r"^the limit of dbrl is nan; give a share"),

@@ -126,13 +126,13 @@ def test_decimals_are_rounded_before_the_release_is_measured():
 
 
 def test_metrics_of_the_choice_are_measured_even_where_they_are_no_default():
-    metrics = ["ci_overlap", "rmdid", "dbrl"]
+    metrics = ["il_variables", "rmdid", "dbrl"]
     choice = sdc.sweep(frame(), {"noise": PLANS["noise"]}, metrics=metrics, rng=4, workers=1).recommend(
-        {"rmdid": 0.9}, "ci_overlap"
+        {"rmdid": 0.9}, "il_variables"
     )
     release = choice.apply(frame(), rng=2)
     assert release.evaluation["rmdid"] <= 0.9
-    assert {"ci_overlap", "rmdid", "brmae", "linkage"} <= set(release.evaluation.meaning)
+    assert {"il_variables", "rmdid", "brmae", "linkage"} <= set(release.evaluation.meaning)
 
 
 # --- draws that miss ---

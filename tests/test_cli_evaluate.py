@@ -132,14 +132,48 @@ def test_any_metrics_make_a_report_and_ranks(tmp_path, survey, metrics):
     assert [row["variable"] for row in json.loads(found.stdout)["ranks"]] == VARIABLES
 
 
-def test_a_report_of_tiny_files(tmp_path):
-    for rows in (2, 3):
-        frame = pl.DataFrame({"x": [1.5, 2.5, 9.0][:rows], "y": [3, 1, 2][:rows]})
-        frame.write_csv(tmp_path / "data.csv")
-        frame.with_columns(pl.col("x") + 1).write_csv(tmp_path / "m.csv")
-        good(tmp_path, "evaluate", "data.csv", "m.csv", "--report", f"{rows}.html")
-        page = (tmp_path / f"{rows}.html").read_text()
-        assert "Not shown: too few records" in page
+@pytest.mark.parametrize("rows", [2, 9, 10])
+def test_a_report_needs_ten_records(tmp_path, rows):
+    frame = pl.DataFrame({"x": [i * 7 % 11 + 0.5 for i in range(rows)], "y": range(rows)})
+    frame.write_csv(tmp_path / "data.csv")
+    frame.with_columns(pl.col("x") + 1).write_csv(tmp_path / "m.csv")
+    before = contents(tmp_path)
+    done = run_here(tmp_path, "evaluate", "data.csv", "m.csv", "--report", "r.html")
+    if rows == 10:
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / "r.html").stat().st_size > 10_000
+        return
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: a report needs at least 10 records and the data have {rows}; print the measures instead\n"
+    )
+    assert (done.stdout, contents(tmp_path)) == ("", before)
+    good(tmp_path, "evaluate", "data.csv", "m.csv")
+
+
+def test_a_report_names_the_file_and_not_its_folder(tmp_path, survey):
+    assert survey.height
+    place = tmp_path / "secret" / "place"
+    place.mkdir(parents=True)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).rename(place / name)
+    files = [f"secret/place/{name}" for name in ("a.csv", "b.csv")]
+    several(tmp_path, *METRICS, "--report", "one.html", files=files[:1])
+    several(tmp_path, *METRICS, "--report", "two.html", files=files)
+    for page in ((tmp_path / name).read_text() for name in ("one.html", "two.html")):
+        assert "a.csv" in page
+        assert "secret" not in page
+
+
+def test_files_of_the_same_name_keep_their_folders(tmp_path, survey):
+    assert survey.height
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name[0]).mkdir()
+        (tmp_path / name).rename(tmp_path / name[0] / "m.csv")
+    several(tmp_path, *METRICS, "--report", "r.html", files=["a/m.csv", "b/m.csv"])
+    rows = (tmp_path / "r.html").read_text().split('id="points"')[1].split("</table>")[0]
+    assert "a/m.csv" in rows
+    assert "b/m.csv" in rows
 
 
 def test_the_report_of_a_sweep(tmp_path, survey):
@@ -152,6 +186,10 @@ def test_the_report_of_a_sweep(tmp_path, survey):
     assert rows.count("<tr") == 5
     done = good(tmp_path, *words, "--metrics", "mae", "--report", "m.html", "--overwrite")
     assert 'id="points"' not in (tmp_path / "m.html").read_text(), "no map without a risk"
+    good(tmp_path, *words, "--metrics", "il_variables,dbrl", "--report", "n.html", "--overwrite")
+    page = (tmp_path / "n.html").read_text()
+    rows = page.split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    assert rows.count("<tr") == 5, "a map of whatever loss and risk there are"
 
 
 # --- windows ---
@@ -177,8 +215,8 @@ def test_a_window_of_no_ranks_at_all(tmp_path, survey):
     assert linkage(tmp_path, "--window", "0", "--json")["window"] <= 1
 
 
-def test_a_window_holds_within_strata(tmp_path, survey):
-    masked = sdc.mask(survey, "rank_swap", p=0.3, by="region", columns=VARIABLES, rng=1)
+def test_a_window_is_that_of_the_file_whatever_the_strata(tmp_path, survey):
+    masked = sdc.mask(survey, "rank_swap", p=0.3, columns=VARIABLES, rng=1)
     masked.write_csv(tmp_path / "c.csv")
     words = ["evaluate", "data.csv", "c.csv", *ROLES, "--by", "region", "--window", "0.3", "--json"]
     rows = json.loads(good(tmp_path, *words, "--metrics", "linkage").stdout)["table"]

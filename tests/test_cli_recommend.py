@@ -87,8 +87,15 @@ def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
     again = json.loads(good(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, "--json").stdout)
     assert printed["table"] == again["table"]
     assert printed["parts"] == again["parts"]
-    assert printed["choice"][0].startswith("noise (percent=")
-    assert printed["choice"][-1].endswith("draw.") or printed["choice"][-1].endswith("draws.")
+    choice = printed["choice"]
+    told = "met method parameters values limits minimise binding maskings sentences draws"
+    assert set(choice) == set(told.split())
+    assert (choice["met"], choice["method"], choice["minimise"]) == (True, "noise", "brmae")
+    assert choice["limits"] == {"dbrl": 0.3}
+    assert choice["sentences"][0].startswith(f"noise (percent={choice['parameters']['percent']:g}) loses")
+    assert choice["values"]["dbrl"] <= 0.3
+    assert choice["draws"] >= 1
+    assert choice["maskings"] >= 4
     assert set(printed) == {"table", "meaning", "notes", "parts", "choice"}
 
 
@@ -108,6 +115,7 @@ def test_the_command_finds_what_python_finds(tmp_path, survey):
         rng=SEED,
         replications=2,
         workers=1,
+        decimals="original",
     )
     assert done.stdout.splitlines()[: len(choice.sentences)] == choice.sentences
     assert f"{choice.maskings} maskings were tried" in done.stdout
@@ -155,9 +163,10 @@ def test_csv_is_the_table_and_nothing_else(tmp_path, survey):
 
 def test_a_loss_and_a_risk_that_are_no_defaults(tmp_path, survey):
     assert survey.height
-    done = good(tmp_path, *words(*GRIDS["noise"], "--minimise", "ci_overlap", "--json", limits=["rmdid=0.9"]))
+    given = words(*GRIDS["noise"], "--minimise", "il_variables", "--json", limits=["rmdid=0.9"])
+    done = good(tmp_path, *given)
     metrics = {row["metric"] for row in json.loads(done.stdout)["table"]}
-    assert {"ci_overlap", "rmdid", "brmae", "linkage"} <= metrics
+    assert {"il_variables", "rmdid", "brmae", "linkage"} <= metrics
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -284,3 +293,47 @@ def test_a_full_disk_is_one_line(tmp_path, survey, more):
     assert done.returncode == 2, done.stderr
     assert re.fullmatch(r"error: could not write 'out.csv': file too large; raise .*\n", said(done))
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("old", [[], ["out.csv"], ["out.csv", "r.html"]])
+def test_a_report_that_cannot_be_written_leaves_no_release(tmp_path, old):
+    """The masked file is small enough for this disk, the report is not."""
+    values = np.random.default_rng(2).normal(size=(30, 2)).round(2)
+    pl.DataFrame(values, schema=["a", "b"]).write_csv(tmp_path / "data.csv")
+    given = words(*GRIDS["mdav"], roles=[])
+    good(tmp_path, *given)
+    assert (tmp_path / "out.csv").stat().st_size < 1024
+    (tmp_path / "out.csv").unlink()
+    for name in old:
+        put(tmp_path, name, "precious")
+    before = contents(tmp_path)
+    done = run(tmp_path, *given, "--report", "r.html", *["--overwrite"][: len(old)], full_disk=True)
+    assert done.returncode == 2, done.stderr
+    assert re.fullmatch(r"error: could not write 'r.html': file too large; .*\n", said(done))
+    assert done.stdout == ""
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_whole_numbers_meet_their_limit_as_released(tmp_path, seed):
+    """The search rounds, too, so that a method without draws never fails at the release."""
+    frame = pl.DataFrame(np.random.default_rng(seed).poisson(3, (60, 2)), schema=["a", "b"])
+    frame.write_csv(tmp_path / "data.csv")
+    done = good(tmp_path, *words("--grid", "mdav", "--json", limits=["linkage=0.2"], roles=[]))
+    choice = json.loads(done.stdout)["choice"]
+    masked = read(tmp_path / "out.csv").frame
+    assert masked.dtypes == [pl.Int64, pl.Int64]
+    measured = sdc.evaluate(frame, masked, metrics=["linkage", "brmae"])
+    assert measured["linkage"] == pytest.approx(choice["values"]["linkage"]) <= 0.2
+    assert measured["brmae"] == pytest.approx(choice["values"]["brmae"])
+    assert choice["draws"] == 1
+
+
+@pytest.mark.parametrize("method", GRIDS)
+def test_a_release_by_strata_meets_its_limit_within_them(tmp_path, survey, method):
+    limit = 0.45
+    given = words(*GRIDS[method], "--by", "region", "--json", "--seed", "8", limits=[f"linkage={limit}"])
+    choice = json.loads(good(tmp_path, *given).stdout)["choice"]
+    assert survey.height
+    assert evaluated(tmp_path, "linkage", "--by", "region") <= limit
+    assert choice["values"]["linkage"] <= limit

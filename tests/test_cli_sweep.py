@@ -47,6 +47,20 @@ def test_a_sweep_leaves_table_summary_picture_and_a_private_folder(tmp_path, sur
     assert root.tag.endswith("svg")
 
 
+def test_a_report_may_lie_in_the_folder_that_the_sweep_makes(tmp_path, survey):
+    assert survey.height
+    given = [*SMALL, "--report", "out/report.html"]
+    done = sweep(tmp_path, *given)
+    assert done.stdout.endswith("out/sweep.svg, out/report.html\n")
+    first = contents(tmp_path / "out")
+    assert first["report.html"].startswith(b"<!doctype html>")
+    refused = run_here(tmp_path, "sweep", "data.csv", "-o", "out", *given)
+    assert (refused.returncode, "'out/report.html' exists already" in refused.stderr) == (2, True)
+    assert contents(tmp_path / "out") == first
+    sweep(tmp_path, *given, "--overwrite")
+    assert set(contents(tmp_path / "out")) == set(first)
+
+
 def test_the_table_for_people_shows_both_ends_of_each_grid(tmp_path, survey):
     assert survey.height
     done = sweep(tmp_path, *SMALL, "--grid", "rank_swap.p=0.1", "--metrics", "brmae,il1")

@@ -149,3 +149,11 @@ def test_columns_of_any_label_play_any_role():
         "0",
         "1",
     ]
+
+
+def test_values_near_the_largest_number_give_no_warning():
+    x = RNG.normal(size=(40, 3)) * 1e300
+    y = x * RNG.normal(1, 0.1, (40, 3))
+    assert sdc.mse_permutation(x, y) == np.inf
+    result = sdc.evaluate(x, y, per_record=True)
+    assert result["brmae"] == pytest.approx(sdc.brmae(x / 1e300, y / 1e300), rel=1e-12)

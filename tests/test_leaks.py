@@ -12,6 +12,7 @@ import sdckit as sdc
 from leaks import digits, leaks
 from sdckit.report import report
 from sdckit.report.bundle import bundle
+from sdckit.terminal import number
 
 LEVELS = ("value", "random", "tie_low", "tie_high")
 
@@ -171,3 +172,18 @@ def test_a_report_of_a_tiny_file_shows_no_bins():
     page = report(title="t", done=[], pair=sdc.pairs.pair_of(few, masked, columns=reports.VARIABLES))
     assert len(re.findall("Not shown: too few records", page)) == len(reports.VARIABLES)
     assert leaks(page, few, told=[10]) == []
+
+
+def test_no_value_can_be_computed_from_the_loss_of_a_single_cell():
+    """In a variable of one cell, the loss is a known function of the original and the masked value."""
+    wages = pl.when(pl.arange(0, pl.len()) == 5).then("wages")
+    data = reports.original().select(reports.VARIABLES).with_columns(wages=wages)
+    masked = data.with_columns(pl.col("wages") + 1.5)
+    found = sdc.evaluate(data, masked, metrics=["il_variables:scale=raw"])
+    (own,) = found.table.filter(variable="wages")["value"]
+    page = report(title="t", done=[], evaluation=found)
+    assert own > 0
+    assert number(own) not in page.replace(bundle(), "")
+    shown = dict(re.findall(r'<th scope="row">([^<]*)</th><td class="n[^"]*">([^<]*)<', page))
+    assert shown["wages"] == "-"
+    assert list(shown.values()).count("-") == 2, "one more, or the whole file would give it away"

@@ -315,7 +315,9 @@ def test_bins_of_risk_are_empty_or_full(risks):
 
 def test_too_few_records_at_risk_are_told_in_words():
     found = reports.evaluation()
-    few = sdc.Evaluation(found.table, found.meaning, records=pl.DataFrame({"linkage": [0.5] * 9}))
+    few = sdc.Evaluation(
+        found.table, found.meaning, records=pl.DataFrame({"linkage": [0.5] * 9 + [np.nan] * 9})
+    )
     assert "Not shown: fewer than 10 records." in Read(bare(evaluation=few)).text
 
 

@@ -119,6 +119,42 @@ def test_it_prints_with_the_table_open(browser, page_file):
         assert here.complaints == []
 
 
+def test_many_metrics_fit_on_the_screen_and_on_paper(browser, tmp_path):
+    path = tmp_path / "many.html"
+    path.write_text(reports.full(evaluation=reports.many()), encoding="utf-8")
+    cut = """() => [...document.querySelectorAll(".scroll, table, th, td")]
+        .filter(part => part.getBoundingClientRect().right > innerWidth + .5
+            || getComputedStyle(part).overflowX !== "visible" && part.scrollWidth > part.clientWidth)
+        .map(part => part.outerHTML.slice(0, 80))"""
+    with opened(browser, path) as here:
+        here.page.locator("#points summary").click()
+        assert here.page.locator(".heat thead th").count() == 11
+        assert here.page.evaluate(cut) == []
+        here.page.emulate_media(media="print")
+        here.page.set_viewport_size({"width": 680, "height": 1000})
+        assert (
+            here.page.evaluate("getComputedStyle(document.querySelector('.scroll')).overflowX") == "visible"
+        )
+        assert here.page.evaluate(cut) == []
+        height = "() => document.querySelector('.heat thead').getBoundingClientRect().height"
+        assert here.page.evaluate(height) < 40, "words of headings are not broken"
+        assert here.page.evaluate("document.documentElement.scrollWidth") <= 680
+        assert here.complaints == []
+
+
+def test_files_made_elsewhere_can_be_told_apart(browser, tmp_path):
+    path = tmp_path / "files.html"
+    path.write_text(reports.full(points=reports.files()), encoding="utf-8")
+    with opened(browser, path) as here:
+        here.page.get_by_text("b.csv", exact=True).first.click()
+        here.page.wait_for_function(f"document.querySelectorAll('{POINTS}').length === 1")
+        here.page.locator("#points summary").click()
+        assert [row[0] for row in cells(here.page, "#points tbody tr:visible")] == ["b.csv"]
+        here.page.get_by_text("all files", exact=True).click()
+        here.page.wait_for_function(f"document.querySelectorAll('{POINTS}').length === 3")
+        assert here.complaints == []
+
+
 def test_wild_names_stay_text(browser, tmp_path):
     name = "</script><script>window.bad = 1</script> \"'[/b]"
     table = (

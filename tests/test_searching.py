@@ -162,7 +162,7 @@ def test_strata_and_weights_and_gaps_are_those_of_the_sweep():
         plan = {method: GRIDS[method]}
         found = [find(data, plan, {"dbrl": 0.4}, **roles) for find in (searched, swept)]
         assert answer(found[0]) == answer(found[1])
-        assert found[0].roles == found[1].roles
+        assert found[0].roles == found[1].roles | {"decimals": None}
 
 
 # --- risks that do not fall once and for all ---
@@ -282,8 +282,96 @@ def test_what_cannot_be_searched_is_refused_before_any_work(options, text, monke
         sdc.recommend(frame(), **given_)
 
 
-def test_a_risk_that_the_data_do_not_suit_meets_no_limit():
-    choice = searched(frame(9), {"noise": {"percent": [10, 20]}}, {"rmdid": 0.9})
-    assert not choice.met
-    assert math.isnan(choice.nearest.values["rmdid"])
-    assert choosing.table_of(choice.points).height == 1
+def two_columns():
+    return frame().select("a", "b")
+
+
+def many_records():
+    return np.random.default_rng(1).normal(size=(2500, 2))
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "text"),
+    [
+        (
+            lambda: frame(9),
+            {"max_risk": {"rmdid": 0.9}},
+            "^rmdid needs at least 10 records and the data have 9",
+        ),
+        (two_columns, {"minimise": "il_correl"}, "^il_correl needs at least 3 variables and the data have 2"),
+        (many_records, {"max_risk": {"matching": 0.5}}, r"^matching .*2,?500.*; "),
+    ],
+)
+def test_a_metric_that_the_data_do_not_suit_is_refused_before_any_work(data, options, text, monkeypatch):
+    monkeypatch.setattr(Task, "measure", lambda *_: pytest.fail("worked"))
+    given_ = {"max_risk": {"dbrl": 0.3}, "plan": {"noise": {"percent": [10, 20]}}, "workers": 1} | options
+    with pytest.raises(sdc.checks.Unsuited, match=text) as refusal:
+        sdc.recommend(data(), **given_)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_window_of_one_size_for_all_may_be_limited():
+    plan = {"mdav": {"k": [2, 5, 10]}}
+    choice = searched(frame(), plan, {"window:within=0.1": 0.9})
+    assert choice.met
+    release = choice.apply(frame())
+    assert release.evaluation["window:within=0.1"] <= 0.9
+    with pytest.raises(
+        ValueError, match=r"^'window' means nothing for methods that publish no window; limit"
+    ):
+        searched(frame(), plan, {"window": 0.9})
+    with pytest.raises(ValueError, match="means nothing for methods that publish no window"):
+        searched(frame(), plan, {"window:units=1": 0.9})
+
+
+# --- rounding ---
+
+
+def counts(seed, n=60):
+    """Small whole numbers with many ties."""
+    values = np.random.default_rng(seed).poisson(3, (n, 2))
+    return pl.DataFrame(values, schema=["a", "b"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("method", ["mdav", "individual_ranking"])
+def test_the_search_judges_what_is_released_after_rounding(method, seed):
+    data, limits = counts(seed), {"linkage": 0.2}
+    choice = searched(data, {method: {"k": range(2, 30)}}, limits, decimals="original")
+    if not choice.met:
+        assert method == "individual_ranking"
+        return
+    release = choice.apply(data)
+    assert release.draws == 1
+    assert all(release.data[name].dtype.is_integer() for name in data.columns)
+    for metric in ("linkage", "brmae"):
+        assert release.evaluation[metric] == pytest.approx(choice.point.values[metric], rel=1e-12)
+    assert sdc.evaluate(data, release.data, metrics="linkage")["linkage"] <= 0.2
+
+
+def test_rounding_changes_what_the_search_sees():
+    """Otherwise the test above could not fail."""
+    plan, limits = {"mdav": {"k": range(2, 30)}}, {"linkage": 0.2}
+    seen = []
+    for seed in range(6):
+        rounded, plain = (
+            searched(counts(seed), plan, limits, decimals=digits) for digits in ("original", None)
+        )
+        seen.append(rounded.points != plain.points)
+    assert any(seen)
+
+
+@pytest.mark.parametrize("decimals", [0, 1, "original"])
+def test_every_point_of_the_search_is_that_of_the_rounded_file(decimals):
+    data = frame(40)
+    choice = searched(data, {"mdav": {"k": [2, 5, 9]}}, {"dbrl": 0.2}, decimals=decimals)
+    for one in choice.points:
+        masked = sdc.mask(data, "mdav", decimals=decimals, **choosing.parameters_of(one.parameters))
+        expected = sdc.evaluate(data, masked, metrics=["brmae", "dbrl"])
+        assert one.values == pytest.approx({name: expected[name] for name in one.values}, rel=1e-12)
+
+
+@pytest.mark.parametrize("decimals", ["some", -1.5, True])
+def test_rounding_to_nothing_sensible_is_refused(decimals):
+    with pytest.raises((ValueError, TypeError), match="decimals"):
+        searched(frame(), {"mdav": {"k": 2}}, {"dbrl": 1}, decimals=decimals)

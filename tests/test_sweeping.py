@@ -67,7 +67,7 @@ def assert_same_as_evaluate(found, data, plan, *, draws="common", roles=None, **
     roles = roles or {}
     for cell, masked in rebuilt(data, plan, draws=draws, **roles):
         name, setting, window = cell.setting.method.name, cell.setting.text, published(cell.setting)
-        expected = sdc.evaluate(data, masked, window=window, **roles, **options).table
+        expected = sdc.evaluate(data, masked, window=window, stratified=True, **roles, **options).table
         ours = found.table.filter(method=name, parameters=setting, replication=cell.replication)
         order = ["metric", "stratum", "variable"]
         unsuited = ours.join(expected, on=order, how="anti")

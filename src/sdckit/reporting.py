@@ -46,6 +46,7 @@ def of_evaluation(
 
 def of_several(results: Mapping[str, Evaluation], *, records: int, facts: Mapping[str, str] = NONE) -> str:
     """One map for several masked files of the same original."""
+    checks.enough_to_report(records)
     values = {name: _values(result) for name, result in results.items()}
     points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
@@ -68,6 +69,7 @@ def of_sweep(
     facts: Mapping[str, str] = NONE,
 ) -> str:
     """A report on many maskings of one file and, where one was chosen, on that release."""
+    checks.enough_to_report(found.records)
     files = found.table.select("method", "parameters", "replication").n_unique()
     settings = choosing.points_of(found.summary)
     done = [f"Masked in {settings.height:,} ways, by {_methods(settings)}, and measured each time."]
@@ -160,7 +162,9 @@ def _released(release: Evaluation | None) -> list[str]:
 
 
 def _size(pair: Pair | None) -> str:
-    return "" if pair is None else f", {pair.original.n:,} records and {pair.p} variables"
+    if pair is None:
+        return ""
+    return f", {pair.original.n:,} records and {pair.p} variable{'s' * (pair.p != 1)}"
 
 
 def _facts(facts: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from sdckit import checks
 from sdckit.evaluation import WHOLE
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from sdckit.evaluation import Evaluation
     from sdckit.pairs import Pair
 
-THRESHOLD = 10  # records that a bin has at least, in the original and in the masked file alike
+THRESHOLD = checks.TOGETHER  # records that a bin has at least, in the original and in the masked file alike
 DIGITS = 2  # significant digits of an edge
 BINS = 10  # aimed at between the outer ones
 OUTER = 0.1  # share of the masked records below the first edge and above the last, about
@@ -123,11 +124,8 @@ def records_at_risk(risks: Floats) -> list[RiskBin] | None:
 def refuse_few(pair: Pair | None, evaluation: Evaluation | None) -> None:
     """Refuse data of so few records that any measure tells of single ones."""
     records = _records(evaluation) if pair is None else pair.original.n
-    if records is not None and records < THRESHOLD:
-        raise ValueError(
-            f"a report needs at least {THRESHOLD} records and the data have {records}; "
-            "print the measures instead"
-        )
+    if records is not None:
+        checks.enough_to_report(records)
 
 
 def _records(evaluation: Evaluation | None) -> int | None:

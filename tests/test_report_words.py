@@ -1,0 +1,137 @@
+"""What the report says of its marks and columns, and what it keeps to itself: losses of few records."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import reports
+import sdckit as sdc
+from sdckit.pairs import pair_of
+from sdckit.report.privacy import THRESHOLD, thin_variables
+from sdckit.terminal import number
+from test_report import Read, bare, specs
+
+
+def heat_rows(**parts):
+    found = bare(**parts).split('<section id="variables">')[1].split("</section>")[0]
+    return {row[0]: row[1:] for row in Read(found).rows}
+
+
+def test_the_heat_map_leaves_out_what_is_best_at_1_and_has_short_headings():
+    names = heat_rows(evaluation=reports.many())["variable"]
+    assert names[4:] == ["brMAE", "brMSE", "KS", "hellinger", "wasserstein", "IL_variables"]
+    assert names[0] == "brMAE ties=first"
+    found = sdc.evaluate(reports.original(), reports.masked(), columns="wages", metrics="ci_overlap")
+    page = bare(evaluation=found)
+    assert "variables" not in Read(page).sections
+    assert "ci_overlap, 0 to 1, 1 is best" in Read(page).text
+
+
+def test_the_headline_prefers_a_loss_whose_best_value_is_0():
+    found = sdc.evaluate(
+        reports.original(), reports.masked(), columns="wages", metrics=["ci_overlap", "brmae"]
+    )
+    assert "Information loss: brMAE" in Read(bare(evaluation=found)).text
+
+
+def thin(*used):
+    """Thirty records; each variable has values in so many of them."""
+    draws = np.random.default_rng(5).normal(100, 30, (30, len(used)))
+    holed = np.where(np.arange(30)[:, None] < np.array(used), draws, np.nan)
+    data = pl.DataFrame(holed, schema=[f"v{place}" for place in range(len(used))])
+    return data, data + 1.0
+
+
+def test_a_variable_with_few_cells_has_no_loss_of_its_own():
+    data, masked = thin(30, 20, THRESHOLD - 1, 25)
+    found = sdc.evaluate(data, masked, metrics=["il_variables", "ks"])
+    for part in ({}, {"pair": pair_of(data, masked)}):
+        rows = heat_rows(evaluation=found, **part)
+        # v2 is thin; with v1 shown beside the whole file it could be computed from the rest.
+        assert rows["v2"] == rows["v1"] == ["-", "-"]
+        assert "-" not in rows["v0"] + rows["v3"] + rows["whole file"]
+        assert "A dash stands for fewer than 10 cells" in Read(bare(evaluation=found)).text
+    data, masked = thin(30, 20, THRESHOLD, 25)
+    found = sdc.evaluate(data, masked, metrics=["il_variables", "ks"])
+    assert all("-" not in row for row in heat_rows(evaluation=found).values())
+    assert "A dash" not in Read(bare(evaluation=found)).text
+
+
+@pytest.mark.parametrize(
+    ("used", "hidden"),
+    [
+        ({"a": 30, "b": 10}, set()),
+        ({"a": 30, "b": 9}, {"a", "b"}),
+        ({"a": 30, "b": 1, "c": 12}, {"b", "c"}),
+        ({"a": 30, "b": 6, "c": 4}, {"b", "c"}),
+        ({"a": 30, "b": 4, "c": 5, "d": 20}, {"b", "c", "d"}),
+        ({"a": 30, "b": 0}, {"b"}),
+        ({"a": 3}, {"a"}),
+        ({}, set()),
+    ],
+)
+def test_hidden_variables_have_enough_cells_together(used, hidden):
+    assert thin_variables(used) == hidden
+
+
+@pytest.mark.parametrize("records", [2, THRESHOLD - 1])
+@pytest.mark.parametrize("part", ["pair", "evaluation", "records"])
+def test_data_of_few_records_are_refused(records, part):
+    data = pl.DataFrame({f"v{place}": np.sqrt(np.arange(records) + place) for place in range(8)})
+    masked = data + 1.0
+    parts = {"pair": pair_of(data, masked)} if part == "pair" else {}
+    if part != "pair":
+        parts["evaluation"] = sdc.evaluate(data, masked, metrics=["mae"], per_record=part == "records")
+    with pytest.raises(ValueError, match="a report needs") as refused:
+        bare(**parts)
+    said = f"a report needs at least 10 records and the data have {records}; print the measures instead"
+    assert str(refused.value) == said
+
+
+def test_data_of_just_enough_records_are_not_refused():
+    data = pl.DataFrame({"x": np.sqrt(np.arange(THRESHOLD))})
+    found = sdc.evaluate(data, data + 1.0, metrics="mae")
+    assert Read(bare(evaluation=found, pair=pair_of(data, data + 1.0))).sections >= {"measures"}
+
+
+def test_a_loss_of_few_cells_is_left_out_and_told():
+    whole = reports.evaluation()
+    few = pl.when(pl.col("metric") == "il1s").then(THRESHOLD - 1).otherwise("n_used")
+    found = sdc.Evaluation(whole.table.with_columns(n_used=few), whole.meaning)
+    read = Read(bare(evaluation=found))
+    assert "left out: il1s, made of fewer than 10 cells" in read.text
+    assert number(found["il1s"]) not in read.text
+    assert number(found["mae"]) in read.text
+
+
+def test_marks_are_told_as_what_they_are():
+    settings, files = Read(bare(points=reports.points())), Read(bare(points=reports.files()))
+    assert "Each mark is one setting of a method, measured on one masked file or as the" in settings.text
+    assert "Each mark is one masked file. Down is safer, left is closer" in files.text
+    assert "all methods" in settings.text
+    assert "all files" in files.text
+    assert "methods" not in files.text
+    assert ["method", "parameters", "brMAE", "linkage", ""] in settings.rows
+    assert [row[0] for row in files.rows] == ["file", "a.csv", "b.csv", "c.csv"]
+    assert {len(row) for row in files.rows} == {4}
+    hovers = [
+        [word["title"] for word in layer["encoding"]["tooltip"]]
+        for layer in specs(bare(points=reports.files()))["map"]["layer"]
+        if "tooltip" in layer["encoding"]
+    ]
+    assert hovers == [["file", "brMAE", "linkage"]]
+    one = reports.Points(reports.files().table.head(1), "brmae", "linkage", {})
+    assert "The file as a table" in Read(bare(points=one)).text
+
+
+def test_the_good_side_of_the_map_follows_the_loss():
+    points = reports.Points(reports.points().table, "ci_overlap", "linkage", {})
+    page = bare(points=points)
+    assert "right is closer to the original" in Read(page).text
+    (line,) = [layer for layer in specs(page)["map"]["layer"] if layer.get("name") == "frontier"]
+    assert line["mark"]["interpolate"] == "step-before"
+
+
+def test_ranges_hold_records_of_each_file():
+    text = Read(bare(pair=reports.pair())).text
+    assert "Every range holds at least 10 records of each file" in text

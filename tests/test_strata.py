@@ -1,0 +1,193 @@
+"""Strata that an intruder knows: risk within them, windows that hold within them or not."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from sdckit.evaluation import within_strata
+from sweeps import frame
+
+LINKING = [m.name for m in sdc.METRICS.values() if m.family == "risk" and m.needs == "rows"]
+OTHERS = ["brmae", "mae", "il_variables", "sdid", "rid"]
+NOTE = "linkage is that of an intruder who knows the strata and searches within them"
+SIZES = {"p": 50, "q": 25, "r": 15}
+
+
+def stratified():
+    """Ninety records in strata of different size that overlap."""
+    return frame(90).with_columns(g=pl.Series([name for name, n in SIZES.items() for _ in range(n)]))
+
+
+def masked_by_strata(**more):
+    return sdc.mask(stratified(), "mdav", k=3, by="g", **more)
+
+
+def parts(*tables):
+    for name, n in SIZES.items():
+        yield n, [table.filter(g=name).drop("g") for table in tables]
+
+
+def whole(result, metric):
+    return result.summary.filter(metric=metric).row(0, named=True)
+
+
+# --- evaluate ---
+
+
+@pytest.mark.parametrize("metric", [name for name in LINKING if name != "window"])
+def test_linkage_is_the_larger_of_pooled_and_within(metric):
+    data, masked = stratified(), masked_by_strata()
+    pooled = sdc.evaluate(data.drop("g"), masked.drop("g"), metrics=metric)[metric]
+    apart = [(n, sdc.evaluate(*pair, metrics=metric)[metric]) for n, pair in parts(data, masked)]
+    mean = sum(n * value for n, value in apart) / 90
+    result = sdc.evaluate(data, masked, by="g", metrics=metric)
+    assert result[metric] == pytest.approx(max(pooled, mean), rel=1e-12)
+    assert (NOTE in result.notes) == (mean > pooled)
+
+
+def test_most_risks_are_larger_within_strata():
+    """Otherwise the test above could not fail, and neither could that the mean counts records."""
+    data, masked = stratified(), masked_by_strata()
+    for metric in ("linkage", "dbrl", "dbrl_rank", "linkage_outliers"):
+        pooled = sdc.evaluate(data.drop("g"), masked.drop("g"), metrics=metric)[metric]
+        values = [sdc.evaluate(*pair, metrics=metric)[metric] for _, pair in parts(data, masked)]
+        found = sdc.evaluate(data, masked, by="g", metrics=metric)[metric]
+        assert found > pooled, metric
+        assert found != pytest.approx(np.mean(values)), metric
+
+
+def test_losses_and_intervals_are_untouched_by_strata():
+    data, masked = stratified(), masked_by_strata()
+    result = sdc.evaluate(data, masked, by="g", metrics=OTHERS)
+    pooled = sdc.evaluate(data, masked, columns=["a", "b", "c"], metrics=OTHERS)
+    assert NOTE not in result.notes
+    for metric in OTHERS:
+        assert whole(result, metric) == whole(pooled, metric)
+
+
+def test_the_rows_of_the_strata_are_those_of_the_strata():
+    data, masked = stratified(), masked_by_strata()
+    rows = sdc.evaluate(data, masked, by="g", metrics=["linkage", "dbrl"]).table
+    for (_, pair), name in zip(parts(data, masked), SIZES, strict=True):
+        alone = sdc.evaluate(*pair, metrics=["linkage", "dbrl"])
+        for metric in ("linkage", "dbrl"):
+            assert rows.filter(stratum=name, metric=metric)["value"].item() == alone[metric]
+
+
+def test_the_random_level_is_that_of_the_strata_too():
+    data, masked = stratified(), masked_by_strata()
+    result = sdc.evaluate(data, masked, by="g", metrics="dbrl")
+    levels = [
+        (n, whole(sdc.evaluate(*pair, metrics="dbrl"), "dbrl")["random"]) for n, pair in parts(data, masked)
+    ]
+    assert whole(result, "dbrl")["random"] == pytest.approx(sum(n * level for n, level in levels) / 90)
+
+
+def test_one_stratum_is_the_file():
+    data = stratified().with_columns(g=pl.lit("all of them"))
+    masked = sdc.mask(data, "mdav", k=3, by="g")
+    metrics = ["linkage", "dbrl", "linkage_outliers"]
+    result = sdc.evaluate(data, masked, by="g", metrics=metrics)
+    assert NOTE not in result.notes
+    pooled = sdc.evaluate(data.drop("g"), masked.drop("g"), metrics=metrics)
+    for metric in metrics:
+        assert whole(result, metric) == whole(pooled, metric)
+
+
+def test_strata_that_a_risk_does_not_suit_are_left_out_of_its_mean():
+    data = stratified().with_columns(g=pl.when(pl.arange(90) < 4).then(pl.lit("few")).otherwise("g"))
+    masked = data.with_columns(pl.col("a", "b", "c") * 1.001)
+    result = sdc.evaluate(data, masked, by="g", metrics="rmdid")
+    assert "rmdid has no value in some strata" in result.notes
+    known = result.table.filter(pl.col("stratum") != "all")
+    assert known["stratum"].unique().sort().to_list() == ["p", "q", "r"]
+    sizes = dict(data["g"].value_counts().iter_rows())
+    mean = sum(sizes[row["stratum"]] * row["value"] for row in known.iter_rows(named=True)) / 86
+    pooled = sdc.evaluate(data.drop("g"), masked.drop("g"), metrics="rmdid")["rmdid"]
+    assert result["rmdid"] == pytest.approx(max(mean, pooled))
+
+
+def test_scores_without_strata_come_back_as_they_are():
+    pair = sdc.pairs.pair_of(frame(20), frame(20) * 1.1)
+    metric = sdc.METRICS["dbrl"]
+    score = metric.score(pair)
+    assert within_strata(metric, [score], [20]) is score
+    assert within_strata(metric, [score, None], [20, 20]) is score
+    assert within_strata(metric, [None, score], [20, 20]) is None
+
+
+# --- sweep, recommend, release ---
+
+
+@pytest.mark.parametrize("method", ["mdav", "rank_swap"])
+def test_sweep_and_search_see_the_risk_within_strata(method):
+    data = stratified()
+    plan = {"mdav": {"k": [2, 3, 5, 8]}, "rank_swap": {"p": [0.1, 0.3, 0.6]}}
+    plan, metrics = {method: plan[method]}, ["brmae", "linkage", "dbrl"]
+    found = sdc.sweep(data, plan, by="g", metrics=metrics, rng=3, workers=1)
+    wide = found.table.pivot("stratum", index=["parameters", "metric"], values="value")
+    mean = sum(n * pl.col(name) for name, n in SIZES.items()) / 90
+    risks = wide.filter(pl.col("metric") != "brmae").with_columns(mean=mean)
+    assert (risks["all"] >= risks["mean"] - 1e-12).all()
+    assert (risks["all"] - risks["mean"]).abs().min() < 1e-12, "within strata for some"
+    choice = found.recommend({"linkage": 0.5})
+    searched = sdc.recommend(
+        data, max_risk={"linkage": 0.5}, plan=plan, by="g", rng=3, workers=1, replications=1
+    )
+    assert choice.point.parameters == searched.point.parameters
+    assert choice.point.values["linkage"] == pytest.approx(searched.point.values["linkage"], rel=1e-12)
+    release = searched.apply(data, rng=1)
+    again = sdc.evaluate(data, release.data, by="g", window=searched.window, stratified=True, metrics=metrics)
+    assert again["linkage"] == release.evaluation["linkage"] <= 0.5
+
+
+def test_a_limit_that_holds_pooled_may_fail_within_strata():
+    """A search that looked at the pooled risk alone would stop earlier."""
+    data, plan = stratified(), {"mdav": {"k": range(2, 15)}}
+    limit = {"dbrl": 0.15}
+    choice = sdc.recommend(data, max_risk=limit, plan=plan, by="g", rng=3, workers=1)
+    weaker = sdc.mask(data, "mdav", by="g", **sdc.choosing.parameters_of(choice.weaker.parameters))
+    assert sdc.evaluate(data.drop("g"), weaker.drop("g"), metrics="dbrl")["dbrl"] <= 0.15
+    assert sdc.evaluate(data, weaker, by="g", metrics="dbrl")["dbrl"] > 0.15
+
+
+# --- windows ---
+
+
+def windows(masked, **more):
+    result = sdc.evaluate(stratified(), masked, by="g", metrics="linkage", **more)
+    return result.table.filter(metric="linkage"), result.parts["linkage"]
+
+
+def test_a_window_is_one_of_the_whole_file_unless_strata_were_masked_apart():
+    data = stratified()
+    masked = sdc.mask(data, "rank_swap", p=0.2, columns=["a", "b", "c"], rng=4)
+    pooled = sdc.evaluate(data.drop("g"), masked.drop("g"), metrics="linkage", window=0.2)
+    blind = sdc.evaluate(data, masked, by="g", metrics="linkage")
+    rows, _ = windows(masked, window=0.2)
+    strata = pl.col("stratum") != "all"
+    assert rows.filter(strata).equals(blind.table.filter(strata)), "no window within strata"
+    value = rows.filter(stratum="all")["value"].item()
+    assert value == pytest.approx(max(pooled["linkage"], blind["linkage"]))
+    assert "window" in pooled.parts["linkage"]
+
+
+def test_a_window_of_strata_masked_apart_holds_within_them():
+    data = stratified()
+    masked = sdc.mask(data, "rank_swap", p=0.2, by="g", rng=4)
+    rows, _ = windows(masked, window=0.2, stratified=True)
+    for (_, pair), name in zip(parts(data, masked), SIZES, strict=True):
+        alone = sdc.evaluate(*pair, metrics="linkage", window=0.2)
+        assert rows.filter(stratum=name)["value"].item() == alone["linkage"]
+    without, _ = windows(masked, window=0.2)
+    assert rows.filter(stratum="all")["value"].item() > without.filter(stratum="all")["value"].item()
+
+
+def test_stratified_means_nothing_without_strata():
+    data, masked = frame(), sdc.mask(frame(), "rank_swap", p=0.2, rng=4)
+    one, other = (
+        sdc.evaluate(data, masked, metrics="linkage", window=0.2, stratified=yes) for yes in (True, False)
+    )
+    assert one.table.equals(other.table)
+    assert "window" in one.parts["linkage"]
