@@ -195,6 +195,8 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
         output.mkdir(parents=True, exist_ok=True)  # the report lies in the folder that is made here
     arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = files.read(data, asked.dialect)
+    if given["report"]:
+        checks.enough_to_report(source.frame.height)
     asked = asked.within(given, source.frame.columns)
     asked.warn_of_text(source, "measured")
     show_warnings()

@@ -82,7 +82,7 @@ def of_sweep(
         evaluation=release,
         pair=pair,
         choice=telling.sentences(choice, telling.title) if choice else (),
-        notes=found.notes,
+        notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
         facts=_facts(facts),
     )
 
