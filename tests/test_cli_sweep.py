@@ -61,6 +61,15 @@ def test_a_report_may_lie_in_the_folder_that_the_sweep_makes(tmp_path, survey):
     assert set(contents(tmp_path / "out")) == set(first)
 
 
+@pytest.mark.parametrize("more", [["--columns", "nope"], ["--grid", "mdav.k=99"]])
+def test_a_refused_sweep_makes_no_folder_for_its_report(tmp_path, survey, more):
+    assert survey.height
+    before = contents(tmp_path)
+    done = run_here(tmp_path, "sweep", "data.csv", "-o", "out", "--report", "out/report.html", *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert contents(tmp_path) == before
+
+
 def test_the_table_for_people_shows_both_ends_of_each_grid(tmp_path, survey):
     assert survey.height
     done = sweep(tmp_path, *SMALL, "--grid", "rank_swap.p=0.1", "--metrics", "brmae,il1")

@@ -46,10 +46,10 @@ def test_linkage_is_the_larger_of_pooled_and_within(metric):
     assert (NOTE in result.notes) == (mean > pooled)
 
 
-def test_most_risks_are_larger_within_strata():
+def test_linkage_is_larger_within_strata():
     """Otherwise the test above could not fail, and neither could that the mean counts records."""
     data, masked = stratified(), masked_by_strata()
-    for metric in ("linkage", "dbrl", "dbrl_rank", "linkage_outliers"):
+    for metric in ("linkage", "dbrl"):
         pooled = sdc.evaluate(data.drop("g"), masked.drop("g"), metrics=metric)[metric]
         values = [sdc.evaluate(*pair, metrics=metric)[metric] for _, pair in parts(data, masked)]
         found = sdc.evaluate(data, masked, by="g", metrics=metric)[metric]

@@ -191,9 +191,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     progress.show_progress(not given["quiet"])
     asked, plan, more = arguments.understood_sweep(given)
     sweepfiles.check_folder(output, data)
-    if given["report"] and given["report"].parent == output:
-        output.mkdir(parents=True, exist_ok=True)  # the report lies in the folder that is made here
-    arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
+    arguments.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
     source = files.read(data, asked.dialect)
     if given["report"]:
         checks.enough_to_report(source.frame.height)

@@ -244,10 +244,16 @@ def check_evaluation(given: dict[str, Any], masked: Sequence[Path]) -> None:
 REPORTS = (".html", ".htm")
 
 
-def check_report(report: Path | None, inputs: Iterable[Path], *, overwrite: bool) -> None:
-    """The same for a report, where one is wanted."""
-    if report is not None:
-        check_output(report, inputs, overwrite=overwrite, suffixes=REPORTS)
+def check_report(
+    report: Path | None, inputs: Iterable[Path], *, overwrite: bool, new: Path | None = None
+) -> None:
+    """The same for a report, where one is wanted; it may lie in a new folder that the command makes."""
+    if report is None:
+        return
+    if new is not None and not new.exists() and report.parent.resolve() == new.resolve():
+        report = new.absolute().parent / report.name  # only its suffix is in question
+        overwrite = True
+    check_output(report, inputs, overwrite=overwrite, suffixes=REPORTS)
 
 
 def check_output(

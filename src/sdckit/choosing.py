@@ -254,7 +254,7 @@ def choose(
     looser = {}
     for risk in binding:
         allowed = _safe(lines, limits | {risk: telling.looser(limits[risk])}, minimise)
-        if allowed[0][0].cost(minimise) < best.cost(minimise):
+        if allowed and allowed[0][0].cost(minimise) < best.cost(minimise):
             looser[risk] = allowed[0][0]
     return Choice(
         best,

@@ -209,20 +209,20 @@ def _scores(
             report(place)
             whole = group is groups[0][1]
             score = None
+            each_record = per_record and (whole or _knows_strata(metric))
             try:
-                score = metric.score_with(group, options, detail=True, per_record=per_record and whole)
+                score = metric.score_with(group, options, detail=True, per_record=each_record)
             except checks.Unsuited as reason:
                 if named and whole:
                     raise
                 notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
             scores[metric.name].append(score)
-    sizes = [group.original.n for _, group in groups]
     for metric in metrics:
-        scores[metric.name][0] = within_strata(metric, scores[metric.name], sizes)
+        scores[metric.name][0] = within_strata(metric, scores[metric.name], [pair for _, pair in groups])
     return scores
 
 
-def within_strata(metric: Metric, scores: Sequence[Score | None], sizes: Sequence[int]) -> Score | None:
+def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequence[Pair]) -> Score | None:
     """The score of the whole file, for an intruder who knows the strata and searches within them.
 
     The column that forms strata is published as it is, so linkage within them is the risk wherever it is
@@ -230,28 +230,55 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], sizes: Sequenc
     """
     whole = scores[0]
     known = [
-        (s, n) for s, n in zip(scores[1:], sizes[1:], strict=True) if s and not math.isnan(s.value.overall)
+        (score, pair)
+        for score, pair in zip(scores[1:], pairs[1:], strict=True)
+        if score is not None and not math.isnan(score.value.overall)
     ]
-    if whole is None or metric.family != "risk" or metric.needs != "rows" or not known:
+    if whole is None or not _knows_strata(metric) or not known:
         return whole
-    total = sum(n for _, n in known)
-    mean = sum(n * s.value.overall for s, n in known) / total
-    if not mean > whole.value.overall:
+    sizes = np.array([pair.original.n for _, pair in known])
+
+    def mean(values: Sequence[float]) -> float:
+        return float(sizes @ values / sizes.sum())
+
+    names = [name for name in known[0][0].parts if all(name in score.parts for score, _ in known)]
+    parts = {name: mean([score.parts[name] for score, _ in known]) for name in names}
+    value = mean([score.value.overall for score, _ in known])
+    told = max((score for score, _ in known), key=lambda score: score.value.overall).told
+    named = told.partition(" ")[0]
+    if named in parts:  # the parts are attacks, of which each stratum may have its own worst
+        told = told.replace(named, max(parts, key=parts.__getitem__), 1)
+    if not value > whole.value.overall:
         return whole
-    levels = [(s.random.overall, n) for s, n in known if s.random is not None]
-    shared = set(whole.parts).intersection(*(s.parts for s, _ in known))
+    levels = [score.random.overall for score, _ in known if score.random is not None]
+    none = whole.value.variables
     return replace(
         whole,
-        value=Values(mean, whole.value.variables),
-        random=Values(sum(n * v for v, n in levels) / total, whole.value.variables) if levels else None,
+        value=Values(value, none),
+        random=Values(mean(levels), none) if levels else None,
         tie_low=None,
         tie_high=None,
-        parts={
-            name: sum(n * s.parts[name] for s, n in known) / total for name in whole.parts if name in shared
-        },
-        told=max(known, key=lambda entry: entry[0].value.overall)[0].told,
+        records=_joined(whole.records, known),
+        parts=parts,
+        told=told,
         notes=(*whole.notes, "linkage is that of an intruder who knows the strata and searches within them"),
     )
+
+
+def _knows_strata(metric: Metric) -> bool:
+    """Whether a measure is about finding records, which is easier among fewer."""
+    return metric.family == "risk" and metric.needs == "rows"
+
+
+def _joined(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floats | None:
+    """Each record's value as its own stratum has it."""
+    if records is None:
+        return None
+    found = records.copy()
+    for score, pair in known:
+        if pair.rows is not None and score.records is not None:
+            found[pair.rows] = score.records
+    return found
 
 
 def _window(window: float | Callable[[int], int] | None, n: int) -> int | None:

@@ -210,6 +210,7 @@ class Pair:
     original: Original
     masked: Floats
     window: int | None = None
+    rows: Ints | None = None  # of a larger pair that it is a part of
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
@@ -344,7 +345,7 @@ class Pair:
 
     def take(self, rows: Ints) -> Pair:
         """The pair restricted to some records."""
-        return Pair(self.original.take(rows), np.asfortranarray(self.masked[rows]))
+        return Pair(self.original.take(rows), np.asfortranarray(self.masked[rows]), rows=rows)
 
 
 def pair_of(

@@ -139,7 +139,7 @@ class Task:
             except ValueError as error:
                 if not setting.usual:
                     raise
-                refused = error
+                refused = refused or error
             else:
                 left.append(setting)
         if refused is not None and not left:
@@ -167,7 +167,7 @@ class Task:
                 scores.append(metric.score_with(pair, options, detail=self.detail))
             except checks.Unsuited:
                 scores.append(None)
-        scores[0] = within_strata(metric, scores, [pair.original.n for pair in pairs])
+        scores[0] = within_strata(metric, scores, pairs)
         none = np.full(len(self.variables) * len(FIGURES), np.nan)
         describe = figures if self.per_variable else whole_figures
         return [

@@ -90,7 +90,8 @@ class _Column:
         """The cost of each cell."""
         if self.constant:
             return np.where(self.x == self.y, 0.0, np.inf)
-        found: Floats = self.cost.of(self.x, self.y, self.scale)
+        with np.errstate(over="ignore"):  # beyond the range of numbers a cost is infinite
+            found: Floats = self.cost.of(self.x, self.y, self.scale)
         return found
 
     def shuffled(self) -> tuple[float, float]:

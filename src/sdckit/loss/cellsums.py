@@ -46,7 +46,8 @@ class Cost:
     def shuffled(self, x: Floats, y: Floats, shares: Floats) -> float:
         """Sum over rows of their share times the mean cost over all masked values."""
         if self.of is squared:
-            return float(np.sum(shares * ((x - y.mean()) ** 2 + y.var())))
+            with np.errstate(over="ignore"):  # beyond the range of numbers the level is infinite
+                return float(np.sum(shares * ((x - y.mean()) ** 2 + y.var())))
         order = np.argsort(x, kind="stable")
         return float(mean_cross_gap(x[order], shares[order], np.sort(y)))
 
