@@ -10,7 +10,7 @@ from sweeps import frame
 
 LINKING = [m.name for m in sdc.METRICS.values() if m.family == "risk" and m.needs == "rows"]
 OTHERS = ["brmae", "mae", "il_variables", "sdid", "rid"]
-NOTE = "linkage is that of an intruder who knows the strata and searches within them"
+NOTE = "linkage is for an intruder who knows the strata and searches within them"
 SIZES = {"p": 50, "q": 25, "r": 15}
 
 

@@ -261,7 +261,7 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequenc
         records=_joined(whole.records, known),
         parts=parts,
         told=told,
-        notes=(*whole.notes, "linkage is that of an intruder who knows the strata and searches within them"),
+        notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
     )
 
 
