@@ -104,12 +104,13 @@ def test_figures_are_those_of_the_written_file(tmp_path, survey, method):
         weights="weight",
         by="region",
         window=0.05 if method == "rank_swap" else None,
+        stratified=True,
     )
     rows = pl.DataFrame(printed["table"], schema=expected.table.schema)
     assert_frame_equal(rows, expected.table)
     assert printed["meaning"] == expected.meaning
     assert survey["region"][1] == rows["stratum"].unique(maintain_order=True)[2]
-    known = ["--window", "0.05"] if method == "rank_swap" else []
+    known = ["--window", "0.05", "--stratified"] if method == "rank_swap" else []
     words = ["evaluate", "data.csv", "out.csv", *ROLES, "--by", "region", *known, "--csv"]
     again = good(tmp_path, *words).stdout
     assert_frame_equal(pl.read_csv(io.StringIO(again), schema=expected.table.schema), expected.table)

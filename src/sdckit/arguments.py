@@ -38,6 +38,7 @@ class Asked:
     seed: int | None
     dialect: Dialect
     window: float | None = None
+    stratified: bool = False
 
     @property
     def roles(self) -> list[str]:
@@ -92,7 +93,13 @@ class Asked:
     def measure(self, ours: pl.DataFrame, theirs: pl.DataFrame, *, per_record: bool) -> Evaluation:
         """Compare two files."""
         return evaluate(
-            ours, like(theirs, ours), **self.how, **self.who, per_record=per_record, window=self.window
+            ours,
+            like(theirs, ours),
+            **self.how,
+            **self.who,
+            per_record=per_record,
+            window=self.window,
+            stratified=self.stratified,
         )
 
     def records(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
@@ -145,6 +152,7 @@ def understood(given: dict[str, Any]) -> Asked:
             given["delimiter"], given["decimal_comma"], given["encoding"], missing=tuple(given["na"])
         ),
         window=given.get("window") and checks.share_of("window", given["window"]),
+        stratified=given.get("stratified", False),
     )
     chosen = checks.metrics_named(asked.metrics)
     if asked.missing == "penalise" and not any(metric.bounded for metric in chosen):

@@ -169,6 +169,11 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     metavar="SHARE",
     help="The largest move in ranks that the method publishes: the p of rank_swap.",
 )
+@click.option(
+    "--stratified",
+    is_flag=True,
+    help="The strata of --by were masked each by itself: the window holds there.",
+)
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace such a file if it exists.")
 @roles
