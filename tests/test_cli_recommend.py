@@ -206,7 +206,8 @@ def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, survey, 
         put(tmp_path, "out.csv", "precious")
         put(tmp_path, "r.html", "precious")
     before = contents(tmp_path)
-    done = run(tmp_path, *words(*ALL, "--report", "r.html", *more, limits=["dbrl=0.001"]))
+    grid = GRIDS["mdav"]  # a random masking might meet the limit once in a while
+    done = run(tmp_path, *words(*grid, "--report", "r.html", *more, limits=["dbrl=0.001"]))
     assert done.returncode == 1
     assert done.stdout == ""
     assert re.fullmatch(

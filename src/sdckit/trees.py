@@ -91,7 +91,7 @@ def _split(tree: Tree, root: int, end: int) -> None:
     while size > 0:
         size -= 1
         node = stack[size]
-        first, last = starts[node]
+        first, last = starts[node, 0], starts[node, 1]
         if 2 * node + 2 >= nodes:
             _fill(tree, node)
             continue
@@ -104,7 +104,8 @@ def _split(tree: Tree, root: int, end: int) -> None:
         tree.axis[node] = axis
         tree.cut[node] = tree.points[middle, axis]
         for child in range(2 * node + 1, 2 * node + 3):
-            low[child], high[child] = low[node], high[node]
+            for j in range(p):
+                low[child, j], high[child, j] = low[node, j], high[node, j]
             starts[child, 0], starts[child, 1] = first, last
             if child < end:
                 stack[size] = child
@@ -116,16 +117,18 @@ def _split(tree: Tree, root: int, end: int) -> None:
 @kernel
 def _fill(tree: Tree, node: int) -> None:
     """Lay out the records of a leaf, and measure its box."""
-    first, last = tree.starts[node]
+    first, last = tree.starts[node, 0], tree.starts[node, 1]
     leaf = node - len(tree.axis) // 2
-    tree.leaf[first:last] = leaf
+    for i in range(first, last):
+        tree.leaf[i] = leaf
     for j in range(tree.points.shape[1]):
         low, high = np.inf, -np.inf
         for i in range(first, last):
             value = tree.points[i, j]
             tree.leaves[leaf, j, i - first] = value
             low, high = min(low, value), max(high, value)
-        tree.leaves[leaf, j, last - first :] = np.nan  # an empty place is neither near nor far
+        for i in range(last - first, WIDTH):
+            tree.leaves[leaf, j, i] = np.nan  # an empty place is neither near nor far
         tree.low[node, j], tree.high[node, j] = low, high
 
 
@@ -145,9 +148,14 @@ def _pivot(points: Floats, axis: int, left: int, right: int, middle: int, sample
     count = min(len(sample), size // len(sample))
     if count < 3:
         return points[(left + right) // 2, axis]
-    for k in range(count):
-        sample[k] = points[left + (2 * k + 1) * size // (2 * count), axis]
-    return np.sort(sample[:count])[(middle - left) * count // size]
+    for k in range(count):  # sorted as it is drawn: np.sort would take longer to compile than to save
+        value = points[left + (2 * k + 1) * size // (2 * count), axis]
+        i = k
+        while i > 0 and sample[i - 1] > value:
+            sample[i] = sample[i - 1]
+            i -= 1
+        sample[i] = value
+    return sample[(middle - left) * count // size]
 
 
 @kernel
