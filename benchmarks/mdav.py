@@ -6,7 +6,8 @@ import numpy as np
 
 from sdckit import neighbours
 from sdckit.compiled import Floats, Ints, kernel
-from sdckit.masking.microaggregation import mdav, standardise
+from sdckit.masking.microaggregation import mdav
+from sdckit.masking.partition import standardise
 from timing import Row, row, seconds
 
 K = 3

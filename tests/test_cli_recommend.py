@@ -75,7 +75,7 @@ def test_the_file_meets_its_limits_when_measured_by_evaluate(tmp_path, survey, m
     assert re.search(r"^\d+ maskings were tried; the release took \d+ draws?\.$", done.stdout, re.MULTILINE)
     assert "not for publication" not in done.stdout
     assert "note: wrote out.csv\n" in done.stdout
-    assert done.stderr == ""
+    assert said(done) == ""
     assert (tmp_path / "data.csv").read_bytes() == before
     assert sorted(contents(tmp_path)) == ["data.csv", "out.csv"]
 

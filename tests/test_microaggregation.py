@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import naive
 from sdckit import neighbours
 from sdckit.masking import microaggregation
-from sdckit.masking.microaggregation import individual_ranking, mdav, mdav_groups, standardise
+from sdckit.masking.microaggregation import individual_ranking, mdav
+from sdckit.masking.partition import mdav_groups, standardise
 
 SHAPES = {
     "normal": lambda rng, n, p: rng.normal(size=(n, p)),

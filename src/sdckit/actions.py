@@ -11,15 +11,14 @@ import click
 from sdckit import (
     arguments,
     checks,
-    choosing,
     files,
     frames,
     masking,
-    plans,
     progress,
     searching,
     sweepfiles,
     sweeping,
+    telling,
     terminal,
 )
 from sdckit.pairs import pair_of
@@ -41,12 +40,30 @@ def show_warnings() -> None:
     click.get_current_context().obj.release()
 
 
+def source_of(data: Path, asked: Asked, given: dict[str, Any]) -> Source:
+    """The original; refused where it is too short for the report that is asked for."""
+    source = files.read(data, asked.dialect)
+    if given["report"]:
+        checks.enough_to_report(source.frame.height)
+    return source
+
+
+def report(given: dict[str, Any], page: Callable[[Any], str]) -> list[str]:
+    """Write a report where one is asked for, and say so; `page` makes it with the room that knows how."""
+    if not given["report"]:
+        return []
+    from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
+
+    reporting.write(given["report"], page(reporting), overwrite=given["overwrite"])
+    return [f"wrote {given['report']}"]
+
+
 class Writing:
     """A masked table on its way into a file: written, read back, measured, and only then named."""
 
     def __init__(self, source: Source, asked: Asked, original: Original, output: Path, given: Any) -> None:
         self.source, self.asked, self.original, self.output = source, asked, original, output
-        self.decimals = checks.rounding(None if given["decimals"] == "none" else given["decimals"])
+        self.decimals = arguments.decimals(given)
         self.overwrite = given["overwrite"]
         self.per_record = given.get("report") is not None
         self.written: pl.DataFrame = source.frame
@@ -97,7 +114,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     asked = arguments.understood(given)
     method = checks.method_named(given["method"])
     parameters = checks.parameters_of(method, arguments.settings(given["settings"]))
-    checks.rounding(None if given["decimals"] == "none" else given["decimals"])
+    arguments.decimals(given)
     arguments.check_output(output, [data], overwrite=given["overwrite"])
     source = files.read(data, asked.dialect)
     asked = asked.within(given, source.frame.columns)
@@ -118,9 +135,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     if given["records"]:
         arguments.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
     arguments.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
-    source = files.read(original, asked.dialect)
-    if given["report"]:
-        checks.enough_to_report(source.frame.height)
+    source = source_of(original, asked, given)
     theirs = {str(path): files.read(path, asked.dialect).frame for path in masked}
     asked = asked.within(given, source.frame.columns)
     asked.warn_of_text(source, "measured")
@@ -144,14 +159,13 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
             given["records"], asked.records(result, ours), dialect=asked.dialect, overwrite=given["overwrite"]
         )
         notes.append(f"wrote {given['records']}")
-    if given["report"]:
-        from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
 
+    def page(reporting: Any) -> str:
         pair = pair_of(ours, arguments.like(theirs, ours), **asked.compared(ours))
         facts = asked.facts | arguments.roles_told(pair.columns, ours.columns)
-        page = reporting.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts)
-        reporting.write(given["report"], page, overwrite=given["overwrite"])
-        notes.append(f"wrote {given['report']}")
+        return str(reporting.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
+
+    notes += report(given, page)
     ranks = asked.ranks(ours, theirs) if given["ranks"] else None
     extra = []
     if given["variables"]:
@@ -175,14 +189,10 @@ def _evaluate_several(
             raise ValueError(f"'{name}': {error}") from error
     show_warnings()
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
-    if given["report"]:
-        from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
-
-        short = {PurePath(name).name: result for name, result in results.items()}
-        named = short if len(short) == len(results) else results  # names alone, unless two are the same
-        page = reporting.of_several(named, records=source.frame.height, facts=asked.facts)
-        reporting.write(given["report"], page, overwrite=given["overwrite"])
-        notes.append(f"wrote {given['report']}")
+    short = {PurePath(name).name: result for name, result in results.items()}
+    named = short if len(short) == len(results) else results  # names alone, unless two are the same
+    height = source.frame.height
+    notes += report(given, lambda room: room.of_several(named, records=height, facts=asked.facts))
     terminal.show_results(results, given, notes=notes)
 
 
@@ -192,9 +202,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     asked, plan, more = arguments.understood_sweep(given)
     sweepfiles.check_folder(output, data)
     arguments.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
-    source = files.read(data, asked.dialect)
-    if given["report"]:
-        checks.enough_to_report(source.frame.height)
+    source = source_of(data, asked, given)
     asked = asked.within(given, source.frame.columns)
     asked.warn_of_text(source, "measured")
     show_warnings()
@@ -213,11 +221,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
     written = sweepfiles.write(found, output, given["form"])
-    if given["report"]:
-        from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
-
-        page = reporting.of_sweep(found, name=data.name, facts=asked.facts)
-        reporting.write(given["report"], page, overwrite=given["overwrite"])
+    if report(given, lambda room: room.of_sweep(found, name=data.name, facts=asked.facts)):
         written.append(given["report"])
     if not given["quiet"]:
         terminal.console().print(sweepfiles.overview(found))
@@ -230,75 +234,44 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Find the masking with the least loss within limits, mask, measure, write."""
     progress.show_progress(not given["quiet"])
     asked = arguments.understood(given | {"metrics": None})
-    plan = plans.plan_of_words(given["grids"]) or None
-    plans.settings_of(plan)
-    limits = choosing.checked_limits(arguments.limits(given["limits"]), given["minimise"])
-    repeated = checks.count_of("replications", given["replications"])
-    checks.rounding(None if given["decimals"] == "none" else given["decimals"])
+    how = arguments.understood_search(given)
     arguments.check_output(output, [data], overwrite=given["overwrite"])
     arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
-    source = files.read(data, asked.dialect)
-    if given["report"]:
-        checks.enough_to_report(source.frame.height)
+    source = source_of(data, asked, given)
     asked = asked.within(given, source.frame.columns)
     original = asked.prepared(source)
     choice = searching.recommend(
-        source.frame,
-        max_risk=limits,
-        minimise=given["minimise"],
-        plan=plan,
-        replications=repeated,
-        ties=asked.ties,
-        missing=asked.missing,
-        rng=asked.seed,
-        decimals=checks.rounding(None if given["decimals"] == "none" else given["decimals"]),
-        workers=given["workers"] and checks.count_of("workers", given["workers"]),
-        **asked.who,
+        source.frame, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed, **asked.who
     )
     show_warnings()
     choice.ensure()
     asked = replace(asked, metrics=choice.measured)
     writing = Writing(source, asked, original, output, given)
     generator = checks.generator(asked.seed)
-    count = 0
 
-    def draw() -> Evaluation:
-        nonlocal count
-        count += 1
-        masked = masking.mask(
-            source.frame,
-            choice.method.name,
-            **asked.who,
-            rng=generator,
-            decimals=writing.decimals,
-            **choice.parameters,
+    def page(reporting: Any, result: Evaluation, draws: int) -> str:
+        facts = asked.facts | arguments.roles_told(original.columns, source.frame.columns)
+        pair = pair_of(original, writing.written)
+        return str(reporting.of_choice(choice, result, name=data.name, draws=draws, pair=pair, facts=facts))
+
+    def draw(count: int) -> tuple[Evaluation, list[str]]:
+        """The report is written before the masked file gets its name: where one fails, neither is there."""
+        masked = choice.masked(source.frame, **asked.who, rng=generator, decimals=writing.decimals)
+        wrote: list[str] = []
+        result = writing.write(
+            masked,
+            choice.window,
+            choice.check,
+            lambda result: wrote.extend(report(given, lambda room: page(room, result, count))),
         )
-        return writing.write(masked, choice.window, choice.check, report)
+        return result, wrote
 
-    def report(result: Evaluation) -> None:
-        """Write the report before the masked file gets its name: where one fails, neither is there."""
-        if given["report"]:
-            from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
-
-            page = reporting.of_choice(
-                choice,
-                result,
-                name=data.name,
-                draws=count,
-                pair=pair_of(original, writing.written),
-                facts=asked.facts | arguments.roles_told(original.columns, source.frame.columns),
-            )
-            reporting.write(given["report"], page, overwrite=given["overwrite"])
-
-    result, draws = choice.drawn(draw)
-    told = [*choice.sentences, f"{choice.maskings} maskings were tried; the release took {_draws(draws)}."]
-    notes = writing.notes(result, whole=given["as_json"])
-    if given["report"]:
-        notes.append(f"wrote {given['report']}")
-    shown = replace(result, records=None)
-    more = {"choice": choice.told | {"draws": draws}}
-    terminal.show_result(shown, given, heads=told, notes=notes, more=more)
-
-
-def _draws(count: int) -> str:
-    return f"{count} draw{'s' * (count != 1)}"
+    (result, wrote), draws = choice.drawn(draw)
+    tried = f"{choice.maskings} maskings were tried; the release took {telling.draws(draws)}."
+    terminal.show_result(
+        replace(result, records=None),
+        given,
+        heads=[*choice.sentences, tried],
+        notes=[*writing.notes(result, whole=given["as_json"]), *wrote],
+        more={"choice": choice.told | {"draws": draws}},
+    )

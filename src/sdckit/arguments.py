@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import checks, doubts, frames, outputs, plans, sweepfiles, sweeping, terminal, ties
+from sdckit import checks, choosing, doubts, frames, outputs, plans, sweepfiles, sweeping, terminal, ties
 from sdckit.evaluation import FEW, Evaluation, evaluate
 from sdckit.files import Dialect, Source
 from sdckit.loss.rankmeans import rank_table
@@ -189,6 +189,20 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]
     return understood(given | {"as_json": False, "as_csv": False}), plan, more
 
 
+def understood_search(given: dict[str, Any]) -> dict[str, Any]:
+    """Check the options of a search that need no data."""
+    plan = plans.plan_of_words(given["grids"]) or None
+    plans.settings_of(plan)
+    return {
+        "plan": plan,
+        "max_risk": choosing.checked_limits(limits(given["limits"]), given["minimise"]),
+        "minimise": given["minimise"],
+        "replications": checks.count_of("replications", given["replications"]),
+        "decimals": decimals(given),
+        "workers": given["workers"] and checks.count_of("workers", given["workers"]),
+    }
+
+
 def _roles(given: dict[str, Any], known: Collection[str] = ()) -> dict[str, Any]:
     weights = given["weights"]
     return {
@@ -229,6 +243,11 @@ def settings(words: Sequence[str], option: str = "--set", example: str = "k=5") 
             raise ValueError(f"{option} gives {name!r} twice; give it once")
         found[name] = value
     return found
+
+
+def decimals(given: dict[str, Any]) -> int | str | None:
+    """Check the decimals of a release; "none" leaves them as they are."""
+    return checks.rounding(None if given["decimals"] == "none" else given["decimals"])
 
 
 def limits(words: Sequence[str]) -> dict[str, str]:

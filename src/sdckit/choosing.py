@@ -111,10 +111,13 @@ class Choice:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Its parameters."""
-        given = parameters_of((self.point or self.nearest).parameters)
-        full = checks.parameters_of(self.method, given)
-        return {name: full[name] for name in given}
+        """Its parameters, as far as they were named."""
+        return {name: self.options[name] for name in parameters_of((self.point or self.nearest).parameters)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All its parameters."""
+        return checks.parameters_of(self.method, parameters_of((self.point or self.nearest).parameters))
 
     @property
     def sentences(self) -> list[str]:
@@ -143,7 +146,7 @@ class Choice:
     @property
     def window(self) -> Callable[[int], int] | None:
         """What the method publishes of its moves."""
-        return self.method.published(checks.parameters_of(self.method, self.parameters))
+        return self.method.published(self.options)
 
     def check(self, result: Evaluation) -> None:
         """Refuse a measured file that misses a limit."""
@@ -179,8 +182,8 @@ class Choice:
         more = ("weights", "ties", "missing")  # and no key: a masked table has the rows in the same order
         how: dict[str, Any] = who | {name: self.roles[name] for name in more if name in self.roles}
 
-        def draw() -> tuple[Any, Evaluation]:
-            masked = mask(data, self.method.name, **who, rng=generator, decimals=decimals, **self.parameters)
+        def draw(_count: int) -> tuple[Any, Evaluation]:
+            masked = self.masked(data, **who, rng=generator, decimals=decimals)
             result = evaluate(data, masked, metrics=self.measured, window=self.window, stratified=True, **how)
             self.check(result)
             return masked, result
@@ -188,13 +191,20 @@ class Choice:
         (masked, result), draws = self.drawn(draw, checks.count_of("tries", tries))
         return Release(masked, result, draws)
 
-    def drawn(self, draw: Callable[[], Drawn], tries: int = TRIES) -> tuple[Drawn, int]:
-        """Draw until a draw meets the limits, and how often that took; one draw where nothing is random."""
+    def masked(self, data: Any, **how: Any) -> Any:
+        """Data masked as recommended, whatever the limits say."""
+        return mask(data, self.method.name, **how, **self.parameters)
+
+    def drawn(self, draw: Callable[[int], Drawn], tries: int = TRIES) -> tuple[Drawn, int]:
+        """Draw until a draw meets the limits, and how often that took; one draw where nothing is random.
+
+        `draw(count)` makes the count-th one.
+        """
         self.ensure()
         tries = tries if self.method.random else 1
         for count in range(1, tries + 1):
             try:
-                return draw(), count
+                return draw(count), count
             except LimitsMissed:
                 continue
         raise self.given_up(tries)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit import checks, datasets, files, folders, reporting, terminal
 from sdckit.evaluation import evaluate
-from sdckit.masking import mask
 from sdckit.pairs import pair_of
 from sdckit.sweeping import sweep
 
@@ -44,15 +43,8 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
 
-        def draw() -> tuple[pl.DataFrame, Evaluation]:
-            masked = mask(
-                original,
-                choice.method.name,
-                columns=variables,
-                rng=generator,
-                decimals="original",
-                **choice.parameters,
-            )
+        def draw(_count: int) -> tuple[pl.DataFrame, Evaluation]:
+            masked = choice.masked(original, columns=variables, rng=generator, decimals="original")
             files.write(draft / "masked.csv", masked, overwrite=True)
             written = files.read(draft / "masked.csv").frame
             result = evaluate(original, written, columns=variables, window=choice.window, per_record=True)
@@ -77,9 +69,8 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
 def _show(
     folder: Path, found: Sweep, choice: Choice, result: Evaluation, records: int, variables: int
 ) -> None:
-    files_tried = found.table.select("method", "parameters", "replication").n_unique()
     terminal.say(
-        f"A synthetic business survey: {records} firms, {variables} variables, masked in {files_tried} ways."
+        f"A synthetic business survey: {records} firms, {variables} variables, masked in {found.files} ways."
     )
     rows = [
         [

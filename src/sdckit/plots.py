@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit import loss, masking  # noqa: F401 - they fill the registry
-from sdckit.registry import METHODS, METRICS
+from sdckit.registry import METHODS, METRICS, short_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -93,9 +93,7 @@ def colour(name: str) -> str:
 
 def label(name: str) -> str:
     """Return how charts name a method or metric."""
-    if name in METRICS:
-        return METRICS[name].title.split(",")[0]
-    return METHODS[name].title if name in METHODS else name.replace("_", " ")
+    return short_title(name) or name.replace("_", " ")
 
 
 def quantity(field: str, *, domain: Sequence[float] | None = None, **options: Any) -> Spec:

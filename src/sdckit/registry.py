@@ -179,6 +179,13 @@ def method(**record: Any) -> Callable[[Function], Function]:
     return file
 
 
+def short_title(name: str) -> str | None:
+    """How people call a method or a metric; None for other names."""
+    if name in METRICS:
+        return METRICS[name].title.split(",")[0]
+    return METHODS[name].title if name in METHODS else None
+
+
 def first_line(function: Callable[..., object]) -> str:
     """The first sentence of a docstring."""
     return (function.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")

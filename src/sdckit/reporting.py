@@ -70,11 +70,12 @@ def of_sweep(
 ) -> str:
     """A report on many maskings of one file and, where one was chosen, on that release."""
     checks.enough_to_report(found.records)
-    files = found.table.select("method", "parameters", "replication").n_unique()
     settings = choosing.points_of(found.summary)
     done = [f"Masked in {settings.height:,} ways, by {_methods(settings)}, and measured each time."]
-    if files > settings.height:
-        done.append(f"With replications, that made {files:,} masked files; the map shows medians over them.")
+    if found.files > settings.height:
+        done.append(
+            f"With replications, that made {found.files:,} masked files; the map shows medians over them."
+        )
     return report(
         title=f"{'A release' if release else 'Maskings'} of {name}",
         done=[*done, *_released(release)],
@@ -96,7 +97,7 @@ def of_choice(
     done = [
         f"Settings of {_methods(settings)} were searched for the {found}",
         *_released(release),
-        f"It took {draws} draw{'s' * (draws != 1)} to meet the limits.",
+        f"It took {telling.draws(draws)} to meet the limits.",
     ]
     return report(
         title=f"A release of {name}",
@@ -169,7 +170,4 @@ def _size(pair: Pair | None) -> str:
 
 def _facts(facts: Mapping[str, str]) -> dict[str, str]:
     versions = f"sdckit {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
-    told = {
-        name.replace("_", " "): str(value) for name, value in facts.items() if value not in (None, "", [])
-    }
-    return told | {"versions": versions}
+    return {name: value for name, value in facts.items() if value} | {"versions": versions}

@@ -67,11 +67,17 @@ class Sweep:
             )
         )
 
+    @cached_property
+    def files(self) -> int:
+        """How many masked files were measured."""
+        return self.table.select("method", "parameters", "replication").n_unique()
+
     def __repr__(self) -> str:
-        files = self.table.select("method", "parameters", "replication").n_unique()
         methods = self.table["method"].unique(maintain_order=True).to_list()
         metrics = self.table["metric"].unique(maintain_order=True).to_list()
-        return f"Sweep({files} masked files; methods: {', '.join(methods)}; metrics: {', '.join(metrics)})"
+        return (
+            f"Sweep({self.files} masked files; methods: {', '.join(methods)}; metrics: {', '.join(metrics)})"
+        )
 
     def _repr_html_(self) -> str:
         return str(self.summary._repr_html_())
@@ -119,8 +125,7 @@ class Sweep:
         known = self.summary["metric"].unique(maintain_order=True).to_list()
         limits = choosing.checked_limits(max_risk, minimise, known)
         lines = choosing.lines_of(self.summary)
-        files = self.table.select("method", "parameters", "replication").n_unique()
-        return choosing.choose(lines, limits, minimise, maskings=files, roles=self.roles)
+        return choosing.choose(lines, limits, minimise, maskings=self.files, roles=self.roles)
 
     def to_html(self, name: str | None = None) -> str:
         """A report with the map of loss and risk: one self-contained page."""

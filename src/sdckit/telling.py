@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sdckit.registry import METHODS, METRICS
+from sdckit.registry import short_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +26,12 @@ def _figure(value: float) -> str:
 
 def title(name: str) -> str:
     """How people call a method or a metric."""
-    if name in METHODS:
-        return METHODS[name].title
-    return METRICS[name].title.split(",")[0] if name in METRICS else name
+    return short_title(name) or name
+
+
+def draws(count: int) -> str:
+    """So many draws."""
+    return f"{count} draw{'s' * (count != 1)}"
 
 
 def sentences(choice: Choice, named: Callable[[str], str] = str) -> list[str]:

@@ -226,9 +226,7 @@ def _search(
     inside = len(tree.axis) // 2  # nodes that are no leaves
     stack, distances = scratch
     _scan(tree.leaves[start], point, distances)
-    closer, within = _count(distances, nearest, nearest)
-    if closer < places:
-        closer, within = _count(distances, nearest, farthest)
+    closer, within = _count(distances, nearest, farthest)
     size = 1
     stack[0] = 0
     while size > 0 and closer < places:

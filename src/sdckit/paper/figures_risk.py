@@ -8,7 +8,8 @@ import polars as pl
 
 from sdckit.paper import figures_panels as panels
 from sdckit.paper.figures_panels import Figure, called, dots, lettered, painted, written
-from sdckit.paper.risks import ATTACKS, FRONTIERS, KEYS, RISKS, spelled
+from sdckit.paper.risks import ATTACKS, FRONTIERS, RISKS, spelled
+from sdckit.paper.study import KEYS
 from sdckit.plots import (
     AMBER,
     BLUE,

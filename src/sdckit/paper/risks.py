@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.choosing import lines_of, pareto, weakest_safe
-from sdckit.paper.study import GRIDS, SEED
+from sdckit.paper.study import GRIDS, KEYS, SEED, swept
 from sdckit.plans import settings_of
 from sdckit.progress import track
-from sdckit.sweeping import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +42,6 @@ LIMITS = (0.3, 0.1, 0.05, 0.02)
 ONE_FOR = 10  # replications of the study that stand for one here
 MOST = 3  # replications
 FEW = 3  # one of so many settings is tried where the study has fewer than ten replications
-KEYS = ["dataset", "method", "parameters", "setting"]
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,6 @@ def plan_of(labels: Sequence[str] = tuple(THINNED), *, every: int = 1) -> dict[s
         method, given = GRIDS[label]
         varied, values = THINNED[label]
         settings = [setting.options[varied] for setting in settings_of({method: {varied: values}})]
-        # First in line, so that nothing else that happens to have its value is taken for what varies.
         grid = {varied: settings[::-every][::-1]} | {name: given[name] for name in given if name != varied}
         plan.setdefault(method, []).append(grid)
     return plan
@@ -165,7 +162,7 @@ def measure(
     overwrite: bool = False,
 ) -> pl.DataFrame:
     """One row per masked file."""
-    table = sweep(
+    table = swept(
         original,
         plan,
         metrics=METRICS,
@@ -176,16 +173,10 @@ def measure(
         folder=folder,
         overwrite=overwrite,
         name=name,
-    ).table
-    swapped = pl.col("method") == "rank_swap"
-    no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
-    return (
-        table.pivot("metric", index=[*KEYS, "replication"], values="value", maintain_order=True)
-        .with_columns(
-            method=pl.when(no_tails).then(pl.lit("rank_swap_no_tails")).otherwise("method"),
-            window=pl.when(swapped).then("window"),  # others publish none
-        )
-        .select(*KEYS, "replication", *METRICS)
+    )
+    swapped = pl.col("method").str.starts_with("rank_swap")
+    return table.with_columns(window=pl.when(swapped).then("window")).select(  # others publish none
+        *KEYS, "replication", *METRICS
     )
 
 

@@ -37,6 +37,7 @@ GRIDS: dict[str, tuple[str, dict[str, Any]]] = {  # what the tables call it: the
 }
 METRICS = {f"{metric}_{rule}": f"{metric}:ties={rule}" for rule in TIES for metric in BOUNDED}
 METRICS |= {metric: metric for metric in UNBOUNDED} | {"il1": "il1:zeros=drop"}
+KEYS = ["dataset", "method", "parameters", "setting"]  # of a setting
 SHUFFLES = 100  # random orders behind a level that has no formula
 SEED = 20  # of a study on public data, so that everybody sees the same figures
 
@@ -101,7 +102,7 @@ def measure(
     for label in labels:
         method, grid = GRIDS[label]
         plan.setdefault(method, []).append(grid)
-    table = sweep(
+    table = swept(
         original,
         plan,
         metrics=[METRICS[metric] for metric in metrics],
@@ -112,14 +113,17 @@ def measure(
         folder=folder,
         overwrite=overwrite,
         name=name,
-    ).table
-    keys = ["dataset", "method", "parameters", "setting", "replication"]
-    no_tails = pl.col("parameters").str.starts_with("tails=0,")
+    )
+    return table.drop("parameters").rename({METRICS[metric]: metric for metric in metrics})
+
+
+def swept(original: Original, plan: dict[str, list[Any]], **how: Any) -> pl.DataFrame:
+    """A sweep with one row per masked file, under the study's names of methods."""
+    no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
     return (
-        table.pivot("metric", index=keys, values="value", maintain_order=True)
+        sweep(original, plan, **how)
+        .table.pivot("metric", index=[*KEYS, "replication"], values="value", maintain_order=True)
         .with_columns(method=pl.when(no_tails).then(pl.lit("rank_swap_no_tails")).otherwise("method"))
-        .drop("parameters")
-        .rename({METRICS[metric]: metric for metric in metrics})
     )
 
 

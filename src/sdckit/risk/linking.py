@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,14 +99,21 @@ class Linked:
         """Mean over some records."""
         return float(values[chosen].mean()) if chosen.any() else math.nan
 
+    @cached_property
+    def unrelated(self) -> list[Floats]:
+        """The credits for random assignments of the true records; several levels are made of them."""
+        return [self.attack.credits(truth).expected for truth in permutations(self.pair.original.n)]
+
     def chances(self, chosen: Bools) -> Floats:
         """The means over the chosen originals for random assignments of the true records."""
-        found = []
-        for truth in permutations(self.pair.original.n):
-            expected = self.attack.credits(truth).expected
-            rows = chosen[truth] if self.direction == TO_ORIGINAL else chosen
-            found.append(self.mean(expected, rows))
-        return np.array(found)
+        forward = self.direction == TO_ORIGINAL
+        orders = permutations(self.pair.original.n)
+        return np.array(
+            [
+                self.mean(expected, chosen[truth] if forward else chosen)
+                for truth, expected in zip(orders, self.unrelated, strict=True)
+            ]
+        )
 
 
 def linked(pair: Pair, name: str, options: dict[str, Any]) -> Linked:
