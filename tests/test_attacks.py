@@ -284,7 +284,7 @@ def test_the_true_record_is_always_within_the_published_window(kind, p, tails, b
     options = {"p": p, "tails": tails, "bound": bound, "start": start}
     method = sdc.METHODS["rank_swap"]
     y = method.function(x, rng=rng, **options)
-    window = method.window(options, n)
+    window = method.window(options, x)
     for direction in DIRECTIONS:
         found = score("window", x, y, window=window, direction=direction)
         assert found.parts["optimistic"] == 1.0

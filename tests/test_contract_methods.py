@@ -264,7 +264,7 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     assert len(cells) == 2 * (2 if method.random else 1)
     for cell in cells:
         options = cell.setting.options
-        window = method.window and (lambda n, options=options: method.window(options, n))
+        window = method.published(options)
         masked = sdc.mask(frame, method.name, rng=generator(9, cell.stream(draws)), **cell.setting.options)
         for name in metrics:
             row = next(rows)

@@ -227,7 +227,7 @@ def test_rank_swapping_of_firms_is_read_by_ranks(originals):
     x = originals["Tarragona"]
     options = {"p": 0.18, "tails": 0.0, "bound": "inclusive", "start": "lowest"}
     y = masked(x, "rank_swap", **options)
-    window = sdc.METHODS["rank_swap"].window(options, x.n)
+    window = sdc.METHODS["rank_swap"].window(options, x.values)
     found = score("linkage", x, y, window=window)
     assert found.value.overall >= 0.75
     assert found.parts["dbrl"] == pytest.approx(0.23, abs=0.05)

@@ -59,7 +59,7 @@ def rebuilt(data, plan, *, replications=3, draws="common", **roles):
 def published(setting):
     """The window of a method that publishes one."""
     window = setting.method.window
-    return window and (lambda n: window(setting.options, n))
+    return window and (lambda values: window(setting.options, values))
 
 
 def assert_same_as_evaluate(found, data, plan, *, draws="common", roles=None, **options):

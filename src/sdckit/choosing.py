@@ -144,7 +144,7 @@ class Choice:
         return "\n".join(self.sentences)
 
     @property
-    def window(self) -> Callable[[int], int] | None:
+    def window(self) -> Callable[[Any], int] | None:
         """What the method publishes of its moves."""
         return self.method.published(self.options)
 

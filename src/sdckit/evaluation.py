@@ -110,7 +110,7 @@ def evaluate(
     missing: str = "pairwise",
     na: Any = None,
     per_record: bool = False,
-    window: float | Callable[[int], int] | None = None,
+    window: float | Callable[[Floats], int] | None = None,
     stratified: bool = False,
     rng: Any = None,
 ) -> Evaluation:
@@ -143,7 +143,7 @@ def evaluate(
         Also give each record's share of every loss and risk.
     window : float or function, optional
         The largest move in ranks where the method publishes one, as a share of the records or as a
-        function of their number: the linkage attacks make use of it.
+        function of the original values: the linkage attacks make use of it.
     stratified : bool
         The strata were masked each by itself, so that the window holds within them.
     rng : None, int or numpy Generator
@@ -167,7 +167,7 @@ def evaluate(
     checks.one_of("rule for missing cells", missing, checks.MISSING)
     pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
     for _, group in groups[1:] if stratified and by is not None else groups[:1]:
-        group.window = _window(window, group.original.n)
+        group.window = _window(window, group.original.values)
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
@@ -281,10 +281,10 @@ def _joined(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floa
     return found
 
 
-def _window(window: float | Callable[[int], int] | None, n: int) -> int | None:
+def _window(window: float | Callable[[Floats], int] | None, values: Floats) -> int | None:
     if window is None:
         return None
-    return window(n) if callable(window) else int(checks.share_of("window", window) * n + 1e-9)
+    return window(values) if callable(window) else int(checks.share_of("window", window) * len(values) + 1e-9)
 
 
 def _prepare(

@@ -100,7 +100,7 @@ def settings_of(plan: Any) -> list[Setting]:
     None for all methods.
     """
     if plan is None:
-        plan = [name for name, method in METHODS.items() if not method.experimental]
+        plan = [name for name, method in METHODS.items() if method.default]
     if isinstance(plan, str):
         plan = [plan]
     if not isinstance(plan, Iterable):

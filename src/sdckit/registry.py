@@ -24,7 +24,11 @@ Function = TypeVar("Function", bound="Callable[..., object]")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One option of a method or metric: its type, default, range and the grid a sweep tries."""
+    """One option of a method or metric: its type, default, range and the grid a sweep tries.
+
+    A number or a word, as a rule. Of kind `tuple` it holds names of columns, of kind `dict` a number for
+    some columns; the method's function gets their places and one number per column.
+    """
 
     name: str
     kind: type
@@ -122,8 +126,13 @@ class Method:
     NaN cells are missing. Random methods also take `rng`. `basis(values)` computes what depends on the
     values alone, for any parameters; who masks the same values often hands it in as `basis=`.
     `group_size` names the parameter that says how many records the method needs at least.
-    `window(options, n)` is the largest move in ranks, where the method publishes one: an intruder
-    knows it. `ceiling(options)` bounds the share of records that any linkage finds in complete data.
+    `records(options, p)` is that number where it depends on more than one parameter. `groups` are the
+    numbers of the groups of records that the method publishes together, `groups(values, **options)`; its
+    function takes them as `groups=`. `window(options, values)` is the largest move in ranks, where the
+    method publishes one: an intruder knows it. `ceiling(options)` bounds the share of records that any
+    linkage finds in complete data. `tells(values, options)` are sentences that a release should come with.
+    A method that is not `paired` makes rows that stand for no original record: measures that compare row
+    by row have no meaning for it.
     """
 
     name: str
@@ -135,9 +144,13 @@ class Method:
     basis: Callable[[Any], Any] | None = None
     random: bool = False
     group_size: str | None = None
-    window: Callable[[dict[str, Any], int], int] | None = None
+    records: Callable[[dict[str, Any], int], int] | None = None
+    groups: Callable[..., Any] | None = None
+    window: Callable[[dict[str, Any], Any], int] | None = None
     ceiling: Callable[[dict[str, Any]], float] | None = None
+    tells: Callable[[Any, dict[str, Any]], list[str]] | None = None
     paired: bool = True
+    default: bool = False
     experimental: bool = False
     extra: str | None = None
 
@@ -146,10 +159,15 @@ class Method:
         """The first line of the function's documentation."""
         return first_line(self.function)
 
-    def published(self, options: dict[str, Any]) -> Callable[[int], int] | None:
-        """The largest move in ranks as a function of the number of records; None where none is published."""
+    @property
+    def standing(self) -> str:
+        """Whether it is tried by default, on request, or not yet to be relied on."""
+        return "experimental" if self.experimental else "default" if self.default else "on request"
+
+    def published(self, options: dict[str, Any]) -> Callable[[Any], int] | None:
+        """The largest move in ranks as a function of the original values; None where none is published."""
         window = self.window
-        return None if window is None else lambda n: window(options, n)
+        return None if window is None else lambda values: window(options, values)
 
     def defaults(self) -> dict[str, Any]:
         """The value of every parameter that the user did not set."""

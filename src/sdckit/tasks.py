@@ -63,7 +63,7 @@ class Stratum:
         return Pair(
             self.original,
             masked if self.rows is None else masked[self.rows],
-            None if window is None else window(setting.options, self.original.n),
+            None if window is None else window(setting.options, self.original.values),
         )
 
     def masked(self, setting: Setting, rng: np.random.Generator) -> Floats:

@@ -21,7 +21,7 @@ def share_of_groups(options: dict[str, Any]) -> float:
     return float(1 / options["k"])
 
 
-def no_move(_options: dict[str, Any], _n: int) -> int:
+def no_move(_options: dict[str, Any], _values: Floats) -> int:
     """A mean stays among the ranks of those it stands for."""
     return 0
 
@@ -29,6 +29,7 @@ def no_move(_options: dict[str, Any], _n: int) -> int:
 @method(
     title="MDAV microaggregation",
     parameters=(GROUP_SIZE,),
+    default=True,
     keeps=("column means", "group sizes k to 2k-1"),
     basis=standardise,
     group_size="k",
@@ -96,6 +97,7 @@ def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
 @method(
     title="individual ranking",
     parameters=(GROUP_SIZE,),
+    default=True,
     keeps=("column means", "order of each column, ties apart", "group sizes k to 2k-1 in each column"),
     group_size="k",
     window=no_move,

@@ -164,8 +164,9 @@ class Orders:
         return np.stack([c.sorted for c in self.columns]), np.stack([c.rank for c in self.columns])
 
 
-def largest_move(options: dict[str, Any], n: int) -> int:
+def largest_move(options: dict[str, Any], values: Floats) -> int:
     """How many ranks a value moves at most."""
+    n = len(values)
     rule = Rule(options["p"], options["tails"], options["bound"] == "exclusive")
     shorter = math.ceil(1 / rule.tails) if rule.tails else 0  # a column with missing cells may move more
     return max(0, *(rule.window(m)[1] for m in range(max(n - shorter, 0), n + 1)))
@@ -195,6 +196,7 @@ def largest_move(options: dict[str, Any], n: int) -> int:
         ),
         Parameter("start", str, "lowest", "the value that swaps first", choices=("lowest", "highest")),
     ),
+    default=True,
     keeps=("the values of each variable (without tails)", "ranks, up to the largest move"),
     basis=Orders,
     random=True,
