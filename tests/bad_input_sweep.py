@@ -69,7 +69,7 @@ SWEEP_CASES = {
     # plans
     "plan and grid": (
         *plan("[mdav]\nk = 3\n", GOOD),
-        "--plan and --grid exclude each other; put all grids into one of them",
+        "--plan excludes --grid and --method; put all grids into one of them",
     ),
     "no such plan": ({}, sweep("--plan plan.tml"), "no file 'plan.tml'; check its name and folder"),
     "folder as plan": ({"in/x": ""}, sweep("--plan in"), "cannot read 'in' as text: .*; give a TOML file"),

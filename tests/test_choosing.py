@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit import choosing
-from sdckit.choosing import Point, choose, lines_of, parameters_of, pareto, weakest_safe
+from sdckit.choosing import choose
+from sdckit.lines import Point, lines_of, parameters_of, pareto, points_of, weakest_safe
 from sdckit.registry import METHODS
 from sweeps import frame
 
@@ -287,7 +287,7 @@ def found():
 
 def test_the_frontier_of_a_sweep(found):
     table = found.frontier("brmae", "dbrl")
-    wide = choosing.points_of(found.summary)
+    wide = points_of(found.summary)
     losses, risks = wide["brmae"].to_numpy(), wide["dbrl"].to_numpy()
     better = [
         ((losses <= loss) & (risks <= risk) & ((losses < loss) | (risks < risk))).any()
@@ -300,7 +300,7 @@ def test_the_frontier_of_a_sweep(found):
 
 
 def test_the_frontier_knows_that_overlap_is_best_at_one(found):
-    best = choosing.points_of(found.summary).sort("ci_overlap")["parameters"][-1]
+    best = points_of(found.summary).sort("ci_overlap")["parameters"][-1]
     assert best in found.frontier("ci_overlap", "dbrl")["parameters"].to_list()
 
 
@@ -343,7 +343,7 @@ def test_the_choice_for_machines():
 
 def test_a_sweep_recommends_by_the_rule_on_medians(found):
     choice = found.recommend({"dbrl": 0.3})
-    wide = choosing.points_of(found.summary).sort("method", "setting")
+    wide = points_of(found.summary).sort("method", "setting")
     safe = []
     for _, settings in wide.group_by("method", maintain_order=True):
         met = (settings["dbrl"] <= 0.3).to_list()

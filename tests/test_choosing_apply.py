@@ -8,6 +8,7 @@ import sdckit as sdc
 from command import put_survey
 from sdckit import choosing
 from sdckit.choosing import TRIES, LimitsMissed, choose
+from sdckit.lines import lines_of
 from sweeps import frame
 
 PLANS = {
@@ -45,7 +46,7 @@ def test_a_release_meets_its_limits_when_measured_afresh(method):
 def test_the_window_of_swapping_is_known_to_the_attacker():
     choice = choice_of(frame(), "rank_swap", {"linkage": 0.6})
     release = choice.apply(frame(), rng=1)
-    assert choice.window(60) == int(float(choice.parameters["p"]) * 60 + 1e-9)
+    assert choice.window(np.zeros((60, 2))) == int(float(choice.parameters["p"]) * 60 + 1e-9)
     blind = sdc.evaluate(frame(), release.data, metrics="linkage")
     assert "window" in release.evaluation.parts["linkage"]
     assert "window" not in blind.parts["linkage"]
@@ -200,7 +201,7 @@ def test_real_draws_that_miss_are_drawn_again():
     )
     risks = found.table.filter(metric="dbrl")["value"]
     limit = {"dbrl": float(np.quantile(risks, 0.3))}
-    lines = choosing.lines_of(found.summary)
+    lines = lines_of(found.summary)
     lines[0][0].values["dbrl"] = 0.0  # as if the median had met it
     choice = choose(lines, limit, "brmae", roles=found.roles)
     draws = []

@@ -7,6 +7,7 @@ from polars.testing import assert_frame_equal
 
 import sdckit as sdc
 from sdckit import choosing
+from sdckit.lines import lines_of
 from sdckit.paper import risks, safety, study
 
 LOSSES_AND_RISKS = ["brmae", "brmse", "linkage", "linkage_outliers"]
@@ -41,7 +42,7 @@ def test_the_numbers_are_those_of_a_sweep(tiny, attacked):
     plan = {"rank_swap": swapping, "mdav": {"k": "1:30"}}
     found = sdc.sweep(tiny, plan, metrics=LOSSES_AND_RISKS, replications=2, rng=4)
     for method in plan:
-        line = next(line for line in choosing.lines_of(found.summary) if line[0].method == method)
+        line = next(line for line in lines_of(found.summary) if line[0].method == method)
         own = attacked.points.filter(method=method)
         assert own.select(LOSSES_AND_RISKS).rows() == [tuple(point.values.values()) for point in line]
         for limit in risks.LIMITS:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit import choosing, searching, tasks
-from sdckit.choosing import LimitsMissed, Point, weakest_safe
+from sdckit import searching, tasks
+from sdckit.choosing import LimitsMissed
+from sdckit.lines import Point, parameters_of, weakest_safe
 from sdckit.plans import settings_of
 from sdckit.searching import Searched
 from sdckit.tasks import Task
@@ -364,7 +365,7 @@ def test_every_point_of_the_search_is_that_of_the_rounded_file(decimals):
     data = frame(40)
     choice = searched(data, {"mdav": {"k": [2, 5, 9]}}, {"dbrl": 0.2}, decimals=decimals)
     for one in choice.points:
-        masked = sdc.mask(data, "mdav", decimals=decimals, **choosing.parameters_of(one.parameters))
+        masked = sdc.mask(data, "mdav", decimals=decimals, **parameters_of(one.parameters))
         expected = sdc.evaluate(data, masked, metrics=["brmae", "dbrl"])
         assert one.values == pytest.approx({name: expected[name] for name in one.values}, rel=1e-12)
 

@@ -5,6 +5,7 @@ import pytest
 
 import sdckit as sdc
 from command import good, run_here
+from sdckit.lines import parameters_of
 from sweeps import frame
 
 SMALL = 12
@@ -36,7 +37,7 @@ def test_recommend_works_on_few_records(plan):
     release = choice.apply(frame(SMALL), rng=1)
     assert release.evaluation["dbrl"] <= 0.5
     assert all(
-        int(sdc.choosing.parameters_of(point.parameters)["k"]) <= SMALL
+        int(parameters_of(point.parameters)["k"]) <= SMALL
         for point in choice.points
         if point.method == "mdav"
     )

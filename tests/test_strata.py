@@ -6,6 +6,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.evaluation import within_strata
+from sdckit.lines import parameters_of
 from sweeps import frame
 
 LINKING = [m.name for m in sdc.METRICS.values() if m.family == "risk" and m.needs == "rows"]
@@ -147,7 +148,7 @@ def test_a_limit_that_holds_pooled_may_fail_within_strata():
     data, plan = stratified(), {"mdav": {"k": range(2, 15)}}
     limit = {"dbrl": 0.15}
     choice = sdc.recommend(data, max_risk=limit, plan=plan, by="g", rng=3, workers=1)
-    weaker = sdc.mask(data, "mdav", by="g", **sdc.choosing.parameters_of(choice.weaker.parameters))
+    weaker = sdc.mask(data, "mdav", by="g", **parameters_of(choice.weaker.parameters))
     assert sdc.evaluate(data.drop("g"), weaker.drop("g"), metrics="dbrl")["dbrl"] <= 0.15
     assert sdc.evaluate(data, weaker, by="g", metrics="dbrl")["dbrl"] > 0.15
 

@@ -66,10 +66,10 @@ def reference() -> str:
             ["method", "what it does", "keeps", "parameters", "reference"],
             [
                 [
-                    f"`{method.name}`",
-                    method.summary,
+                    f"`{method.name}`" + ("" if method.standing == "default" else f" ({method.standing})"),
+                    method.summary + ("" if method.paired else ". Rows stand for no original record"),
                     "; ".join(method.keeps),
-                    "<br>".join(f"`{p.name}={p.default}` {p.text}" for p in method.parameters),
+                    "<br>".join(f"`{p.name}={_shown(p.default)}` {p.text}" for p in method.parameters),
                     method.reference,
                 ]
                 for method in METHODS.values()
@@ -85,6 +85,10 @@ def reference() -> str:
         parts.append(f"### `sdckit {name}`")
         parts.append(f"```text\n{command.get_help(context)}\n```")
     return "\n\n".join(parts) + "\n"
+
+
+def _shown(default: object) -> object:
+    return default if default not in ((), {}) else "none"
 
 
 def table(columns: list[str], rows: list[list[str]]) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sdckit.arguments import Asked
     from sdckit.evaluation import Evaluation
     from sdckit.files import Source
+    from sdckit.masking import Masking
     from sdckit.pairs import Original
 
 
@@ -70,8 +71,7 @@ class Writing:
 
     def write(
         self,
-        masked: Any,
-        window: Any,
+        made: Masking,
         check: Callable[[Evaluation], None] | None = None,
         then: Callable[[Evaluation], None] | None = None,
     ) -> Evaluation:
@@ -80,7 +80,7 @@ class Writing:
         dialect = self.asked.dialect
         with files.drafted(
             self.output,
-            masked,
+            made.data,
             source=self.source,
             whole=whole,
             dialect=dialect,
@@ -88,9 +88,7 @@ class Writing:
         ) as draft:
             written = files.read_draft(draft, self.output, dialect).frame
             self.written = arguments.like(written, self.source.frame)
-            result = self.asked.measure_release(
-                self.original, self.written, window, per_record=self.per_record
-            )
+            result = self.asked.measure_release(self.original, self.written, made, per_record=self.per_record)
             if check is not None:
                 check(result)
             if then is not None:
@@ -100,9 +98,10 @@ class Writing:
     def notes(self, result: Evaluation, *, whole: bool) -> list[str]:
         """What was masked and what was not."""
         values = frames.Table(self.written).floats(self.original.columns, self.asked.na)
+        rows = [arguments.untouched(self.original, values)] if self.asked.paired else []
         return [
             arguments.masked_columns(self.original, values, self.source.frame.columns, whole=whole),
-            arguments.untouched(self.original, values),
+            *rows,
             *arguments.privacy_notes(replace(result, records=None)),  # nobody sees those
             f"wrote {self.output}",
         ]
@@ -113,18 +112,42 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     progress.show_progress(not given["quiet"])
     asked = arguments.understood(given)
     method = checks.method_named(given["method"])
-    parameters = checks.parameters_of(method, arguments.settings(given["settings"]))
+    asked = replace(asked, paired=method.paired)
+    checks.metrics_of_rows(asked.metrics, paired=method.paired)
+    parameters = arguments.settings(given["settings"])
+    checks.parameters_known(method, parameters)
     arguments.decimals(given)
     arguments.check_output(output, [data], overwrite=given["overwrite"])
-    source = files.read(data, asked.dialect)
-    asked = asked.within(given, source.frame.columns)
+    arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
+    source = source_of(data, asked, given)
+    asked = asked.within(given, source)
+    files.check_fit(output, source.frame, source)
     writing = Writing(source, asked, asked.prepared(source), output, given)
-    masked = masking.mask(
-        source.frame, method.name, **asked.who, rng=asked.seed, decimals=writing.decimals, **parameters
+    made = masking.perform(
+        source.frame,
+        method.name,
+        asked.who,
+        rng=asked.seed,
+        decimals=writing.decimals,
+        rules=asked.rules,
+        groups=given["groups"],
+        parameters=parameters,
     )
     show_warnings()
-    result = writing.write(masked, method.published(parameters))
-    terminal.show_result(result, given, notes=writing.notes(result, whole=given["as_json"]))
+    wrote: list[str] = []
+
+    def page(reporting: Any, result: Evaluation) -> str:
+        pair = pair_of(writing.original, writing.written)
+        facts = asked.facts | arguments.roles_told(pair.columns, source.frame.columns)
+        told = replace(result, notes=(*result.notes, *made.notes))
+        return str(reporting.of_evaluation(told, name=output.name, pair=pair, facts=facts))
+
+    def then(result: Evaluation) -> None:
+        wrote.extend(report(given, lambda room: page(room, result)))
+
+    result = writing.write(made, then=then)
+    notes = [*made.notes, *writing.notes(result, whole=given["as_json"]), *wrote]
+    terminal.show_result(replace(result, records=None), given, notes=notes)
 
 
 def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> None:
@@ -137,7 +160,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     arguments.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
     source = source_of(original, asked, given)
     theirs = {str(path): files.read(path, asked.dialect).frame for path in masked}
-    asked = asked.within(given, source.frame.columns)
+    asked = asked.within(given, source)
     asked.warn_of_text(source, "measured")
     if len(masked) > 1:
         _evaluate_several(source, theirs, asked, given)
@@ -203,7 +226,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     sweepfiles.check_folder(output, data)
     arguments.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
     source = source_of(data, asked, given)
-    asked = asked.within(given, source.frame.columns)
+    asked = asked.within(given, source)
     asked.warn_of_text(source, "measured")
     show_warnings()
     place = output / sweepfiles.PRIVATE
@@ -214,6 +237,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
             **asked.how,
             **asked.who,
             **more,
+            rules=asked.rules,
             folder=place,
             overwrite=given["overwrite"],
             name=data.stem,
@@ -238,7 +262,8 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     arguments.check_output(output, [data], overwrite=given["overwrite"])
     arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = source_of(data, asked, given)
-    asked = asked.within(given, source.frame.columns)
+    asked = asked.within(given, source)
+    files.check_fit(output, source.frame, source)
     original = asked.prepared(source)
     choice = searching.recommend(
         source.frame, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed, **asked.who
@@ -256,22 +281,21 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
 
     def draw(count: int) -> tuple[Evaluation, list[str]]:
         """The report is written before the masked file gets its name: where one fails, neither is there."""
-        masked = choice.masked(source.frame, **asked.who, rng=generator, decimals=writing.decimals)
-        wrote: list[str] = []
-        result = writing.write(
-            masked,
-            choice.window,
-            choice.check,
-            lambda result: wrote.extend(report(given, lambda room: page(room, result, count))),
-        )
-        return result, wrote
+        made = choice.made(source.frame, asked.who, generator, writing.decimals)
+        notes = list(made.notes)
 
-    (result, wrote), draws = choice.drawn(draw)
+        def then(result: Evaluation) -> None:
+            told = replace(result, notes=(*result.notes, *made.notes))
+            notes.extend(report(given, lambda room: page(room, told, count)))
+
+        return writing.write(made, choice.check, then), notes
+
+    (result, notes), draws = choice.drawn(draw)
     tried = f"{choice.maskings} maskings were tried; the release took {telling.draws(draws)}."
     terminal.show_result(
         replace(result, records=None),
         given,
         heads=[*choice.sentences, tried],
-        notes=[*writing.notes(result, whole=given["as_json"]), *wrote],
+        notes=[*writing.notes(result, whole=given["as_json"]), *notes],
         more={"choice": choice.told | {"draws": draws}},
     )

@@ -14,6 +14,7 @@ from sdckit import checks, choosing, doubts, frames, outputs, plans, sweepfiles,
 from sdckit.evaluation import FEW, Evaluation, evaluate
 from sdckit.files import Dialect, Source
 from sdckit.loss.rankmeans import rank_table
+from sdckit.masking import METHODS
 from sdckit.pairs import Original, prepare
 
 if TYPE_CHECKING:
@@ -39,6 +40,15 @@ class Asked:
     dialect: Dialect
     window: float | None = None
     stratified: bool = False
+    paired: bool = True
+    rules: list[str] | None = None
+    categories: tuple[str, ...] = ()  # numeric columns whose every value has a label
+    numbers: tuple[str, ...] = ()  # and the others, where there are such columns
+
+    @property
+    def variables(self) -> list[str] | None:
+        """The columns that were asked for; all that are no categories where none was."""
+        return list(self.numbers) if self.columns is None and self.categories else self.columns
 
     @property
     def roles(self) -> list[str]:
@@ -54,16 +64,22 @@ class Asked:
     def who(self) -> dict[str, Any]:
         """The options that say which column plays which role."""
         return {
-            "columns": self.columns,
+            "columns": self.variables,
             "key": self.key or None,
             "weights": self.weights,
             "by": self.by or None,
             "na": self.na,
         }
 
-    def within(self, given: dict[str, Any], known: Collection[str]) -> Asked:
-        """The same for a file with these columns, whose names may begin or end with blanks."""
-        return replace(self, **_roles(given, known))
+    def within(self, given: dict[str, Any], source: Source) -> Asked:
+        """The same for a file whose names may begin or end with blanks, and whose values may have labels."""
+        asked = replace(self, **_roles(given, source.frame.columns))
+        apart = {*asked.roles, *source.labelled}
+        return replace(
+            asked,
+            categories=tuple(name for name in source.labelled if name not in asked.roles),
+            numbers=tuple(c.name for c in source.frame if c.dtype.is_numeric() and c.name not in apart),
+        )
 
     def prepared(self, source: Source) -> Original:
         """The original of a masking, with every role checked."""
@@ -75,7 +91,7 @@ class Asked:
         if self.key:
             unique = frame.select(self.key).n_unique()
             checks.unique_keys(unique, frame.height, ", ".join(self.key), "original")
-        columns = frames.Table(frame).numeric(self.columns, leave_out=self.roles)
+        columns = frames.Table(frame).numeric(self.variables, leave_out=self.roles)
         return prepare(frame, columns=columns, weights=self.weights, na=self.na)
 
     def warn_of_text(self, source: Source, done: str) -> None:
@@ -89,6 +105,12 @@ class Asked:
                 warnings.warn(f"{fact} and is not {done}; {remedy}", stacklevel=2)
             elif name in self.columns:
                 raise ValueError(f"{fact}; {remedy}")
+        if self.columns is None and self.categories:
+            found = terminal.listed([repr(name) for name in self.categories])
+            fact = f"taken for categories, as each value has a label, and not {done}: {found}"
+            warnings.warn(f"{fact}; name them with --columns to have them {done}", stacklevel=2)
+            table = frames.Table(source.frame)
+            frames.warn_about_roles(table, self.numbers, table.floats(self.numbers, self.na))
 
     def measure(self, ours: pl.DataFrame, theirs: pl.DataFrame, *, per_record: bool) -> Evaluation:
         """Compare two files."""
@@ -100,6 +122,8 @@ class Asked:
             per_record=per_record,
             window=self.window,
             stratified=self.stratified,
+            paired=self.paired,
+            rules=self.rules,
         )
 
     def records(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
@@ -114,17 +138,27 @@ class Asked:
         return rank_table(ours, like(theirs, ours), **self.compared(ours))
 
     def measure_release(
-        self, original: Original, written: pl.DataFrame, window: Any = None, *, per_record: bool = False
+        self, original: Original, written: pl.DataFrame, made: Any, *, per_record: bool = False
     ) -> Evaluation:
-        """Compare a file just written with what it was made from: row by row, whatever the key."""
-        by = self.by or None
+        """Compare a file just written with what it was made from: row by row, whatever the key.
+
+        `made` is the masking, with what it tells of itself.
+        """
         return evaluate(
-            original, written, **self.how, by=by, window=window, stratified=True, per_record=per_record
+            original,
+            written,
+            **self.how,
+            by=self.by or None,
+            window=made.window,
+            rules=None if made.edits is None else made.edits.known,
+            stratified=True,
+            paired=self.paired,
+            per_record=per_record,
         )
 
     def compared(self, ours: pl.DataFrame) -> dict[str, Any]:
         """The options that pair two files as they are measured."""
-        columns = frames.Table(ours).numeric(self.columns, leave_out=self.roles)
+        columns = frames.Table(ours).numeric(self.variables, leave_out=self.roles)
         return {"columns": columns, "key": self.key or None, "na": self.na}
 
     @property
@@ -135,6 +169,7 @@ class Asked:
             "missing cells": self.missing,
             "strata": ", ".join(self.by),
             "weights": self.weights or "",
+            "edit rules": "; ".join(self.rules or ()),
         }
 
 
@@ -153,8 +188,10 @@ def understood(given: dict[str, Any]) -> Asked:
         ),
         window=given.get("window") and checks.share_of("window", given["window"]),
         stratified=given.get("stratified", False),
+        paired=not given.get("unpaired", False),
+        rules=list(given["rules"]) or None,
     )
-    chosen = checks.metrics_named(asked.metrics)
+    chosen, _ = checks.metrics_of_rows(asked.metrics, paired=asked.paired)
     if asked.missing == "penalise" and not any(metric.bounded for metric in chosen):
         raise ValueError(
             f"none of the metrics {', '.join(metric.name for metric in chosen)} has a largest value, so that "
@@ -170,10 +207,10 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]
 
     What the plan's file says counts where the command line is silent.
     """
-    plan: Any = plans.plan_of_words(given["grids"]) or None
+    plan: Any = _plan(given)
     if given["plan"] is not None:
         if plan:
-            raise ValueError("--plan and --grid exclude each other; put all grids into one of them")
+            raise ValueError("--plan excludes --grid and --method; put all grids into one of them")
         plan, said = plans.plan_of_file(given["plan"])
         given |= {name: value for name, value in said.items() if given[name] is None}
     plans.settings_of(plan)
@@ -189,12 +226,19 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]
     return understood(given | {"as_json": False, "as_csv": False}), plan, more
 
 
+def _plan(given: dict[str, Any]) -> dict[str, Any] | None:
+    """The plan behind --method and --grid; None where neither is given."""
+    named = METHODS if "all" in given["methods"] else [checks.method_named(n).name for n in given["methods"]]
+    return dict.fromkeys(named, None) | plans.plan_of_words(given["grids"]) or None
+
+
 def understood_search(given: dict[str, Any]) -> dict[str, Any]:
     """Check the options of a search that need no data."""
-    plan = plans.plan_of_words(given["grids"]) or None
+    plan = _plan(given)
     plans.settings_of(plan)
     return {
         "plan": plan,
+        "rules": list(given["rules"]) or None,
         "max_risk": choosing.checked_limits(limits(given["limits"]), given["minimise"]),
         "minimise": given["minimise"],
         "replications": checks.count_of("replications", given["replications"]),

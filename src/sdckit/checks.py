@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from sdckit.compiled import count_special
 from sdckit.registry import METHODS, METRICS, Method, Metric, Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from sdckit.compiled import Floats
 
@@ -51,6 +53,22 @@ def metrics_named(names: str | Iterable[str] | None) -> list[Metric]:
     return [_metric_named(name) for name in dict.fromkeys(names)]
 
 
+def metrics_of_rows(names: str | Iterable[str] | None, *, paired: bool) -> tuple[list[Metric], list[str]]:
+    """Look up metrics; where rows are not paired, those that make sense, and the names of the others."""
+    chosen = metrics_named(names)
+    if paired:
+        return chosen, []
+    left_out = [metric.name for metric in chosen if metric.paired]
+    if names is None:
+        chosen = [m for m in METRICS.values() if not m.experimental and m.extra is None]
+    kept = [metric for metric in chosen if not metric.paired]
+    if not kept:
+        raise ValueError(
+            f"rows are not paired and {', '.join(left_out)} compare row by row; take others, such as ks"
+        )
+    return kept, left_out
+
+
 def _metric_named(name: object) -> Metric:
     plain, *options = name.split(":") if isinstance(name, str) else ("",)
     metric = METRICS[one_of("metric", plain if plain in METRICS else name, METRICS)]
@@ -81,6 +99,20 @@ def suits(name: str, records: int, variables: int) -> None:
             )
 
 
+def parameters_known(method: Method, given: Mapping[str, Any]) -> None:
+    """Refuse a parameter that the method does not have, and values that need no look at the strata."""
+    for name, value in given.items():
+        parameter = parameter_named(method, name)
+        if not _differs(parameter, value):
+            parameter_value(parameter, value)
+
+
+def _differs(parameter: Parameter, value: Any) -> bool:
+    """Whether a number is given for each stratum, as {"north": 3} or north:3."""
+    several = isinstance(value, Mapping) or (isinstance(value, str) and ":" in value)
+    return several and parameter.kind in (int, float) and not parameter.choices
+
+
 def parameters_of(method: Method, given: dict[str, Any]) -> dict[str, Any]:
     """Complete and check the parameters of a method."""
     for name in given:
@@ -102,6 +134,11 @@ def parameter_value(parameter: Parameter, value: Any) -> Any:
     name, kind = parameter.name, parameter.kind
     if parameter.choices:
         return one_of(name, value, parameter.choices)
+    if kind is tuple:
+        return _column_names(name, value)
+    if kind is dict:
+        single = replace(parameter, kind=float)
+        return {column: parameter_value(single, number) for column, number in by_name(name, value).items()}
     number = _as_number(value)
     if number is None or (kind is int and not float(number).is_integer()):
         wanted = "a whole number" if kind is int else "a number"
@@ -111,6 +148,51 @@ def parameter_value(parameter: Parameter, value: Any) -> Any:
     if below or above:
         raise ValueError(f"{name} is {value}, out of range; give a number{range_of(parameter)}")
     return kind(number)
+
+
+def _column_names(what: str, value: Any) -> tuple[str, ...]:
+    """Names of columns, from a list or from text with commas between them."""
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",") if name.strip()]
+    if not isinstance(value, Iterable) or isinstance(value, (dict, np.ndarray)):
+        raise ValueError(f"{what} is {value!r}; give names of columns, such as ['a', 'b']")  # noqa: TRY004
+    return tuple(dict.fromkeys(str(name) for name in value))
+
+
+def by_name(what: str, value: Any) -> dict[str, Any]:
+    """Values by name, from a dictionary or from text such as a:2,b:0.5."""
+    if isinstance(value, str):
+        pairs = [part.rpartition(":") for part in value.split(",") if part.strip()]
+        found = {name.strip(): number.strip() for name, _, number in pairs}
+        value = found if len(found) == len(pairs) and "" not in found else value
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} is {value!r}; give a number for each name, such as a:2,b:0.5")  # noqa: TRY004
+    return {str(name): number for name, number in value.items()}
+
+
+def parameters_by_stratum(
+    method: Method, given: dict[str, Any], strata: Sequence[str], *, grouped: bool
+) -> list[dict[str, Any]]:
+    """The parameters of a method for each stratum; a number may differ from one to the next.
+
+    Such a number comes as a dictionary, {"north": 3, "south": 5}, or as text, north:3,south:5.
+    """
+    apart: dict[str, dict[str, Any]] = {}
+    for name, value in given.items():
+        if _differs(parameter_named(method, name), value):
+            apart[name] = by_name(name, value)
+            if not grouped:
+                raise ValueError(f"{name} is {value!r} and there are no strata; give one number, or strata")
+            known_columns(apart[name], strata, "stratum")
+            for stratum in strata:
+                if stratum not in apart[name]:
+                    raise ValueError(
+                        f"{name} has no value for stratum {stratum!r}; give one for each stratum"
+                    )
+    return [
+        parameters_of(method, given | {name: values[stratum] for name, values in apart.items()})
+        for stratum in (strata if apart else strata[:1])
+    ] * (1 if apart else len(strata))
 
 
 def _as_number(value: Any) -> float | None:
@@ -242,6 +324,23 @@ def enough_records(n: int, needed: int, *, what: str, method: str, parameter: st
         remedy = f"lower {parameter}" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
             f"{what} has {n} record{'s' * (n != 1)}, fewer than {parameter} = {needed} of {method}; {remedy}"
+        )
+
+
+def records_for(n: int, needed: int, *, what: str, method: str) -> None:
+    """Refuse fewer records than a method's arithmetic needs."""
+    if n < needed:
+        remedy = "take fewer columns" + (" or merge strata" if what.startswith("stratum") else "")
+        raise ValueError(
+            f"{what} has {n} record{'s' * (n != 1)} and {method} needs {needed} for these columns; {remedy}"
+        )
+
+
+def new_column(name: str, known: Sequence[str]) -> None:
+    """Refuse a name for a new column that the table has already, or none."""
+    if not str(name).strip() or name in known:
+        raise ValueError(
+            f"the column for group numbers is named {name!r}, which is taken; choose another name"
         )
 
 

@@ -6,21 +6,21 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-import polars as pl
-
 from sdckit import checks, telling
 from sdckit.evaluation import Evaluation, evaluate
-from sdckit.masking import mask
+from sdckit.lines import Line, Point, parameters_of, weakest_safe
+from sdckit.masking import perform
 from sdckit.registry import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import numpy as np
+
+    from sdckit.masking import Masking
     from sdckit.registry import Method
 
 TRIES = 20  # draws of a random masking before a release is given up
-KEYS = ["method", "parameters", "setting"]  # of a point
 Drawn = TypeVar("Drawn")
 SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
 
@@ -29,50 +29,6 @@ class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
     """No masking, or no draw of it, met the limits."""
 
     exit_code = 1
-
-
-@dataclass(frozen=True)
-class Point:
-    """One setting of a method with what was measured there: medians over its replications."""
-
-    method: str
-    parameters: str
-    values: dict[str, float]
-
-    def __str__(self) -> str:
-        return f"{self.method} ({self.parameters})" if self.parameters else self.method
-
-    def meets(self, limits: Mapping[str, float]) -> bool:
-        """Whether every limit holds; a risk without a value holds none."""
-        return all(self.values[risk] <= limit for risk, limit in limits.items())
-
-    def excess(self, limits: Mapping[str, float]) -> float:
-        """How far the worst risk lies above its limit; infinite where one has no value."""
-        found = [self.values[risk] - limit for risk, limit in limits.items()]
-        return float("inf") if any(map(math.isnan, found)) else max(found)
-
-    def broken(self, limits: Mapping[str, float]) -> list[str]:
-        """The limits that do not hold."""
-        return [risk for risk, limit in limits.items() if not self.values[risk] <= limit]
-
-    def cost(self, metric: str) -> float:
-        """How far a loss lies from its best value; infinite where it has none."""
-        distance = abs(self.values[metric] - best_of(metric))
-        return float("inf") if math.isnan(distance) else distance
-
-
-Line = list[Point]  # settings of one method, from the weakest to the strongest
-
-
-def weakest_safe(line: Line, limits: Mapping[str, float]) -> int | None:
-    """The place of the weakest setting from which on every stronger one meets the limits.
-
-    Measured risk wavers, so a single setting that meets them proves little.
-    """
-    place = len(line)
-    while place and line[place - 1].meets(limits):
-        place -= 1
-    return place if place < len(line) else None
 
 
 @dataclass(frozen=True)
@@ -180,20 +136,32 @@ class Choice:
         decimals = self.roles.get("decimals") if decimals is None else decimals
         who = {name: self.roles.get(name) for name in ("columns", "by", "na")}  # no more: columns are named
         more = ("weights", "ties", "missing")  # and no key: a masked table has the rows in the same order
-        how: dict[str, Any] = who | {name: self.roles[name] for name in more if name in self.roles}
+        roles: dict[str, Any] = who | {name: self.roles[name] for name in more if name in self.roles}
 
         def draw(_count: int) -> tuple[Any, Evaluation]:
-            masked = self.masked(data, **who, rng=generator, decimals=decimals)
-            result = evaluate(data, masked, metrics=self.measured, window=self.window, stratified=True, **how)
+            made = self.made(data, who, generator, decimals)
+            known = None if made.edits is None else made.edits.known
+            how: dict[str, Any] = {"window": made.window, "rules": known, "stratified": True} | roles
+            result = evaluate(data, made.data, metrics=self.measured, **how)
             self.check(result)
-            return masked, result
+            return made.data, result
 
         (masked, result), draws = self.drawn(draw, checks.count_of("tries", tries))
         return Release(masked, result, draws)
 
-    def masked(self, data: Any, **how: Any) -> Any:
-        """Data masked as recommended, whatever the limits say."""
-        return mask(data, self.method.name, **how, **self.parameters)
+    def made(
+        self, data: Any, who: Mapping[str, Any], rng: np.random.Generator, decimals: int | str | None
+    ) -> Masking:
+        """Data masked as recommended, whatever the limits say; `who` tells the roles of columns."""
+        return perform(
+            data,
+            self.method.name,
+            {"columns": None, "key": None, "weights": None, "by": None, "na": None} | dict(who),
+            rng=rng,
+            decimals=decimals,
+            rules=self.roles.get("rules"),
+            parameters=self.parameters,
+        )
 
     def drawn(self, draw: Callable[[int], Drawn], tries: int = TRIES) -> tuple[Drawn, int]:
         """Draw until a draw meets the limits, and how often that took; one draw where nothing is random.
@@ -315,92 +283,3 @@ def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = N
                 f"the sweep has not measured {name!r}, only {', '.join(known)}; add it to its metrics"
             )
     return limits
-
-
-def parameters_of(text: str) -> dict[str, str]:
-    """The parameters behind text such as "p=0.1, tails=0.05"."""
-    words = [word.partition("=") for word in text.split(", ") if word]
-    return {name: value for name, _, value in words}
-
-
-def lines_of(summary: pl.DataFrame) -> list[Line]:
-    """The settings of a sweep, by method and fixed parameters, from the weakest to the strongest."""
-    points = []
-    for row in points_of(summary).iter_rows(named=True):
-        method, text, _ = (row.pop(name) for name in KEYS)
-        values = {name: math.nan if value is None else value for name, value in row.items()}
-        points.append(Point(method, text, values))
-    lines = grouped([(point.method, parameters_of(point.parameters)) for point in points])
-    return [[points[place] for place in line] for line in lines]
-
-
-def grouped(settings: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[int]]:
-    """Places of settings by method and fixed parameters, each line from the weakest to the strongest."""
-    by_method: dict[str, list[int]] = {}
-    for place, (method, _) in enumerate(settings):
-        by_method.setdefault(method, []).append(place)
-    lines: dict[Any, list[int]] = {}
-    strength = {}
-    for name, places in by_method.items():
-        varied = _runs_along(METHODS[name], [settings[place][1] for place in places])
-        for place in places:
-            options = settings[place][1]
-            fixed = tuple((n, v) for n, v in options.items() if n != varied)
-            lines.setdefault((name, fixed), []).append(place)
-            strength[place] = float(options[varied]) * direction(METHODS[name], varied) if varied else 0.0
-    return [sorted(line, key=strength.__getitem__) for line in lines.values()]
-
-
-def _runs_along(method: Method, settings: Sequence[Mapping[str, Any]]) -> str | None:
-    """The number along which the lines of a method run: of those that vary, one with a usual grid first."""
-    varied = [
-        parameter
-        for parameter in method.parameters
-        if not parameter.choices and all(parameter.name in options for options in settings)
-        if len({str(options[parameter.name]) for options in settings}) > 1
-    ]
-    varied.sort(key=lambda parameter: not parameter.grid)
-    return varied[0].name if varied else None
-
-
-def direction(method: Method, name: str) -> int:
-    """1 where larger values of a parameter mask more, -1 where they mask less: as its grid runs."""
-    grid = checks.parameter_named(method, name).grid
-    return -1 if len(grid) > 1 and grid[-1] < grid[0] else 1
-
-
-def best_of(metric: str) -> float:
-    """The best value of a metric."""
-    return checks.metrics_named([metric])[0].best
-
-
-def table_of(points: Iterable[Point]) -> pl.DataFrame:
-    """One row per measured setting."""
-    return pl.DataFrame(
-        [{"method": point.method, "parameters": point.parameters, **point.values} for point in points]
-    )
-
-
-def points_of(summary: pl.DataFrame) -> pl.DataFrame:
-    """One row per setting, one column per metric."""
-    return summary.pivot("metric", index=KEYS, values="value", maintain_order=True)
-
-
-def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:
-    """The settings that no other beats in all of these losses and risks at once."""
-    points = points_of(summary)
-    metrics = checks.metrics_named([*losses, *risks])
-    for metric in metrics:
-        checks.one_of("metric of this sweep", metric.name, points.columns[3:])
-    costs = points.select((pl.col(metric.name) - metric.best).abs() for metric in metrics)
-    return points.filter(pareto(costs, costs.columns))
-
-
-def pareto(table: pl.DataFrame, costs: Sequence[str]) -> pl.Series:
-    """Which rows nobody beats: no other row is at least as low in every column and lower in one."""
-    values = table.select(costs).to_numpy()
-    kept = []
-    for line in values:
-        better = (values <= line).all(axis=1) & (values < line).any(axis=1)
-        kept.append(not better.any() and not np.isnan(line).any())
-    return pl.Series(kept, dtype=pl.Boolean)

@@ -20,9 +20,11 @@ from sdckit.options import (
     grid_option,
     listing,
     measuring,
+    method_option,
     outputs,
     report_option,
     roles,
+    rule_option,
     ruling,
     seed_option,
 )
@@ -128,7 +130,8 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 
 @sdckit.command(
     epilog="\b\nExamples:\n  sdckit mask data.csv -o masked.csv --method mdav --set k=5\n"
-    "  sdckit mask data.csv -o masked.parquet --method noise --set percent=20 --by region --key id"
+    "  sdckit mask data.csv -o masked.parquet --method noise --set percent=20 --by region --key id\n"
+    "  sdckit mask data.csv -o masked.csv --method rank_swap --rule 'total = wages + other'"
 )
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
@@ -136,8 +139,13 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Parameter of the method; repeatable."
 )
+@rule_option
+@click.option(
+    "--groups", metavar="NAME", help="Add a column with the number of each record's group, under this name."
+)
 @decimals_option
-@click.option("--overwrite", is_flag=True, help="Replace the output file if it exists.")
+@report_option
+@click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @measuring
 @dialect_options
@@ -174,6 +182,12 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     is_flag=True,
     help="The strata of --by were masked each by itself: the window holds there.",
 )
+@click.option(
+    "--unpaired",
+    is_flag=True,
+    help="Rows stand for no original record, as in synthetic data: no measure that compares rows.",
+)
+@rule_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace such a file if it exists.")
 @roles
@@ -193,12 +207,14 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 @sdckit.command(
     epilog="\b\nExamples:\n  sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30\n"
     "  sdckit sweep data.csv -o sweep/ --grid noise.percent=10:300:10 --grid rank_swap --replications 30\n"
+    "  sdckit sweep data.csv -o sweep/ --method all --report map.html\n"
     "  sdckit sweep data.csv -o sweep/ --plan plan.toml --format csv"
 )
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
 )
+@method_option
 @grid_option
 @click.option(
     "--plan", type=click.Path(path_type=Path), help="A TOML file with the grids; see the reference."
@@ -211,6 +227,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 )
 @click.option("--variables", is_flag=True, help="Also a row for each variable.")
 @click.option("--detail", is_flag=True, help="Also random-order levels and tie ranges; takes longer.")
+@rule_option
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
 @click.option(
     "--format", "form", metavar="NAME", default="parquet", show_default=True, help="parquet or csv."
@@ -250,7 +267,9 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @click.option(
     "--minimise", metavar="LOSS", default="brmae", show_default=True, help="The loss to keep small."
 )
+@method_option
 @grid_option
+@rule_option
 @click.option(
     "--replications",
     metavar="N",
@@ -365,6 +384,8 @@ def methods(**given: bool) -> None:
             "does": method.summary,
             "parameters": "; ".join(terminal.parameter_text(parameter) for parameter in method.parameters),
             "keeps": "; ".join(method.keeps),
+            "rows": "paired" if method.paired else "stand for no original record",
+            "tried": method.standing,
             "reference": method.reference,
         }
         for method in METHODS.values()

@@ -44,10 +44,10 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
         files.write(draft / "sweep.csv", found.table)
 
         def draw(_count: int) -> tuple[pl.DataFrame, Evaluation]:
-            masked = choice.masked(original, columns=variables, rng=generator, decimals="original")
-            files.write(draft / "masked.csv", masked, overwrite=True)
+            made = choice.made(original, {"columns": variables}, generator, "original")
+            files.write(draft / "masked.csv", made.data, overwrite=True)
             written = files.read(draft / "masked.csv").frame
-            result = evaluate(original, written, columns=variables, window=choice.window, per_record=True)
+            result = evaluate(original, written, columns=variables, window=made.window, per_record=True)
             choice.check(result)
             return written, result
 

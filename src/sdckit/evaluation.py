@@ -13,6 +13,7 @@ import polars as pl
 from sdckit import checks, frames, loss, risk
 from sdckit.pairs import Original, Pair, Score, Values, pair_of, prepare_table
 from sdckit.progress import track
+from sdckit.rules import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from sdckit.compiled import Floats
     from sdckit.registry import Metric
+    from sdckit.rules import Rules
 
 __all__ = ["Evaluation", "evaluate", "loss", "risk"]
 
@@ -112,6 +114,8 @@ def evaluate(
     per_record: bool = False,
     window: float | Callable[[Floats], int] | None = None,
     stratified: bool = False,
+    paired: bool = True,
+    rules: Any = None,
     rng: Any = None,
 ) -> Evaluation:
     """Measure what a masking cost and what it still gives away, per variable and stratum.
@@ -146,6 +150,12 @@ def evaluate(
         function of the original values: the linkage attacks make use of it.
     stratified : bool
         The strata were masked each by itself, so that the window holds within them.
+    paired : bool
+        False where the rows of the masked file stand for no original record, as in synthetic data: only
+        metrics that do not compare row by row are given, and the others are named in a note.
+    rules : text or list of text, optional
+        Edit rules that records satisfy, as for `mask`: the linkage attacks know them, and a note says how
+        many masked records break them.
     rng : None, int or numpy Generator
         For `ties="random"`.
 
@@ -163,15 +173,20 @@ def evaluate(
     brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
     possible; an unrelated order would score 0.625
     """
-    chosen = checks.metrics_named(metrics)
+    chosen, left_out = checks.metrics_of_rows(metrics, paired=paired)
     checks.one_of("rule for missing cells", missing, checks.MISSING)
     pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
+    known = rules_of(rules, pair.columns, pair.original.values)
+    for _, group in groups:
+        group.rules = known
     for _, group in groups[1:] if stratified and by is not None else groups[:1]:
         group.window = _window(window, group.original.values)
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
-    notes: dict[str, None] = {}
+    notes = dict.fromkeys(_rule_notes(known, pair))
+    if left_out:
+        notes[f"left out because rows are not paired: {', '.join(left_out)}"] = None
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
     scores = _scores(groups, chosen, options, notes, named=metrics is not None, per_record=per_record)
@@ -343,6 +358,15 @@ def small_strata(sizes: Iterable[int]) -> list[str]:
     """Warn of strata with so few records that their figures tell of single ones."""
     small = sum(size < FEW for size in sizes)
     return [f"not for publication: strata with fewer than {FEW} records: {small}"] if small else []
+
+
+def _rule_notes(rules: Rules | None, pair: Pair) -> list[str]:
+    """Say how many masked records break a rule."""
+    if rules is None:
+        return []
+    places = [pair.columns.index(name) for name in rules.columns]
+    found = zip(rules.texts, rules.violations(pair.masked[:, places]), strict=True)
+    return [f"the rule {text} is broken in {count} masked records" for text, count in found if count]
 
 
 def _missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tables in and out of files: CSV and Parquet, read with care, written in one step or not at all."""
+"""Tables in and out of files, whatever their format: read with care, written in one step or not at all."""
 
 import csv
 import io
@@ -7,20 +7,37 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
+from sdckit import csvtext
 from sdckit.dialects import DEFAULT, Dialect
 from sdckit.outputs import (
+    CSV_SUFFIXES,
     PARQUET_SUFFIXES,
     POLARS_ERRORS,
-    SUFFIXES,
+    READABLE,
+    STAT_SUFFIXES,
     AnyPath,
     atomic,
     check_target,
 )
 
-__all__ = ["DEFAULT", "Dialect", "Source", "as_numbers", "drafted", "read", "read_draft", "write"]
+if TYPE_CHECKING:
+    from sdckit.statfiles.meta import Meta
+
+__all__ = [
+    "DEFAULT",
+    "Dialect",
+    "Source",
+    "as_numbers",
+    "check_fit",
+    "drafted",
+    "read",
+    "read_draft",
+    "write",
+]
 
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -29,31 +46,40 @@ _NOT_FINITE = r"^-?(?i:nan|inf|infinity)$"
 
 @dataclass(frozen=True)
 class Source:
-    """A table as read: `frame` with numbers as numbers, `text` with every cell of a CSV as it stood."""
+    """A table as read: `frame` with numbers as numbers, `text` with every cell of a CSV as it stood.
+
+    `meta` has the labels, formats and missing codes of a Stata, SPSS or SAS file.
+    """
 
     frame: pl.DataFrame
     text: pl.DataFrame | None
     path: Path
     dialect: Dialect
+    meta: "Meta | None" = None
+
+    @property
+    def labelled(self) -> tuple[str, ...]:
+        """The numeric columns that are categories: each of their values has a label."""
+        return () if self.meta is None else self.meta.labelled
 
 
 def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
-    r"""Read a CSV or Parquet file, by its suffix.
+    r"""Read a file by its suffix: CSV, Parquet, Stata, SPSS or SAS.
 
     A CSV column becomes numeric only when every cell that is not empty is a plain number, so that
-    codes such as 007 stay codes. Empty cells are null.
+    codes such as 007 stay codes. Empty cells are null, and so are the missing codes of Stata, SPSS and SAS.
 
     Parameters
     ----------
     path
-        A file ending in .csv, .txt, .tsv, .parquet or .pq.
+        A file ending in .csv, .txt, .tsv, .parquet, .pq, .dta, .sav, .zsav, .por, .xpt or .sas7bdat.
     dialect
-        How a text file is written; Parquet needs none.
+        How a text file is written; of the others only old Stata, SPSS and SAS files may need its encoding.
 
     Returns
     -------
     Source
-        The table, and for a CSV the text of its cells.
+        The table; for a CSV the text of its cells, for Stata, SPSS and SAS files what is said about them.
 
     Raises
     ------
@@ -77,24 +103,29 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
 
 
 def _parsed(path: Path, data: bytes, dialect: Dialect) -> Source:
+    text = meta = None
     if path.suffix.lower() in PARQUET_SUFFIXES:
         frame = _parse_parquet(path, data)
         _check_names(path, frame.columns)
-        text = None
+    elif path.suffix.lower() not in CSV_SUFFIXES:
+        from sdckit import statfiles  # noqa: PLC0415 - only where such a file is named
+
+        told = dialect.encoding != DEFAULT.encoding
+        frame, meta = statfiles.read(path, data, dialect.encoding if told else None)
     else:
         text = _parse_csv(path, _decoded(path, data, dialect.encoding), dialect)
         frame = pl.DataFrame([as_numbers(column, dialect) for column in text])
     if frame.height == 0:
         raise ValueError(f"'{path}' has column names but no records; give a file with at least one record")
-    return Source(frame, text, path, dialect)
+    return Source(frame, text, path, dialect, meta)
 
 
 def _load(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
-        if path.suffix.lower() not in SUFFIXES:
-            raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(SUFFIXES)}")
+        if path.suffix.lower() not in READABLE:
+            raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(READABLE)}")
         if data := path.read_bytes():
             return data
     except FileNotFoundError as error:
@@ -230,15 +261,17 @@ def write(
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
 ) -> None:
-    """Write a CSV or Parquet file, by its suffix, in one step.
+    """Write a file in one step, by its suffix: CSV, Parquet, Stata, SPSS or SAS.
 
     Floats take the shortest form that reads back bit for bit; null and NaN are empty cells in a
     CSV. A column whose values are those of `source` keeps the text it had there; so does a missing cell.
+    Stata, SPSS and SAS files keep the labels, formats and missing codes of `source`; a warning names
+    what the format cannot hold.
 
     Parameters
     ----------
     path
-        A file ending in .csv, .txt, .tsv, .parquet or .pq.
+        A file ending in .csv, .txt, .tsv, .parquet, .pq, .dta, .sav, .zsav or .xpt.
     frame
         The table.
     source
@@ -285,14 +318,54 @@ def drafted(
     """
     path = Path(path)
     check_target(path, overwrite)
-    try:
-        content = _content(path, frame, source, whole, dialect)
-    except POLARS_ERRORS as error:
-        reason = str(error).split("\n", 1)[0]
-        raise ValueError(f"could not write '{path}' ({reason}); change that column or the format") from error
+    check_fit(path, frame, source)
+    content = None
+    if path.suffix.lower() not in STAT_SUFFIXES:
+        try:
+            content = _content(path, frame, source, whole, dialect)
+        except POLARS_ERRORS as error:
+            reason = str(error).split("\n", 1)[0]
+            remedy = "change that column or the format"
+            raise ValueError(f"could not write '{path}' ({reason}); {remedy}") from error
     with atomic(path, overwrite) as temporary:
-        temporary.write_bytes(content)
+        if content is None:
+            from sdckit.statfiles import writing  # noqa: PLC0415 - only where such a file is named
+
+            made_from = (None, None) if source is None else (source.frame, source.meta)
+            writing.write(temporary, path, frame, *made_from)
+        else:
+            temporary.write_bytes(content)
         yield temporary
+
+
+def check_fit(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) -> None:
+    """Refuse, before any work, names that the file cannot hold; warn of labels and codes that it cannot.
+
+    Parameters
+    ----------
+    path
+        The file to be written.
+    frame
+        The table, or what it is to be made from: the same columns.
+    source
+        What `frame` is made from, with its labels and missing codes.
+
+    Raises
+    ------
+    ValueError
+        The format does not know such a name.
+    """
+    path, meta = Path(path), None if source is None else source.meta
+    stat = path.suffix.lower() in STAT_SUFFIXES
+    if not stat and meta is None:
+        return
+    from sdckit.statfiles.meta import check_names, fitted, plain_missing  # noqa: PLC0415 - only where named
+
+    if stat:
+        check_names(path, frame.columns)
+        fitted(path, frame, meta)
+    elif meta is not None:
+        plain_missing(path, frame, meta)
 
 
 def read_draft(draft: Path, path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
@@ -307,76 +380,4 @@ def _content(
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         return buffer.getvalue()
-    return _csv_bytes(path, _as_text(frame, source, whole, dialect), dialect)
-
-
-def _as_text(
-    frame: pl.DataFrame, source: Source | None, whole: Collection[str], dialect: Dialect
-) -> pl.DataFrame:
-    """Return the table whose cells are what a CSV is to show."""
-    kept = _kept(frame, source, dialect)
-    table = pl.DataFrame(
-        [
-            kept[c.name] if c.name in kept else _with_codes(_shown(c, dialect, whole=c.name in whole), source)
-            for c in frame
-        ]
-    )
-    if table.width == 1 and table.dtypes[0] == pl.String:
-        table = table.select(pl.all().fill_null(""))  # written as "": a blank line would be no record
-    return table
-
-
-def _kept(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[str, pl.Series]:
-    """Return the original text of the columns whose values are untouched."""
-    if source is None or source.text is None:
-        return {}
-    kept = {}
-    for column in frame:
-        name = column.name
-        if name not in source.frame.columns:
-            continue
-        before = source.frame[name]
-        same_marks = column.dtype == pl.String or source.dialect.decimal_comma == dialect.decimal_comma
-        if same_marks and column.dtype == before.dtype and column.equals(before):
-            kept[name] = source.text[name]
-    return kept
-
-
-def _with_codes(shown: pl.Series, source: Source | None) -> pl.Series:
-    """Put back what stood for a missing number, such as NA, where the cell is still missing."""
-    name = shown.name
-    if source is None or source.text is None or name not in source.text.columns:
-        return shown
-    before, text = source.frame[name], source.text[name]
-    if not before.dtype.is_numeric() or before.len() != shown.len():
-        return shown
-    absent = before.is_null() | before.cast(pl.Float64).is_nan()
-    coded = shown.is_null() & absent & text.is_not_null()
-    return text.zip_with(coded, shown.cast(pl.String)) if coded.any() else shown
-
-
-def _shown(column: pl.Series, dialect: Dialect, *, whole: bool) -> pl.Series:
-    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-        raise ValueError(
-            f"column {column.name!r} of type {column.dtype} has no place in a CSV; drop it or write Parquet"
-        )
-    if column.dtype.is_float():
-        column = column.fill_nan(None).cast(pl.String)
-        if whole:
-            column = column.str.strip_suffix(".0").replace("-0", "0")
-    elif column.dtype.is_decimal():
-        column = column.cast(pl.String)
-    else:
-        return column
-    return column.str.replace(".", ",", literal=True) if dialect.decimal_comma else column
-
-
-def _csv_bytes(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
-    text = table.write_csv(separator=dialect.separator(path), quote_style="necessary")
-    try:
-        return text.encode(dialect.encoding)
-    except UnicodeEncodeError as error:
-        letter = text[error.start]
-        raise ValueError(
-            f"could not write '{path}': {dialect.encoding} has no {letter!r}; set --encoding utf-8"
-        ) from error
+    return csvtext.content(path, csvtext.shown(frame, source, whole, dialect), dialect)

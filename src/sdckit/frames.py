@@ -98,22 +98,38 @@ class Table:
             raise TypeError(f"column {name!r} of an array has no role; give a dataframe instead")
         return self.frame[name]
 
-    def with_values(self, columns: Sequence[str], values: Floats, *, whole: Iterable[str] = ()) -> Any:
-        """The same table with new values in some columns; integer columns in `whole` stay integers."""
+    def with_values(
+        self,
+        columns: Sequence[str],
+        values: Floats,
+        *,
+        whole: Iterable[str] = (),
+        more: dict[str, Ints] | None = None,
+    ) -> Any:
+        """The same table with new values in some columns; integer columns in `whole` stay integers.
+
+        `more` are new columns of whole numbers.
+        """
         if self.frame is None:
             array = np.array(self.array, np.float64)
             array[:, [self.names.index(name) for name in columns]] = values
+            if more:
+                return np.column_stack([array, *more.values()])
             return array.reshape(np.shape(self.native)) if np.ndim(self.native) == 1 else array
         integers = set(whole)
         fresh = [self._series(name, values[:, j], whole=name in integers) for j, name in enumerate(columns)]
+        backend = self.frame.implementation
+        fresh += [
+            nw.new_series(name, column, nw.Int64, backend=backend) for name, column in (more or {}).items()
+        ]
         frame = self.frame.with_columns(*fresh)
-        if self.series:
+        if self.series and not more:
             return frame[self.names[0]].alias(self.labels).to_native()
         native = frame.to_native()
         if self.batch:
             return native.combine_chunks().to_batches()[0]
-        if self.labels is not None:
-            native.columns = self.labels
+        if self.labels is not None and not self.series:
+            native.columns = [*self.labels, *more] if more else self.labels
         return native
 
     def _series(self, name: str, values: Floats, *, whole: bool) -> nw.Series[Any]:
@@ -318,22 +334,22 @@ def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints
     return np.array([place[value] for value in ours])
 
 
-def warn_about_roles(table: Table, columns: Sequence[str], values: Floats) -> None:
+def warn_about_roles(table: Table, columns: Sequence[str], values: Floats, depth: int = 3) -> None:
     """Name columns that look like identifiers or survey weights: they are rarely meant."""
     for j, name in enumerate(columns):
         if _looks_like_identifier(name, values[:, j]) and table.frame is not None:
             warnings.warn(
                 f"column {name!r} looks like an identifier; leave it out with columns or name it as key",
-                stacklevel=3,
+                stacklevel=depth,
             )
         elif name.lower() in {"weight", "weights"}:
             warnings.warn(
                 f"column {name!r} looks like a survey weight; leave it out with columns or name it weights",
-                stacklevel=3,
+                stacklevel=depth,
             )
 
 
-def warn_about_objects(table: Table, leave_out: Sequence[str] = ()) -> None:
+def warn_about_objects(table: Table, leave_out: Sequence[str] = (), depth: int = 3) -> None:
     """Name the columns that hold nothing but numbers, yet in a type that is not numeric."""
     for name in table.names if table.frame is not None else ():
         column = table.column(name)
@@ -344,7 +360,7 @@ def warn_about_objects(table: Table, leave_out: Sequence[str] = ()) -> None:
             warnings.warn(
                 f"column {name!r} looks like numbers stored as objects and is left as it is; "
                 "convert it to a numeric type or drop it",
-                stacklevel=3,
+                stacklevel=depth,
             )
 
 

@@ -91,6 +91,21 @@ decimals_option = click.option(
     show_default=True,
     help="Decimals of masked cells: as in the original column, a number, or none to leave them unrounded.",
 )
+method_option = click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help="A method with its usual grid, or all for every method there is; repeatable.",
+)
+rule_option = click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="TEXT",
+    help='What records satisfy, such as "total = wages + other" or "age >= 0"; discover finds totals and '
+    "columns without negative values. Masked records are made to obey; repeatable.",
+)
 report_option = click.option(
     "--report",
     metavar="FILE",

@@ -14,7 +14,10 @@ import polars as pl
 
 CSV_SUFFIXES = (".csv", ".txt", ".tsv")
 PARQUET_SUFFIXES = (".parquet", ".pq")
-SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES
+STAT_SUFFIXES = (".dta", ".sav", ".zsav", ".xpt")
+READ_ONLY = {".sas7bdat": ".xpt", ".por": ".sav"}  # and what to write instead
+SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES + STAT_SUFFIXES
+READABLE = (*SUFFIXES, *READ_ONLY)
 
 AnyPath = str | os.PathLike[str]
 
@@ -53,8 +56,7 @@ def check_target(
     try:
         if path.is_dir():
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
-        if path.suffix.lower() not in suffixes:
-            raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
+        _check_suffix(path, suffixes)
         if path.exists() and not path.is_file():
             raise FileExistsError(f"'{path}' is a device, not a file; choose another name")
         if path.exists() and not overwrite:
@@ -65,6 +67,21 @@ def check_target(
             pass
     except OSError as error:
         raise _refusal(path, error) or error from error
+
+
+def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
+    suffix = path.suffix.lower()
+    if suffix in suffixes:
+        if suffix in STAT_SUFFIXES:
+            from sdckit.statfiles import library  # noqa: PLC0415 - only where such a file is named
+
+            library()
+        return
+    if suffix in READ_ONLY and suffixes == SUFFIXES:
+        raise ValueError(
+            f"cannot write '{path}': {suffix} is for reading only; use {READ_ONLY[suffix]} instead"
+        )
+    raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
 
 
 def _exists(path: Path) -> FileExistsError:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.compiled import Bools, Floats, Int, Ints
+    from sdckit.rules import Rules
 
 
 @dataclass(frozen=True)
@@ -204,13 +205,15 @@ class Counts:
 class Pair:
     """Original and masked data, rows aligned; answers what the metrics need and remembers it.
 
-    `window` is the largest move in ranks that the method publishes; None where it publishes none.
+    `window` is the largest move in ranks that the method publishes; None where it publishes none. `rules`
+    are the edit rules that everybody knows of, on some of the columns.
     """
 
     original: Original
     masked: Floats
     window: int | None = None
     rows: Ints | None = None  # of a larger pair that it is a part of
+    rules: Rules | None = None
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
@@ -345,7 +348,8 @@ class Pair:
 
     def take(self, rows: Ints) -> Pair:
         """The pair restricted to some records."""
-        return Pair(self.original.take(rows), np.asfortranarray(self.masked[rows]), rows=rows)
+        masked = np.asfortranarray(self.masked[rows])
+        return Pair(self.original.take(rows), masked, rows=rows, rules=self.rules)
 
 
 def pair_of(

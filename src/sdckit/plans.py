@@ -45,7 +45,9 @@ class Setting:
     @cached_property
     def identity(self) -> str:
         """The same text for the same masking, whatever the plan says around it."""
-        return f"{self.method.name}({', '.join(f'{n}={v!r}' for n, v in sorted(self.options.items()))})"
+        idle = {p.name: p.off for p in self.method.parameters if p.off is not None}
+        used = [(name, value) for name, value in sorted(self.options.items()) if value != idle.get(name)]
+        return f"{self.method.name}({', '.join(f'{name}={value!r}' for name, value in used)})"
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,9 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
 
 def values_of(parameter: Parameter, given: Any) -> list[Any]:
     """The checked values of one parameter's grid: a value, a list, or text such as 2:30 or 3,5,10."""
-    if isinstance(given, str):
+    if parameter.kind in (tuple, dict):  # one value, whatever it holds
+        values = [given]
+    elif isinstance(given, str):
         parts = [part.strip() for part in given.split(",") if part.strip()]
         values = [value for part in parts for value in (_range(parameter, part) if ":" in part else [part])]
     else:
@@ -216,4 +220,8 @@ def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, dict):
+        return ",".join(f"{name}:{_plain(number)}" for name, number in value.items())
     return format(value, ".15g") if isinstance(value, float) else str(value)

@@ -86,7 +86,7 @@ POINTS_UP_TO = 40  # a line through so many settings also shows where they lie
 
 def colour(name: str) -> str:
     """Return the colour of a method or metric, the same in every chart."""
-    known = [*METHODS, *METRICS]
+    known = [*METRICS, *METHODS]
     place = known.index(name) if name in known else sum(name.encode())
     return COLOURS.get(name, SPARE[place % len(SPARE)])
 

@@ -27,7 +27,8 @@ class Parameter:
     """One option of a method or metric: its type, default, range and the grid a sweep tries.
 
     A number or a word, as a rule. Of kind `tuple` it holds names of columns, of kind `dict` a number for
-    some columns; the method's function gets their places and one number per column.
+    some columns; the method's function gets the places of the former, and of the latter one number for each
+    column, `fill` where nothing was said. `off` is the value, if any, of a parameter that is not in use.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Parameter:
     high: float | None = None
     choices: tuple[str, ...] = ()
     grid: Sequence[float] = ()
+    fill: float = 1.0
+    off: Any = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,8 @@ class Method:
     numbers of the groups of records that the method publishes together, `groups(values, **options)`; its
     function takes them as `groups=`. `window(options, values)` is the largest move in ranks, where the
     method publishes one: an intruder knows it. `ceiling(options)` bounds the share of records that any
-    linkage finds in complete data. `tells(values, options)` are sentences that a release should come with.
+    linkage finds in complete data. `tells(values, options)` are sentences that a release should come with,
+    with the options as the function takes them.
     A method that is not `paired` makes rows that stand for no original record: measures that compare row
     by row have no meaning for it.
     """

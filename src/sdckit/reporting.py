@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sdckit import __version__, checks, choosing, outputs, telling, ties
+from sdckit import __version__, checks, outputs, telling, ties
+from sdckit.lines import KEYS, pareto, points_of, table_of
+from sdckit.registry import METHODS
 from sdckit.report import Points, report
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ def of_sweep(
 ) -> str:
     """A report on many maskings of one file and, where one was chosen, on that release."""
     checks.enough_to_report(found.records)
-    settings = choosing.points_of(found.summary)
+    settings = points_of(found.summary)
     done = [f"Masked in {settings.height:,} ways, by {_methods(settings)}, and measured each time."]
     if found.files > settings.height:
         done.append(
@@ -92,7 +94,7 @@ def of_choice(
     choice: Choice, release: Evaluation, *, name: str, draws: int, pair: Pair, facts: Mapping[str, str] = NONE
 ) -> str:
     """A report on a recommended release."""
-    settings = choosing.table_of(choice.points)
+    settings = table_of(choice.points)
     found = f"least {telling.title(choice.minimise)} within the limits; it took {choice.maskings} maskings."
     done = [
         f"Settings of {_methods(settings)} were searched for the {found}",
@@ -124,19 +126,23 @@ def points_map(
     kept = settings.select("method", "parameters", loss=pl.col(loss), risk=pl.col(risk)).with_columns(
         pl.col("loss", "risk").fill_nan(None)
     )
+    level = _level(loss, records, release)
+    unpaired = pl.col("method").is_in([name for name, method in METHODS.items() if not method.paired])
     table = kept.with_columns(
-        frontier=choosing.pareto(kept.fill_null(np.nan), ["loss", "risk"]),
+        loss=pl.when(unpaired).then(level).otherwise("loss"),
+        risk=pl.when(unpaired).then(1 / records).otherwise("risk"),  # a blind guess
+        frontier=pareto(kept.fill_null(np.nan), ["loss", "risk"]),
         chosen=(pl.col("method") == (chosen.method if chosen else ""))
         & (pl.col("parameters") == (chosen.parameters if chosen else "")),
     )
-    return Points(table, loss, risk, dict(choice.limits) if choice else {}, _level(loss, records, release))
+    return Points(table, loss, risk, dict(choice.limits) if choice else {}, level)
 
 
 def _axis(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
     """The wanted metric or, where it was not measured, the first of its family from 0 (best) to 1."""
     if wanted in settings.columns:
         return wanted
-    known = {name: checks.metrics_named([name])[0] for name in settings.columns if name not in choosing.KEYS}
+    known = {name: checks.metrics_named([name])[0] for name in settings.columns if name not in KEYS}
     fitting = [m.name for m in known.values() if m.family == family and m.bounded and m.best == 0]
     return fitting[0] if fitting else None
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit import checks, choosing, sweeping, telling
-from sdckit.choosing import Choice, Point
 from sdckit.evaluation import FIGURES
+from sdckit.lines import Point, grouped
 from sdckit.pairs import Pair
 from sdckit.plans import Cell, settings_of
 from sdckit.progress import track
@@ -26,6 +26,7 @@ from sdckit.worker import Bench
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sdckit.choosing import Choice
     from sdckit.plans import Setting
     from sdckit.tasks import Task
 
@@ -48,6 +49,7 @@ def recommend(
     ties: str = "average",
     missing: str = "pairwise",
     na: Any = None,
+    rules: Any = None,
     decimals: int | str | None = None,
     replications: int = REPLICATIONS,
     rng: Any = None,
@@ -65,7 +67,7 @@ def recommend(
         The loss to keep small.
     plan : dict, optional
         Methods and grids, as for `sweep`; by default every method with its usual grid.
-    columns, key, weights, by, ties, missing, na, workers
+    columns, key, weights, by, ties, missing, na, rules, workers
         As for `sweep`.
     decimals : int or "original", optional
         Round as `mask` does, also in the release: settings are judged by what would be released.
@@ -94,7 +96,7 @@ def recommend(
     repeated = checks.count_of("replications", replications)
     threads = sweeping.cores() if workers is None else checks.count_of("workers", workers)
     settings = settings_of(plan)
-    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na}
+    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na, "rules": rules}
     task, settings = sweeping.task_of(
         original,
         settings,
@@ -135,8 +137,8 @@ def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
 
 def lines_of(settings: Sequence[Setting]) -> list[list[Setting]]:
     """Settings by method and fixed parameters, each line from the weakest to the strongest."""
-    lines = choosing.grouped([(setting.method.name, setting.options) for setting in settings])
-    return [[settings[place] for place in line] for line in lines]
+    found = grouped([(setting.method.name, setting.options) for setting in settings])
+    return [[settings[place] for place in line] for line in found]
 
 
 def check_suited(task: Task) -> None:

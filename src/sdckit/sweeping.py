@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import checks, frames
+from sdckit import checks, frames, lines
 from sdckit.evaluation import FIGURES, SCHEMA, WHOLE, small_strata
 from sdckit.masking import places_of
+from sdckit.masking.editing import edits_of
 from sdckit.pairs import Original, prepare, prepare_table, with_weights
 from sdckit.plans import cells_of, settings_of
 from sdckit.tasks import Stratum, Task, run
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 
     from sdckit.choosing import Choice
     from sdckit.compiled import Floats
+    from sdckit.masking.editing import Edits
     from sdckit.plans import Cell, Setting
+    from sdckit.registry import Metric
 
 DRAWS = ("common", "fresh")
-ROLES = ("columns", "key", "weights", "by", "na")
+ROLES = ("columns", "key", "weights", "by", "na", "rules")
+UNPAIRED = ("ks", "hellinger")  # measured beside the default ones where a method loses the pairing of rows
 HEAD = {
     "dataset": pl.String,
     "method": pl.String,
@@ -98,10 +102,8 @@ class Sweep:
         self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
     ) -> pl.DataFrame:
         """The settings that no other beats in all of these losses and risks at once (the Pareto set)."""
-        from sdckit import choosing  # noqa: PLC0415 - built on sweeps
-
         named = [[metrics] if isinstance(metrics, str) else list(metrics) for metrics in (losses, risks)]
-        return choosing.frontier(self.summary, *named)
+        return lines.frontier(self.summary, *named)
 
     def recommend(self, max_risk: dict[str, float], minimise: str = "brmae") -> Choice:
         """The setting with the least loss among those that are safe.
@@ -124,8 +126,8 @@ class Sweep:
 
         known = self.summary["metric"].unique(maintain_order=True).to_list()
         limits = choosing.checked_limits(max_risk, minimise, known)
-        lines = choosing.lines_of(self.summary)
-        return choosing.choose(lines, limits, minimise, maskings=self.files, roles=self.roles)
+        found = lines.lines_of(self.summary)
+        return choosing.choose(found, limits, minimise, maskings=self.files, roles=self.roles)
 
     def to_html(self, name: str | None = None) -> str:
         """A report with the map of loss and risk: one self-contained page."""
@@ -152,6 +154,7 @@ def sweep(
     ties: str = "average",
     missing: str = "pairwise",
     na: Any = None,
+    rules: Any = None,
     replications: int = 1,
     draws: str = "common",
     per_variable: bool = False,
@@ -178,6 +181,8 @@ def sweep(
     metrics, columns, key, weights, by, ties, missing, na
         As for `evaluate`; each stratum is masked by itself. A metric may settle its own options, as
         in "brmae:ties=first" or "il1:zeros=drop".
+    rules
+        As for `mask`: every masked file is made to obey them before it is measured.
     replications : int
         How often a random method is repeated; others need one run.
     draws : str
@@ -214,11 +219,11 @@ def sweep(
     repeated = checks.count_of("replications", replications)
     cells_of(settings, repeated)  # refuses too many of them before any other check
     threads = cores() if workers is None else checks.count_of("workers", workers)
-    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na}
+    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na, "rules": rules}
     task, settings = task_of(
         original,
         settings,
-        metrics=checks.metrics_named(metrics),
+        metrics=_metrics(metrics, settings),
         ties=ties,
         missing=missing,
         draws=checks.one_of("rule for draws", draws, DRAWS),
@@ -242,17 +247,36 @@ def task_of(
 ) -> tuple[Task, list[Setting]]:
     """What all cells share, checked before any work, and the settings that the data allow."""
     who = {name: given.pop(name) for name in ROLES}
-    decimals = checks.rounding(given.pop("decimals", None))
+    decimals, rules = checks.rounding(given.pop("decimals", None)), who.pop("rules")
     whole, strata = _strata(original, **who)
     task = Task(
         whole,
         strata,
+        edits=_edits(rules, whole.original, original, who),
         places=None if decimals is None else tuple(places_of(whole.original.values, decimals)),
         ties=checks.one_of("rule for ties", ties, TIES),
         missing=checks.one_of("rule for missing cells", missing, checks.MISSING),
         **given,
     )
     return task, task.suited(settings)
+
+
+def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:
+    """The metrics of a sweep; where nobody named any, some that do without pairs if a method needs them."""
+    chosen = checks.metrics_named(names)
+    if names is None and not all(setting.method.paired for setting in settings):
+        chosen += checks.metrics_named(UNPAIRED)
+    return chosen
+
+
+def _edits(rules: Any, prepared: Original, original: Any, who: dict[str, Any]) -> Edits | None:
+    """The rules of the table, or of prepared columns alone."""
+    if rules is None:
+        return None
+    table = prepared.table or frames.Table(original)
+    weights = who["weights"] if isinstance(who["weights"], str) else None
+    roles = [name for role in (who["key"], who["by"], weights) for name in frames.names_of(role)]
+    return edits_of(rules, table, prepared.columns, roles=roles, na=prepared.na)
 
 
 def roles_of(task: Task, given: dict[str, Any]) -> dict[str, Any]:
@@ -294,7 +318,7 @@ def _strata(
 
 def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.DataFrame:
     """One row per cell, metric, group and variable."""
-    lines = [
+    labelled = [
         (metric.name, metric.family, variable, group.name)
         for metric in task.metrics
         for group in task.groups
@@ -310,13 +334,13 @@ def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.Da
         },
         schema=HEAD,
     )
-    labels = pl.DataFrame(lines, schema=list(SCHEMA)[:4], orient="row")
+    labels = pl.DataFrame(labelled, schema=list(SCHEMA)[:4], orient="row")
     numbers = pl.DataFrame(found.reshape(-1, len(FIGURES)), schema=FIGURES).with_columns(
         pl.all().fill_nan(None)
     )
-    rows = np.arange(len(cells) * len(lines))
+    rows = np.arange(len(cells) * len(labelled))
     table = pl.concat(
-        [heads[rows // len(lines)], labels[rows % len(lines)], numbers], how="horizontal"
+        [heads[rows // len(labelled)], labels[rows % len(labelled)], numbers], how="horizontal"
     ).with_columns(ci_low=None, ci_high=None)
     whole = [metric.name for metric in task.metrics if not metric.by_variable]
     kept = (pl.col("variable") == "all") | ~pl.col("metric").is_in(whole)

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
     from sdckit.compiled import Floats, Ints
     from sdckit.journal import Journal
+    from sdckit.masking.editing import Edits
     from sdckit.plans import Cell, Setting
     from sdckit.registry import Method, Metric
+    from sdckit.rules import Rules
 
 LOOK = 0.1  # seconds between two looks at the progress
 LONG = 500_000  # cells of a file, from which on threads serve better than processes
@@ -57,19 +59,27 @@ class Stratum:
         bare = Original(self.original.columns, self.original.values, weights=self.original.weights)
         return Stratum(self.name, bare, self.rows)
 
-    def paired(self, masked: Floats, setting: Setting, *, alone: bool) -> Pair:
+    def paired(self, masked: Floats, setting: Setting, rules: Rules | None, *, alone: bool) -> Pair:
         """These records beside their masked values; the published window holds where they were masked."""
         window = setting.method.window if alone or self.rows is not None else None
         return Pair(
             self.original,
             masked if self.rows is None else masked[self.rows],
             None if window is None else window(setting.options, self.original.values),
+            rules=rules,
         )
 
     def masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
         """The masked values of these records."""
         method = setting.method
-        return masking.apply(method, self.original.values, setting.options, rng, self.basis(method))
+        return masking.apply(
+            method,
+            self.original.values,
+            setting.options,
+            rng,
+            names=self.original.columns,
+            basis=self.basis(method),
+        )
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,7 @@ class Task:
     per_variable: bool
     detail: bool
     places: tuple[int, ...] | None = None  # decimals of each column in a release; None leaves them unrounded
+    edits: Edits | None = None  # rules that masked records are made to obey
 
     @property
     def groups(self) -> list[Stratum]:
@@ -119,6 +130,7 @@ class Task:
             "per variable": self.per_variable,
             "detail": self.detail,
             "decimals": self.places,
+            "rules": None if self.edits is None else self.edits.rules.texts,
             "version": f"sdckit {__version__}, numpy {np.__version__}",
         }
 
@@ -136,6 +148,7 @@ class Task:
                 for stratum in self.strata or [self.whole]:
                     what = f"stratum {stratum.name!r}" if self.strata else "the file"
                     masking.enough_records(setting.method, stratum.original.values, setting.options, what)
+                    masking.placed(setting.method, setting.options, stratum.original.columns)
             except ValueError as error:
                 if not setting.usual:
                     raise
@@ -152,19 +165,27 @@ class Task:
         masked = self._masked(cell.setting, rng)
         if self.places is not None:
             masked = np.asfortranarray(masking.rounded(masked, self.places))
+        if self.edits is not None:
+            checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
+            masked = self.edits.repaired(masked, self.places)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        pairs = [g.paired(masked, cell.setting, alone=not self.strata) for g in self.groups]
+        known = None if self.edits is None else self.edits.known
+        pairs = [g.paired(masked, cell.setting, known, alone=not self.strata) for g in self.groups]
         if pairs[0].special[1]:
             checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
-        found = [self._figures(metric, pairs, options) for metric in self.metrics]
+        rows = cell.setting.method.paired
+        found = [self._figures(metric, pairs, options, rows=rows) for metric in self.metrics]
         return np.concatenate([np.ravel(line) for lines in found for line in lines])
 
-    def _figures(self, metric: Metric, pairs: list[Pair], options: dict[str, Any]) -> list[Any]:
-        """The numbers of one metric for all groups; none where the data do not suit it."""
+    def _figures(
+        self, metric: Metric, pairs: list[Pair], options: dict[str, Any], *, rows: bool
+    ) -> list[Any]:
+        """The numbers of one metric for all groups; none where the data or unpaired rows do not suit it."""
         scores: list[Score | None] = []
         for pair in pairs:
             try:
-                scores.append(metric.score_with(pair, options, detail=self.detail))
+                fits = rows or not metric.paired
+                scores.append(metric.score_with(pair, options, detail=self.detail) if fits else None)
             except checks.Unsuited:
                 scores.append(None)
         scores[0] = within_strata(metric, scores, pairs)

@@ -10,7 +10,8 @@ from sdckit.registry import short_title
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.choosing import Choice, Point
+    from sdckit.choosing import Choice
+    from sdckit.lines import Point
 
 LOOSER = 2.0  # how much looser a limit is made to tell what that would buy
 

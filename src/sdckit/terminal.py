@@ -200,6 +200,7 @@ def parameter_text(parameter: Parameter) -> str:
     span = f",{range_of(parameter)}" if parameter.low is not None else ""
     choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span
     default = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
+    default = "none" if default in ((), {}) else default
     return f"{parameter.name}={default} ({parameter.text}{choices})"
 
 

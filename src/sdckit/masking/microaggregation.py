@@ -2,46 +2,69 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdckit import progress
+from sdckit.masking.aggregates import AGGREGATE, GROUP_SIZE, no_move, publish, run_aggregates, share_of_groups
 from sdckit.masking.partition import mdav_groups, standardise
 from sdckit.registry import Parameter, method
 
 if TYPE_CHECKING:
     from sdckit.compiled import Floats, Ints
 
-GROUP_SIZE = Parameter("k", int, 3, "smallest group size", low=1, grid=range(2, 31))
+WEIGHTS = Parameter("variable_weights", dict, {}, "weight of a variable in distances, 1 if not given", low=0)
 
 
-def share_of_groups(options: dict[str, Any]) -> float:
-    """At most one record of each group is found, and there are at most n/k groups."""
-    return float(1 / options["k"])
+def mdav_numbers(
+    values: Floats,
+    *,
+    k: int = 3,
+    variable_weights: Floats | None = None,
+    basis: Floats | None = None,
+    **_published: object,
+) -> Ints:
+    """The number of each record's MDAV group; -1 for a record without any value."""
+    points = basis
+    if variable_weights is not None:
+        points = weighted(standardise(values) if basis is None else basis, variable_weights)
+    return mdav_groups(values, k, points)
 
 
-def no_move(_options: dict[str, Any], _values: Floats) -> int:
-    """A mean stays among the ranks of those it stands for."""
-    return 0
+def weighted(points: Floats, weights: Floats) -> Floats:
+    """Points whose squared distances count a variable as often as its weight says; without those of 0."""
+    used = weights > 0
+    if not used.any():
+        raise ValueError("all variable_weights are 0; give at least one variable a weight above 0")
+    return np.ascontiguousarray(points[:, used] * np.sqrt(weights[used] / weights.max()))
 
 
 @method(
     title="MDAV microaggregation",
-    parameters=(GROUP_SIZE,),
+    parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE),
     default=True,
-    keeps=("column means", "group sizes k to 2k-1"),
+    keeps=("column means (with the mean)", "group sizes k to 2k-1"),
     basis=standardise,
     group_size="k",
+    groups=mdav_numbers,
     ceiling=share_of_groups,
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
-def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
+def mdav(
+    values: Floats,
+    *,
+    k: int = 3,
+    variable_weights: Floats | None = None,
+    aggregate: str = "mean",
+    basis: Floats | None = None,
+    groups: Ints | None = None,
+) -> Floats:
     """Replace each record by the mean of a group of at least k similar records.
 
-    Column means are kept (where no cell is missing) and no published record stands for fewer than k;
-    variances shrink, the more so the larger k is. Not for files whose columns should be masked one at
-    a time (see `individual_ranking`), nor for columns of codes, whose means say nothing.
+    Column means are kept (where no cell is missing, and with the mean) and no published record stands
+    for fewer than k; variances shrink, the more so the larger k is. Not for files whose columns should
+    be masked one at a time (see `individual_ranking`), nor for columns of codes, whose means say nothing.
 
     Parameters
     ----------
@@ -49,14 +72,22 @@ def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
         The records; NaN is a missing cell.
     k : int
         Smallest group size; 1 leaves the values as they are.
+    variable_weights : array of p numbers, optional
+        How much each variable counts in distances; only their ratios matter. A variable of weight 0
+        plays no part in forming groups, but is published as the others are.
+    aggregate : "mean" or "median"
+        What is published of a group; the median of an even number of values is the mean of the middle
+        two. Medians do not keep column means.
     basis : array, optional
         `standardise(values)`, where it is known.
+    groups : array of n integers, optional
+        The number of each record's group, -1 for none, where they are known.
 
     Returns
     -------
     array of shape (n, p)
-        Group means of the original values. A missing cell stays missing. A cell becomes missing where
-        fewer than k of its group's records have a value in that column.
+        Group means, or medians, of the original values. A missing cell stays missing. A cell becomes
+        missing where fewer than k of its group's records have a value in that column.
 
     Notes
     -----
@@ -64,8 +95,9 @@ def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
     the record farthest from their centroid with its k - 1 nearest, then the record farthest from that
     one with its k - 1 nearest. Of the last 2k to 3k - 1 records, the one farthest from the centroid
     and its k - 1 nearest form a group, the rest another. Ties go to the smallest row number. With
-    missing cells, a distance is taken over the variables both records have and scaled to all of them;
-    records without any value stay out.
+    missing cells, a distance is taken over the variables both records have and scaled up to the number
+    of all of them; records without any value stay out. A squared distance is the sum of w_j (x_j - y_j)^2
+    over the variables j with weights w_j.
 
     References
     ----------
@@ -83,32 +115,30 @@ def mdav(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Floats:
            [ 1.5, 12. ],
            [ 8.5, 80. ]])
     """
-    if k == 1:
-        return values.copy()
-    groups = mdav_groups(values, k, basis)
-    order = np.argsort(groups, kind="stable")
-    order = order[np.count_nonzero(groups < 0) :]
-    starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
-    masked = np.full_like(values, np.nan)
-    masked[order] = run_means(values[order], starts, k)
-    return masked
+    if groups is None:
+        groups = mdav_numbers(values, k=k, variable_weights=variable_weights, basis=basis)
+    return publish(values, groups, k, aggregate)
 
 
 @method(
     title="individual ranking",
-    parameters=(GROUP_SIZE,),
+    parameters=(GROUP_SIZE, AGGREGATE),
     default=True,
-    keeps=("column means", "order of each column, ties apart", "group sizes k to 2k-1 in each column"),
+    keeps=(
+        "column means (with the mean)",
+        "order of each column, ties apart",
+        "group sizes k to 2k-1 in each column",
+    ),
     group_size="k",
     window=no_move,
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
-def individual_ranking(values: Floats, *, k: int = 3) -> Floats:
+def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -> Floats:
     """Replace each value by the mean of k neighbouring values of its column.
 
-    Column means and each column's order are kept, so little information is lost; for the same reason
-    it protects little. Not for files in which several columns together identify a record: the groups
-    differ from column to column (see `mdav`).
+    Column means (with the mean) and each column's order are kept, so little information is lost; for
+    the same reason it protects little. Not for files in which several columns together identify a
+    record: the groups differ from column to column (see `mdav`).
 
     Parameters
     ----------
@@ -116,11 +146,15 @@ def individual_ranking(values: Floats, *, k: int = 3) -> Floats:
         The records; NaN is a missing cell.
     k : int
         Smallest group size; 1 leaves the values as they are.
+    aggregate : "mean" or "median"
+        What is published of a group; the median of an even number of values is the mean of the middle
+        two. Medians do not keep column means.
 
     Returns
     -------
     array of shape (n, p)
-        Group means. A missing cell stays missing; a column with fewer than k values becomes missing.
+        Group means, or medians. A missing cell stays missing; a column with fewer than k values becomes
+        missing.
 
     Notes
     -----
@@ -147,25 +181,6 @@ def individual_ranking(values: Floats, *, k: int = 3) -> Floats:
             order = order[: n - np.count_nonzero(np.isnan(column))]
             if len(order) >= k:
                 starts = np.arange(len(order) // k) * k
-                masked[order, j] = run_means(column[order], starts, k)
+                masked[order, j] = run_aggregates(column[order], starts, k, aggregate)
             report(j + 1)
     return masked
-
-
-def run_means(values: Floats, starts: Ints, k: int) -> Floats:
-    """The mean of each run of rows that begins at one of `starts`, in place of each observed value.
-
-    A run with fewer than k observed values in a column is NaN there.
-    """
-    observed = ~np.isnan(values)
-    largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
-    unit = np.exp2(np.maximum(np.frexp(largest)[1] - 960, 0))  # 1, except where a sum could overflow
-    values = values / unit
-    counts = np.add.reduceat(observed, starts, axis=0, dtype=np.int64)
-    means = np.add.reduceat(np.where(observed, values, 0.0), starts, axis=0) / np.maximum(counts, 1)
-    # A mean lies between its smallest and largest value; rounding could leave that interval, and
-    # equal values, whose mean is that very value, would come back changed.
-    means = np.clip(means, np.fmin.reduceat(values, starts, axis=0), np.fmax.reduceat(values, starts, axis=0))
-    means[counts < k] = np.nan
-    repeated = np.repeat(means, np.diff(starts, append=len(values)), axis=0)
-    return np.where(observed, repeated, np.nan) * unit

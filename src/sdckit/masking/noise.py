@@ -1,8 +1,9 @@
-"""Noise: independent for each variable, or correlated like the data."""
+"""Noise: independent for each variable, in proportion to the values, or correlated like the data."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +15,20 @@ if TYPE_CHECKING:
     from sdckit.compiled import Floats
 
 BRAND = "Brand 2002, doi:10.1007/3-540-47804-3_8"
+KIM = (
+    "Kim 1986, A method for limiting disclosure in microdata based on random noise and transformation, "
+    "Proceedings of the Section on Survey Research Methods, American Statistical Association"
+)
+KIM_WINKLER = (
+    "Kim & Winkler 2003, Multiplicative noise for masking continuous data, US Bureau of the Census, Research "
+    "Report Series, Statistics 2003-01"
+)
 SCALES = ("sd", "variance")
 PERCENT = Parameter("percent", float, 10.0, "strength of the noise in percent", low=0, grid=range(1, 301))
+STRENGTH = replace(PERCENT, grid=(10, 20, 30, 40, 50, 60, 80, 100, 125, 150, 175, 200, 250, 300))
+# Of the value itself: from about 40 % on, signs change (1 value in 160; at 100 % 1 in 6).
+FACTOR = replace(PERCENT, grid=(1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 70, 100))
+SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCALES)
 
 
 @method(
@@ -90,10 +103,7 @@ def covariance_root(values: Floats) -> Floats:
 
 @method(
     title="correlated noise",
-    parameters=(
-        PERCENT,
-        Parameter("scale", str, "sd", "what percent is a share of", choices=SCALES),
-    ),
+    parameters=(PERCENT, SCALE),
     default=True,
     keeps=("means and correlations, in expectation",),
     basis=covariance_root,
@@ -147,8 +157,214 @@ def correlated_noise(
     >>> bool(np.allclose(masked[:, 0] + masked[:, 1], masked[:, 2]))
     True
     """
-    share = (percent / 100) ** 2 if scale == "sd" else percent / 100
+    share = _share(percent, scale)
     root = covariance_root(values) if basis is None else basis
     draws = (root * np.sqrt(share)).T @ normals(rng, values.shape[::-1])
     draws += values.T
+    return draws.T
+
+
+def _share(percent: float, scale: str) -> float:
+    """The noise's variance as a share of the data's."""
+    return (percent / 100) ** 2 if scale == "sd" else percent / 100
+
+
+@method(
+    title="Kim's noise with transform",
+    parameters=(STRENGTH, SCALE),
+    keeps=("means and covariances, in expectation",),
+    basis=covariance_root,
+    random=True,
+    reference=KIM,
+)
+def kim_noise(
+    values: Floats,
+    *,
+    percent: float = 10.0,
+    scale: str = "sd",
+    rng: np.random.Generator,
+    basis: Floats | None = None,
+) -> Floats:
+    """Add noise with the correlations of the data and draw everything towards the mean again.
+
+    Means, variances and covariances are kept in expectation: in one file they differ by chance (see
+    `moment_preserving_noise` for the exact form). Linear relations between variables are kept (up to
+    rounding, and in records without missing cells). Skewed variables become more like the normal
+    distribution, and values outside the original's range, also negative ones, appear. The transform is
+    published and can be undone: what protects is the noise alone, in the same ratio as in
+    `correlated_noise`.
+
+    Parameters
+    ----------
+    values
+        n x p matrix; NaN cells are missing and stay so.
+    percent, scale
+        As for `correlated_noise`, before the transform.
+    rng
+        Source of randomness.
+    basis
+        `covariance_root(values)`, where it is known.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Notes
+    -----
+    With a the noise's variance as a share of the data's, e ~ N(0, a S) and m the means,
+    y = m + (x + e - m) / sqrt(1 + a).
+
+    References
+    ----------
+    Kim 1986, A method for limiting disclosure in microdata based on random noise and transformation,
+    Proceedings of the Section on Survey Research Methods, American Statistical Association.
+
+    Examples
+    --------
+    >>> import numpy as np, sdckit as sdc
+    >>> x = np.arange(10_000.0)
+    >>> masked = sdc.mask(x, "kim_noise", percent=100, rng=1)
+    >>> print(f"{masked.std() / x.std():.2f} {np.corrcoef(x, masked)[0, 1]:.2f}")
+    1.00 0.71
+    """
+    share = _share(percent, scale)
+    root = covariance_root(values) if basis is None else basis
+    shrink = np.sqrt(1 + share)
+    powers = powers_of_two(values)
+    draws = (root * (np.sqrt(share) / shrink)).T @ normals(rng, values.shape[::-1])
+    # As changes of the values: a column without spread then stays as it is to the last bit.
+    draws -= (share / (shrink * (1 + shrink)) * powers * deviations(values / powers)).T
+    draws += values.T
+    return draws.T
+
+
+def _nonzero_spread(values: Floats) -> Floats:
+    """Standard deviation of each column's cells that are not 0."""
+    return spread(np.where(values == 0, np.nan, values))
+
+
+def _zeros_told(values: Floats, options: dict[str, Any]) -> list[str]:
+    """What the zeros give away."""
+    del options
+    zeros, seen = int((values == 0).sum()), int((~np.isnan(values)).sum())
+    return [f"{zeros} of {seen} cells are 0 and stay 0: the file shows who has a zero"] if zeros else []
+
+
+@method(
+    title="zero-preserving noise",
+    parameters=(STRENGTH,),
+    keeps=("zeros, exactly", "means, in expectation"),
+    basis=_nonzero_spread,
+    random=True,
+    reference=BRAND,
+    tells=_zeros_told,
+)
+def zero_preserving_noise(
+    values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
+) -> Floats:
+    """Add independent normal noise to every cell that is not 0.
+
+    Zeros stay exactly 0 and no other cell becomes 0, so the file shows who has a zero: not for variables
+    in which that is itself a secret (no income, no debt), and not against intruders who know a pattern
+    of zeros over several variables, which often points at one record. A variable that has only one value
+    besides 0 is not masked. Means are kept in expectation, signs are not; rounding afterwards may bring
+    new zeros.
+
+    Parameters
+    ----------
+    values
+        n x p matrix; NaN cells are missing and stay so.
+    percent
+        Standard deviation of the noise in percent of that of the variable's cells other than 0 (ddof 1).
+    rng
+        Source of randomness.
+    basis
+        The standard deviations of the cells that are not 0, where they are known.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Notes
+    -----
+    y = x + e where x is not 0, with e ~ N(0, (percent / 100)^2 s^2) and s the standard deviation of the
+    cells that are not 0. Variance among them: s^2 (1 + (percent / 100)^2).
+
+    References
+    ----------
+    Brand 2002, Microdata protection through noise addition, doi:10.1007/3-540-47804-3_8.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> masked = sdc.mask([0.0, 3.0, 0.0, 8.0, 4.0], "zero_preserving_noise", percent=50, rng=1)
+    >>> print(masked == 0)
+    [ True False  True False False]
+    """
+    sizes = (_nonzero_spread(values) if basis is None else basis) * (percent / 100)
+    draws = normals(rng, values.shape[::-1])
+    draws *= sizes[:, None]
+    masked = values + draws.T
+    # Noise that meets a value exactly is turned round: x - e = 2x is as likely as 0 was.
+    return np.where(values == 0, values, np.where(masked == 0, 2 * values, masked))
+
+
+@method(
+    title="multiplicative noise",
+    parameters=(FACTOR,),
+    keeps=("zeros, exactly", "means, in expectation"),
+    random=True,
+    reference=KIM_WINKLER,
+    tells=_zeros_told,
+)
+def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> Floats:
+    """Multiply every cell by a random factor with mean 1.
+
+    The noise is as large as the value: large values are changed much, small ones little, zeros not at
+    all, so the file shows who has a zero. Means are kept in expectation; variances grow, the more so
+    the farther the mean lies from 0. Factors are normal, so with a large `percent` some values change
+    their sign: 1 in 2,300 at 30 %, 1 in 44 at 50 %, 1 in 6 at 100 %. Not for variables whose zero is
+    arbitrary (years, temperatures), nor for values close together and far from 0, which lose their order.
+    A variable with one and the same value in two or more records, which tells nobody from another, is
+    left as it is.
+
+    Parameters
+    ----------
+    values
+        n x p matrix; NaN cells are missing and stay so.
+    percent
+        Standard deviation of the factor, in percent.
+    rng
+        Source of randomness.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Notes
+    -----
+    y = x (1 + e), e ~ N(0, s^2) with s = percent / 100, independent for each cell. A variable with mean m
+    and variance v gets the variance v (1 + s^2) + s^2 m^2 in expectation; covariances between variables
+    are kept in expectation.
+
+    References
+    ----------
+    Kim & Winkler 2003, Multiplicative noise for masking continuous data, US Bureau of the Census,
+    Research Report Series, Statistics 2003-01.
+
+    Examples
+    --------
+    >>> import numpy as np, sdckit as sdc
+    >>> x = np.arange(10_000.0)
+    >>> masked = sdc.mask(x, "multiplicative_noise", percent=10, rng=1)
+    >>> print(f"{masked[0]:.0f} {(masked[1:] / x[1:]).mean():.2f} {(masked[1:] / x[1:]).std():.2f}")
+    0 1.00 0.10
+    """
+    sizes = np.full(values.shape[1], percent / 100)
+    constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
+    sizes[constant & ((~np.isnan(values)).sum(0) > 1)] = 0.0
+    draws = normals(rng, values.shape[::-1])
+    draws *= sizes[:, None]
+    draws += 1.0
+    draws *= values.T
     return draws.T

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.choosing import lines_of, pareto, weakest_safe
+from sdckit.lines import lines_of, pareto, weakest_safe
 from sdckit.paper.study import GRIDS, KEYS, SEED, swept
 from sdckit.plans import settings_of
 from sdckit.progress import track
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from sdckit.choosing import Line
+    from sdckit.lines import Line
     from sdckit.pairs import Original
 
 # The parameter that varies and its values; closer where loss and risk change fastest.

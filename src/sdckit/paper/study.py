@@ -132,7 +132,7 @@ def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFram
     method, grid = GRIDS[label]
     strongest = settings_of({method: grid})[-1]
     rng = np.random.default_rng(seed)
-    masked = apply(strongest.method, original.values, strongest.options, rng)
+    masked = apply(strongest.method, original.values, strongest.options, rng, names=original.columns)
     levels = {rule: _by_formula(original, masked, rule) for rule in ("average", "expected")}
     levels["first"] = _by_shuffling(original, masked, levels["average"], rng)
     rows = [

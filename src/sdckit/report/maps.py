@@ -17,6 +17,7 @@ from sdckit.terminal import number
 if TYPE_CHECKING:
     from sdckit.plots import Spec
 
+UNRELATED = "rows unrelated"
 SHAPES = {  # drawn by Vega and by the legend alike, in a square from -1 to 1
     "circle": "M1,0A1,1,0,1,1,-1,0A1,1,0,1,1,1,0Z",
     "square": "M-.9,-.9H.9V.9H-.9Z",
@@ -33,6 +34,7 @@ class Points:
 
     `table` has one row per point: method, parameters, loss, risk, frontier, chosen; `loss` and `risk`
     are the metrics of the axes, `limits` the largest risks allowed, `random` the loss of unrelated order.
+    Methods whose rows stand for no original record are placed where unrelated rows lie.
     """
 
     table: pl.DataFrame
@@ -45,6 +47,12 @@ class Points:
     def drawn(self) -> pl.DataFrame:
         """The points that have a place on the map."""
         return self.table.filter(pl.col("loss").is_finite() & pl.col("risk").is_finite())
+
+    @property
+    def unpaired(self) -> list[str]:
+        """Titles of the methods whose rows stand for no original record."""
+        names = self.drawn["method"].unique(maintain_order=True)
+        return [METHODS[name].title for name in names if _unpaired(name)]
 
     @property
     def files(self) -> bool:
@@ -82,17 +90,37 @@ def groups(points: Points) -> list[Group]:
     spare = [colour for colour in plots.SPARE if colour not in taken] or list(plots.SPARE)
     others = [name for name in names if name not in METHODS]
     colours = {name: spare[place % len(spare)] for place, name in enumerate(others)}
-    shapes = list(SHAPES.values())
+    colours |= {name: plots.colour(name) for name in names if name not in colours}
+    looks = _looks([colours[name] for name in names])
     return [
         Group(
             place=place,
             title=METHODS[name].title if name in METHODS else name,
-            colour=colours.get(name) or plots.colour(name),
-            shape=shapes[place % len(shapes)],
+            colour=colour,
+            shape=shape,
             points=counts[name],
         )
-        for place, name in enumerate(names)
+        for place, (name, (colour, shape)) in enumerate(zip(names, looks, strict=True))
     ]
+
+
+def _looks(colours: list[str]) -> list[tuple[str, str]]:
+    """A shape for each colour, so that no two methods look alike as long as there are shapes left.
+
+    Where a colour has run out of shapes, the colour that was used least takes its place.
+    """
+    shapes = list(SHAPES.values())
+    found: list[tuple[str, str]] = []
+    for place, wanted in enumerate(colours):
+        rarest = sorted(plots.SPARE, key=lambda colour: sum(colour == used for used, _ in found))
+        turned = shapes[place % len(shapes) :] + shapes[: place % len(shapes)]
+        every = [(colour, shape) for colour in (wanted, *rarest) for shape in turned]
+        found.append(next((look for look in every if look not in found), every[0]))
+    return found
+
+
+def _unpaired(name: str) -> bool:
+    return name in METHODS and not METHODS[name].paired
 
 
 def point_rows(points: Points) -> list[dict[str, Any]]:
@@ -106,8 +134,9 @@ def point_rows(points: Points) -> list[dict[str, Any]]:
             "parameters": row["parameters"] or "",
             "loss": row["loss"],
             "risk": row["risk"],
-            "loss_text": number(row["loss"]),
-            "risk_text": number(row["risk"]),
+            "unpaired": _unpaired(row["method"]),
+            "loss_text": UNRELATED if _unpaired(row["method"]) else number(row["loss"]),
+            "risk_text": UNRELATED if _unpaired(row["method"]) else number(row["risk"]),
             "frontier": bool(row["frontier"]),
             "chosen": bool(row["chosen"]),
         }
@@ -237,13 +266,14 @@ def _points_layer(points: Points) -> Spec:
     return {
         "name": "points",
         "transform": [{"filter": "shown < 0 || datum.group == shown"}],
-        "mark": {"type": "point", "filled": True, "size": 72, "opacity": 0.92, "strokeWidth": 0.9},
+        "mark": {"type": "point", "filled": True, "size": 72, "strokeWidth": 0.9},
         "encoding": {
             "x": {"field": "loss"},
             "y": {"field": "risk"},
             "fill": look("colour"),
             "shape": look("shape"),
             "stroke": ringed,
+            "fillOpacity": {"condition": {"test": "datum.unpaired", "value": 0.25}, "value": 0.92},
             "tooltip": [{"field": field, "type": "nominal", "title": title} for field, title in words],
         },
     }

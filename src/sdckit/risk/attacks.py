@@ -232,6 +232,34 @@ def standardised(pair: Pair) -> tuple[Floats, Floats]:
     return ours, remembered(pair.found, "standardised", lambda: scale.apply(pair.masked))
 
 
+def breaks_rules(pair: Pair) -> bool:
+    """Whether the release breaks edit rules that everybody knows of, so that they tell more about it."""
+
+    def look() -> bool:
+        rules = pair.rules
+        return rules is not None and bool(rules.violations(pair.masked[:, _places(pair)]).any())
+
+    return bool(remembered(pair.found, "breaks rules", look))
+
+
+def corrected(pair: Pair) -> tuple[Floats, Floats]:
+    """Both files standardised, the release's records moved to where the edit rules hold."""
+
+    def move() -> Floats:
+        scale, masked = original_scale(pair), pair.masked.copy()
+        if pair.rules is not None:
+            places = _places(pair)
+            masked[:, places] = pair.rules.projected(masked[:, places], pair.original.spreads[places])
+        return scale.apply(masked)
+
+    return standardised(pair)[0], remembered(pair.found, "corrected", move)
+
+
+def _places(pair: Pair) -> list[int]:
+    """The columns of the edit rules."""
+    return [] if pair.rules is None else [pair.columns.index(name) for name in pair.rules.columns]
+
+
 def squared_lengths(pair: Pair) -> Floats:
     """How far each original lies from the mean: squares in units of the variances; missing cells add 0."""
     return _squared_lengths(standardised(pair)[0], original_scale(pair).mean)

@@ -30,7 +30,8 @@ def permutations(n: int) -> Iterator[Ints]:
 def shuffled(pair: Pair) -> Iterator[Pair]:
     """The pair with its masked records handed out anew, once for each permutation."""
     for rows in permutations(pair.original.n):
-        yield Pair(pair.original, np.asfortranarray(pair.masked[rows]), window=pair.window)
+        masked = np.asfortranarray(pair.masked[rows])
+        yield Pair(pair.original, masked, window=pair.window, rules=pair.rules)
 
 
 def mean_level(levels: Iterable[Values]) -> Values:

@@ -16,6 +16,8 @@ from sdckit.risk.attacks import (
     Attack,
     Nearest,
     Window,
+    breaks_rules,
+    corrected,
     ordered_blocks,
     remembered,
     squared_lengths,
@@ -37,6 +39,7 @@ DOES = {
     "dbrl_rank": "picks the record with the nearest ranks{each}",
     "window": "guesses among the records within the published window of ranks{each}",
     "matching": "links all records at once, one to one,",
+    "rules": "projects each published record onto the known edit rules and picks the nearest record{each}",
 }
 
 
@@ -46,7 +49,8 @@ def _nearest(space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options
     if options["direction"] == TO_MASKED:
         return Nearest(theirs, ours, options["places"])
     fixed = space is not whitened and pair.complete
-    store, name = pair.original.found, f"tree {space.__name__}"
+    ground = standardised if space is corrected else space  # for the originals it is the same
+    store, name = pair.original.found, f"tree {ground.__name__}"
     tree = remembered(store, name, lambda: trees.grow(ours)) if fixed else None
     return Nearest(ours, theirs, options["places"], tree)
 
@@ -82,6 +86,7 @@ ATTACKS: dict[str, Callable[[Pair, dict[str, Any]], Attack]] = {
     "dbrl_rank": partial(_nearest, ranked),
     "window": _window,
     "matching": _matching,
+    "rules": partial(_nearest, corrected),
 }
 DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "standardised"}
 
@@ -187,11 +192,16 @@ def score_attack(
 
 
 def all_attacks(pair: Pair, direction: str) -> list[Linked]:
-    """Every attack that the data suit; the window only where the method publishes one."""
-    names = [name for name in ATTACKS if name != "window" or pair.window is not None]
-    if pair.original.n > LARGEST:
-        names.remove("matching")
-    return [linked(pair, name, {"direction": direction}) for name in names]
+    """Every attack that the data suit.
+
+    The window only where the method publishes one, the rules only where the release breaks some.
+    """
+    suits = {
+        "window": pair.window is not None,
+        "matching": pair.original.n <= LARGEST,
+        "rules": breaks_rules(pair),
+    }
+    return [linked(pair, name, {"direction": direction}) for name in ATTACKS if suits.get(name, True)]
 
 
 def score_linkage(

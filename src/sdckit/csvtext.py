@@ -1,0 +1,87 @@
+"""What a CSV shows: numbers in their shortest form, and the original text wherever nothing changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from sdckit.dialects import Dialect
+    from sdckit.files import Source
+
+
+def shown(
+    frame: pl.DataFrame, source: Source | None, whole: Collection[str], dialect: Dialect
+) -> pl.DataFrame:
+    """Return the table whose cells are what a CSV is to show."""
+    kept = _kept(frame, source, dialect)
+    table = pl.DataFrame(
+        [
+            kept[c.name] if c.name in kept else _with_codes(_cells(c, dialect, whole=c.name in whole), source)
+            for c in frame
+        ]
+    )
+    if table.width == 1 and table.dtypes[0] == pl.String:
+        table = table.select(pl.all().fill_null(""))  # written as "": a blank line would be no record
+    return table
+
+
+def _kept(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[str, pl.Series]:
+    """Return the original text of the columns whose values are untouched."""
+    if source is None or source.text is None:
+        return {}
+    kept = {}
+    for column in frame:
+        name = column.name
+        if name not in source.frame.columns:
+            continue
+        before = source.frame[name]
+        same_marks = column.dtype == pl.String or source.dialect.decimal_comma == dialect.decimal_comma
+        if same_marks and column.dtype == before.dtype and column.equals(before):
+            kept[name] = source.text[name]
+    return kept
+
+
+def _with_codes(shown: pl.Series, source: Source | None) -> pl.Series:
+    """Put back what stood for a missing number, such as NA, where the cell is still missing."""
+    name = shown.name
+    if source is None or source.text is None or name not in source.text.columns:
+        return shown
+    before, text = source.frame[name], source.text[name]
+    if not before.dtype.is_numeric() or before.len() != shown.len():
+        return shown
+    absent = before.is_null() | before.cast(pl.Float64).is_nan()
+    coded = shown.is_null() & absent & text.is_not_null()
+    return text.zip_with(coded, shown.cast(pl.String)) if coded.any() else shown
+
+
+def _cells(column: pl.Series, dialect: Dialect, *, whole: bool) -> pl.Series:
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        raise ValueError(
+            f"column {column.name!r} of type {column.dtype} has no place in a CSV; drop it or write Parquet"
+        )
+    if column.dtype.is_float():
+        column = column.fill_nan(None).cast(pl.String)
+        if whole:
+            column = column.str.strip_suffix(".0").replace("-0", "0")
+    elif column.dtype.is_decimal():
+        column = column.cast(pl.String)
+    else:
+        return column
+    return column.str.replace(".", ",", literal=True) if dialect.decimal_comma else column
+
+
+def content(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
+    """Return the bytes of a CSV whose cells are ready."""
+    text = table.write_csv(separator=dialect.separator(path), quote_style="necessary")
+    try:
+        return text.encode(dialect.encoding)
+    except UnicodeEncodeError as error:
+        letter = text[error.start]
+        raise ValueError(
+            f"could not write '{path}': {dialect.encoding} has no {letter!r}; set --encoding utf-8"
+        ) from error

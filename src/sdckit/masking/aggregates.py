@@ -1,0 +1,109 @@
+"""What is published of a group of records: its means or medians, and how much of the data they keep."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit.registry import Parameter
+from sdckit.scales import deviations, powers_of_two
+
+if TYPE_CHECKING:
+    from sdckit.compiled import Floats, Ints
+
+RUNS = 100_000  # aggregated at once: the steps in between need several times the memory of the values
+MEASURES = ("mean", "median")
+GROUP_SIZE = Parameter("k", int, 3, "smallest group size", low=1, grid=range(2, 31))
+AGGREGATE = Parameter("aggregate", str, "mean", "what is published of a group", choices=MEASURES)
+
+
+def share_of_groups(options: dict[str, Any]) -> float:
+    """At most one record of each group is found, and there are at most n/k groups."""
+    return float(1 / options["k"])
+
+
+def no_move(_options: dict[str, Any], _values: Floats) -> int:
+    """A mean stays among the ranks of those it stands for."""
+    return 0
+
+
+def publish(values: Floats, groups: Ints, k: int, aggregate: str = "mean") -> Floats:
+    """The mean or median of its group in place of each observed value; a group's number is -1 for none.
+
+    A cell becomes missing where fewer than k of its group's records have a value in that column.
+    """
+    if k == 1:
+        return values.copy()
+    order = np.argsort(groups, kind="stable")
+    order = order[np.count_nonzero(groups < 0) :]
+    numbers = groups[order]
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    masked = np.full_like(values, np.nan)
+    masked[order] = run_aggregates(values[order], starts, k, aggregate)
+    return masked
+
+
+def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean") -> Floats:
+    """The mean or median of each run of rows, as `run_means` gives the means; many runs in parts."""
+    of_runs = run_means if aggregate == "mean" else run_medians
+    ends = np.append(starts[1:], len(values))
+    published = np.empty_like(values)
+    for first in range(0, len(starts), RUNS):
+        last = min(first + RUNS, len(starts)) - 1
+        part = slice(starts[first], ends[last])
+        published[part] = of_runs(values[part], starts[first : last + 1] - starts[first], k)
+    return published
+
+
+def run_means(values: Floats, starts: Ints, k: int) -> Floats:
+    """The mean of each run of rows that begins at one of `starts`, in place of each observed value.
+
+    A run with fewer than k observed values in a column is NaN there.
+    """
+    observed = ~np.isnan(values)
+    largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
+    unit = np.exp2(np.maximum(np.frexp(largest)[1] - 960, 0))  # 1, except where a sum could overflow
+    values = values / unit
+    counts = np.add.reduceat(observed, starts, axis=0, dtype=np.int64)
+    means = np.add.reduceat(np.where(observed, values, 0.0), starts, axis=0) / np.maximum(counts, 1)
+    # A mean lies between its smallest and largest value; rounding could leave that interval, and
+    # equal values, whose mean is that very value, would come back changed.
+    means = np.clip(means, np.fmin.reduceat(values, starts, axis=0), np.fmax.reduceat(values, starts, axis=0))
+    means[counts < k] = np.nan
+    repeated = np.repeat(means, np.diff(starts, append=len(values)), axis=0)
+    return np.where(observed, repeated, np.nan) * unit
+
+
+def run_medians(values: Floats, starts: Ints, k: int) -> Floats:
+    """The median of each run of rows, of an even number the mean of the middle two; else like `run_means`."""
+    columns = values.reshape(len(values), -1)
+    sizes = np.diff(starts, append=len(values))
+    runs = np.repeat(np.arange(len(starts)), sizes)
+    published = np.empty_like(columns)
+    for j in range(columns.shape[1]):
+        ordered = columns[np.lexsort((columns[:, j], runs)), j]  # missing cells last in their run
+        counts = np.add.reduceat(~np.isnan(ordered), starts, dtype=np.int64)
+        low, high = ordered[starts + np.maximum(counts - 1, 0) // 2], ordered[starts + counts // 2]
+        medians = np.clip(low / 2 + high / 2, low, high)  # a half can lose the last bit of the tiniest
+        medians[counts < k] = np.nan
+        published[:, j] = np.where(np.isnan(columns[:, j]), np.nan, np.repeat(medians, sizes))
+    return published.reshape(values.shape)
+
+
+def within_share(values: Floats, masked: Floats) -> float:
+    """SSE/SST: the share of the variables' variance that published values lose, 0 for none, 1 for all.
+
+    Each variable counts in its standard deviations (ddof 0), a constant one not at all. A suppressed
+    cell counts as if it had been replaced by the variable's mean.
+    """
+    seen = ~np.isnan(values)
+    size = powers_of_two(values)
+    from_mean = deviations(values / size)
+    lost = np.where(seen & ~np.isnan(masked), values / size - masked / size, from_mean)
+    variance = (from_mean * from_mean).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    counted = variance > 0
+    if not counted.any():
+        return 0.0
+    within = (lost * lost).sum(axis=0)[counted] / variance[counted]
+    return float(within.sum() / seen[:, counted].sum())

@@ -1,0 +1,133 @@
+"""One method on one matrix: what it needs, what it gets, what is made of its result."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit import checks, frames
+from sdckit.compiled import count_special
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.compiled import Bools, Floats, Ints
+    from sdckit.registry import Method
+
+NAMED = 5  # so many columns a warning names
+
+
+def apply(
+    method: Method,
+    values: Floats,
+    options: dict[str, Any],
+    rng: np.random.Generator,
+    *,
+    names: Sequence[str],
+    basis: Any = None,
+    groups: Ints | None = None,
+) -> Floats:
+    """Mask a matrix; what left the range of floating-point numbers is infinite."""
+    extra: dict[str, Any] = {"rng": rng} if method.random else {}
+    if basis is not None:
+        extra["basis"] = basis
+    if groups is not None:
+        extra["groups"] = groups
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in one line
+        masked: Floats = np.asfortranarray(method.function(values, **placed(method, options, names), **extra))
+    if method.group_size is None and method.paired and count_special(masked.T.ravel())[0]:
+        # Groups may suppress a cell; elsewhere a lost one is inf - inf.
+        masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
+    return masked
+
+
+def placed(method: Method, options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The options as a method's function takes them: places of columns, and a number for each column."""
+    found = dict(options)
+    for parameter in method.parameters:
+        value = options[parameter.name]
+        if parameter.kind is tuple:
+            checks.known_columns(value, names, f"column in {parameter.name}")
+            found[parameter.name] = tuple(names.index(name) for name in value)
+        elif parameter.kind is dict:
+            checks.known_columns(value, names, f"column in {parameter.name}")
+            found[parameter.name] = (
+                np.array([value.get(name, parameter.fill) for name in names], np.float64) if value else None
+            )
+    return found
+
+
+def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Sequence[str]) -> Ints:
+    """The number of each record's group; -1 for a record in none."""
+    if method.groups is None:
+        raise ValueError(f"{method.name} forms no groups of records, so there are no numbers to give")
+    groups: Ints = method.groups(values, **placed(method, options, names))
+    return groups
+
+
+def enough_records(method: Method, values: Floats, options: dict[str, Any], what: str) -> None:
+    """Refuse a group size that the file, or a stratum of it, does not have, and too few records."""
+    present = int((~np.isnan(values)).any(axis=1).sum())  # a record without any value is in no group
+    if method.group_size is not None:
+        needed = options[method.group_size]
+        checks.enough_records(present, needed, what=what, method=method.name, parameter=method.group_size)
+    if method.records is not None:
+        needed = method.records(options, values.shape[1])
+        checks.records_for(present, needed, what=what, method=method.name)
+
+
+def places_of(values: Floats, decimals: int | str) -> list[int]:
+    """The decimals of each column: those that it shows, or a number for all."""
+    return [frames.decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
+
+
+def rounded(values: Floats, places: Sequence[int]) -> Floats:
+    """Each column rounded to its own number of decimals."""
+    return np.column_stack([frames.rounded(column, d) for column, d in zip(values.T, places, strict=True)])
+
+
+def asks_for_nothing(method: Method, options: dict[str, Any]) -> bool:
+    """True for k = 1, percent = 0 and the like: whoever sets them knows that nothing will change."""
+    lows = {p.name: p.low for p in method.parameters if p.low is not None and p.kind is not dict}
+    return bool(lows) and all(options[name] == low for name, low in lows.items())
+
+
+def warn_of_originals(
+    original: Floats,
+    masked: Floats,
+    names: Sequence[str],
+    strata: list[tuple[str, Ints]],
+    *,
+    kept: Sequence[str],
+    grouped: bool,
+) -> None:
+    """Name, in one warning, the columns that are published as they were, from top to bottom of a stratum.
+
+    Nobody is told of columns that were meant to be `kept`.
+    """
+    found = [
+        f"{name!r} in stratum {stratum!r}" if grouped else repr(name)
+        for stratum, rows in strata
+        for name, idle in zip(names, _untouched(original[rows], masked[rows]), strict=True)
+        if idle and name not in kept
+    ]
+    if found:
+        listed = ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if found[NAMED:] else "")
+        remedy = "raise the parameter, merge strata" if grouped else "raise the parameter"
+        warnings.warn(
+            f"not masked, every value is as in the original: {listed}; {remedy} or leave the column out",
+            stacklevel=4,
+        )
+
+
+def _untouched(original: Floats, masked: Floats) -> Bools:
+    """Which columns show all observed values as they were, though there was something to change."""
+    gaps = np.isnan(original)
+    same: Bools = ((original == masked) | gaps).all(axis=0)
+    if not same.any():
+        return same
+    observed = (~gaps).sum(axis=0)
+    constant = np.fmin.reduce(original) == np.fmax.reduce(original)
+    return same & (observed > 0) & ~(constant & (observed > 1))

@@ -1,0 +1,331 @@
+"""Coding: values on a coarser scale, and extremes that share one value."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit.masking.aggregates import no_move
+from sdckit.registry import Parameter, method
+from sdckit.scales import deviations, powers_of_two, spread
+
+if TYPE_CHECKING:
+    from sdckit.compiled import Bools, Floats
+
+HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239"
+FINEST = 2.0**50  # a value of so many bases has no digits to lose
+FEWEST = 3  # of two who share a mean, each could work out the other's value
+REPLACE = ("mean", "limit")
+MULTIVARIATE = ("each", "distance")
+
+
+# --- rounding ---
+
+
+def round_number(size: float) -> float:
+    """The number among 1, 2 and 5 times a power of ten next to a size, by ratio; 0 where there is none."""
+    if not 0 < size < math.inf:
+        return 0.0
+    power = math.floor(math.log10(size))
+    candidates = [float(f"{digit}e{power + up}") for up in (0, 1) for digit in (1, 2, 5)]
+    return min(candidates, key=lambda number: abs(math.log10(number or 1e-323) - math.log10(size)))
+
+
+def bases_of(
+    sizes: Floats, *, percent: float = 20.0, base: float = 0.0, bases: Floats | None = None
+) -> Floats:
+    """The base of each column, given its standard deviation: its own, the common one, or by percent."""
+    own = np.zeros(len(sizes)) if bases is None else bases
+    return np.array(
+        [one or base or round_number(size * (percent / 100)) for one, size in zip(own, sizes, strict=True)]
+    )
+
+
+def multiples(column: Floats, base: float) -> Floats:
+    """The multiple of a base next to each value, halves to the even one.
+
+    A base such as 0.1 has no exact double, so that 3 * 0.1 is not 0.3; but 3 * 1 / 10 is. Hence the base
+    is taken as the fraction that its decimal digits say.
+    """
+    fraction = Fraction(repr(float(base)))
+    try:
+        above, below = float(fraction.numerator), float(fraction.denominator)
+    except OverflowError:
+        above, below = base, 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        counts = column * below / above
+        found = np.rint(counts) * above / below + 0.0  # -0.0 would tell a sign
+        return np.where(np.abs(column / base) < FINEST, found, column)
+
+
+@method(
+    title="rounding",
+    parameters=(
+        Parameter(
+            "percent",
+            float,
+            20.0,
+            "base in percent of each column's standard deviation, made a round number",
+            low=0,
+            grid=(10, 20, 50, 100, 140, 200, 280, 400),
+        ),
+        Parameter("base", float, 0.0, "base for all columns; 0 to go by percent", low=0),
+        Parameter("bases", dict, {}, "a base for some columns", low=0, fill=0.0),
+    ),
+    keeps=("order of each column, ties apart", "every value up to half a base"),
+    basis=spread,
+    window=no_move,
+    reference=HANDBOOK,
+)
+def round_to(
+    values: Floats,
+    *,
+    percent: float = 20.0,
+    base: float = 0.0,
+    bases: Floats | None = None,
+    basis: Floats | None = None,
+) -> Floats:
+    """Round every value to a multiple of a base.
+
+    No value moves by more than half a base and no two change their order; rounding again changes nothing.
+    Means are kept roughly. Totals need not be the sum of their rounded parts. Little protection where few
+    values share a multiple, as in a long tail: see `top_bottom_code` for that.
+
+    Parameters
+    ----------
+    values
+        n x p matrix; NaN cells are missing and stay so.
+    percent
+        The base of a column is the number of the series ..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ... that is next to
+        this percentage of its standard deviation. A constant column stays as it is.
+    base
+        Base for all columns, in units of the data, in place of `percent`; 0 is none.
+    bases
+        Base of each column, in place of both; 0 is none.
+    basis
+        `spread(values)`, where it is known.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Notes
+    -----
+    y = b round(x / b), halves to the even multiple, so that as many go up as down. Multiples are the nearest
+    doubles to what their decimal digits say: 0.3 for three times 0.1. Values beyond 2^50 bases stay as they
+    are.
+
+    References
+    ----------
+    Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239.
+
+    Examples
+    --------
+    >>> round_to(np.array([[0.14], [0.31], [0.25], [-0.04]]), base=0.1).ravel()
+    array([0.1, 0.3, 0.2, 0. ])
+    >>> round_to(np.array([[1.0, 100.0], [2.0, 150.0], [4.0, 420.0]]), percent=100).tolist()
+    [[0.0, 0.0], [2.0, 200.0], [4.0, 400.0]]
+    """
+    sizes = spread(values) if basis is None else basis
+    masked = values.copy(order="K")
+    for j, chosen in enumerate(bases_of(sizes, percent=percent, base=base, bases=bases)):
+        if chosen > 0:
+            masked[:, j] = multiples(values[:, j], chosen)
+    return masked
+
+
+# --- top and bottom coding ---
+
+
+def coded_at_least(share: float, n: int) -> int:
+    """How many of n values a share codes: never fewer than three, where there are three."""
+    return min(max(FEWEST, math.ceil(share * n - 1e-9)), n) if share > 0 else 0
+
+
+def mean_of(values: Floats) -> float:
+    """The mean, for numbers of any size; exactly the common value of equal ones."""
+    unit = float(powers_of_two(values[:, None])[0])
+    mean = float((values / unit).mean() * unit)
+    return min(max(mean, float(values.min())), float(values.max()))
+
+
+def beyond(values: Floats, share: float, limit: float, replace: str) -> tuple[Bools, float]:
+    """Which values are coded as the largest, and by which value; a finite limit stands above the share."""
+    n = len(values) - int(np.isnan(values).sum())
+    if math.isfinite(limit):
+        coded = values > limit
+        code = limit
+    elif count := coded_at_least(share, n):
+        code = float(np.partition(values, n - count)[n - count])  # NaN comes last
+        coded = values >= code
+    else:
+        return np.zeros(len(values), bool), limit
+    # So few values must not have their mean shown; a limit that was given tells nothing of them.
+    few = np.count_nonzero(coded) < FEWEST and math.isfinite(limit)
+    return coded, code if replace == "limit" or few else mean_of(values[coded])
+
+
+def code_column(
+    column: Floats, shares: tuple[float, float], limits: tuple[float, float], replace: str
+) -> Floats:
+    """One column with its smallest and largest values coded; shares and limits from below and from above."""
+    masked = column.copy()
+    high, top = beyond(column, shares[1], limits[1], replace)
+    low, bottom = beyond(-column, shares[0], -limits[0], replace)
+    if (high & low).any():  # both ends meet: nothing is left between them
+        seen = np.sort(column[~np.isnan(column)])
+        masked[~np.isnan(column)] = mean_of(seen) if replace == "mean" else seen[(len(seen) - 1) // 2]
+        return masked
+    masked[high], masked[low] = top, -bottom
+    return masked
+
+
+def pull_in(values: Floats, share: float) -> Floats:
+    """Records farthest from the mean drawn towards it, as far as the farthest of the others."""
+    powers = powers_of_two(values)
+    centred = deviations(values / powers)
+    size = spread(values / powers)
+    units = centred / np.where(size > 0, size, 1.0)
+    seen = (~np.isnan(values)).sum(axis=1)
+    squares = (units**2).sum(axis=1) * (values.shape[1] / np.maximum(seen, 1))
+    distance = np.where(seen > 0, np.sqrt(squares), np.nan)
+    n = int(np.count_nonzero(seen))
+    count = coded_at_least(share, n)
+    cut = float(np.partition(distance, n - count - 1)[n - count - 1]) if count < n else 0.0
+    outside = distance > cut
+    cut_by = np.where(outside, 1 - cut / np.where(outside, distance, 1.0), 0.0)
+    return np.where(outside[:, None], (values / powers - centred * cut_by[:, None]) * powers, values)
+
+
+def moves(options: dict[str, Any], values: Floats) -> int:
+    """Coding a column keeps its order; drawing records in may not."""
+    return 0 if options["multivariate"] == "each" else len(values)
+
+
+def warn_of_limits(values: Floats, options: dict[str, Any]) -> list[str]:
+    """What a reader of the release should know about the codes."""
+    if options["multivariate"] == "distance":
+        return []
+    told = []
+    n = (~np.isnan(values)).sum(axis=0)
+    shares = [share for share in (options["top"], options["bottom"]) if share > 0]
+    if shares and options["replace"] == "limit":
+        told.append("limits from a share are original values; replace='mean' or rounded limits show none")
+    if any(0 < share * count <= FEWEST - 1 for share in shares for count in n):
+        told.append(f"a share of fewer than {FEWEST} values was raised to {FEWEST}")
+    for limits, sign in ((options["above"], 1), (options["below"], -1)):
+        if limits is not None and options["replace"] == "mean":
+            counts = (sign * values > sign * limits).sum(axis=0)
+            if ((counts > 0) & (counts < FEWEST)).any():
+                told.append(f"fewer than {FEWEST} values beyond a limit show the limit, not their mean")
+    return told
+
+
+@method(
+    title="top and bottom coding",
+    parameters=(
+        Parameter(
+            "top",
+            float,
+            0.05,
+            "share of the largest values that are coded",
+            low=0,
+            high=0.5,
+            grid=(0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3),
+        ),
+        Parameter("bottom", float, 0.0, "share of the smallest values that are coded", low=0, high=0.5),
+        Parameter(
+            "above", dict, {}, "for some columns, the limit above which values are coded", fill=math.inf
+        ),
+        Parameter(
+            "below", dict, {}, "for some columns, the limit below which values are coded", fill=-math.inf
+        ),
+        Parameter("replace", str, "mean", "what coded values become", choices=REPLACE),
+        Parameter("multivariate", str, "each", "code columns or whole records", choices=MULTIVARIATE),
+    ),
+    keeps=("order of each column, ties apart", "column means, where coded values become their mean"),
+    window=moves,
+    tells=warn_of_limits,
+    reference=HANDBOOK,
+)
+def top_bottom_code(
+    values: Floats,
+    *,
+    top: float = 0.05,
+    bottom: float = 0.0,
+    above: Floats | None = None,
+    below: Floats | None = None,
+    replace: str = "mean",
+    multivariate: str = "each",
+) -> Floats:
+    """Give the largest and the smallest values of each column one common value.
+
+    Everything between stays as it is: that is published without any protection, so this is one step of
+    several, for columns whose extremes would be recognised. Column means are kept with `replace="mean"`,
+    variances shrink. Coding again changes nothing (columns one by one).
+
+    Parameters
+    ----------
+    values
+        n x p matrix; NaN cells are missing and stay so.
+    top, bottom
+        Share of a column's observed values that are coded, from 0 to 0.5; with values equal to the last of
+        them, and at least three, for a code must not stand for one or two records.
+    above, below
+        Limits by value, one for each column, in place of the share; infinite where there is none. The other
+        columns go by the share: `top=0` leaves them as they are.
+    replace
+        "mean": coded values become their mean, or the limit where one was given and fewer than three lie
+        beyond it. "limit": the limit that was given; with a share the least of the coded values, which is
+        an original value and thereby published.
+    multivariate
+        "each" codes each column by itself. "distance" codes records: the share `top` of those farthest from
+        the means, in standard deviations, is drawn straight towards the means until none is farther than
+        the farthest of the others. Sums of columns stay right, while ranks and means change, and coding
+        again would code more. It takes neither `bottom` nor limits, and `replace` has no part in it.
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Notes
+    -----
+    Of n values m are coded: the least m with m >= 3 and m >= n f for a share f, and all that equal the
+    least of them. Without ties, brMAE is about f^2 / 2 and brMSE about f^3 / 4 in one tail. Where the coded
+    values of both ends meet, the whole column becomes its mean (or median, for "limit"). The distance of a
+    record with missing cells is scaled to all columns; the rule for records is this package's own.
+
+    References
+    ----------
+    Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239.
+
+    Examples
+    --------
+    >>> incomes = np.array([[20.0], [31.0], [24.0], [90.0], [40.0], [350.0], [28.0], [70.0]])
+    >>> top_bottom_code(incomes, top=0.25).ravel()
+    array([ 20.,  31.,  24., 170.,  40., 170.,  28., 170.])
+    >>> top_bottom_code(incomes, above=np.array([75.0]), replace="limit").ravel()
+    array([20., 31., 24., 75., 40., 75., 28., 70.])
+    """
+    p = values.shape[1]
+    if multivariate == "distance":
+        if bottom > 0 or above is not None or below is not None:
+            raise ValueError(
+                "multivariate is 'distance', which takes no bottom, above or below; leave them out"
+            )
+        return pull_in(values, top) if top > 0 else values.copy()
+    lower = np.full(p, -math.inf) if below is None else below
+    upper = np.full(p, math.inf) if above is None else above
+    for low, high in zip(lower, upper, strict=True):
+        if low > high:
+            raise ValueError(
+                f"the limit below is {low:g} and the limit above {high:g}; give the smaller one below"
+            )
+    masked = values.copy(order="K")
+    for j in range(p):
+        column = np.ascontiguousarray(values[:, j])
+        masked[:, j] = code_column(column, (bottom, top), (lower[j], upper[j]), replace)
+    return masked

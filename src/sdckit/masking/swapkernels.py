@@ -1,0 +1,184 @@
+"""Kernels of rank swapping: ascending values change places, in place."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from sdckit.compiled import Floats, Ints, inlined, kernel
+from sdckit.progress import track
+
+Words = npt.NDArray[np.uint64]  # one bit per rank, set once the rank is dealt with
+
+TRIES = 64  # draws that may hit a taken rank before the free ones are counted
+BATCH = 1 << 14  # random numbers at a time: they stay in the cache
+
+# Unsigned constants: numba turns a mix of signed and unsigned integers into floats.
+NONE, ONE, WORD, LAST = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
+
+# A de Bruijn sequence multiplied by a power of two shows a different pattern in its leading six
+# bits for each power: a table of these patterns finds the lowest set bit without a loop.
+DE_BRUIJN, LEADING = np.uint64(0x03F79D71B4CB0A89), np.uint64(58)
+BIT_NUMBER = np.zeros(64, np.int64)
+for _bit in range(64):
+    BIT_NUMBER[((int(DE_BRUIJN) << _bit) & (2**64 - 1)) >> int(LEADING)] = _bit
+
+
+@inlined
+def _is_taken(taken: Words, rank: np.uint64) -> bool | np.bool_:
+    return (taken[rank >> WORD] >> (rank & LAST)) & ONE != NONE
+
+
+@kernel
+def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) -> int | np.int64:
+    """Swap each value not swapped yet, from rank `i` upwards, with a random one at most `window` ahead.
+
+    Returns the rank to go on with when the draws run out.
+    """
+    n = ordered.size
+    used = 0
+    word = np.uint64(i) >> WORD
+    passed = (ONE << (np.uint64(i) & LAST)) - ONE  # ranks of this word that the sweep has left behind
+    while word < np.uint64(taken.size):
+        free = ~(taken[word] | passed)
+        while free != NONE:
+            lowest = free & (~free + ONE)
+            rank = np.int64(word << WORD) + BIT_NUMBER[(lowest * DE_BRUIJN) >> LEADING]
+            if used + TRIES + 1 > draws.size:
+                return rank
+            width = min(window, n - 1 - rank)
+            here = other = np.uint64(rank)
+            if width > 0:
+                for _ in range(TRIES):
+                    other = np.uint64(rank + 1 + int(draws[used] * width))
+                    used += 1
+                    if not _is_taken(taken, other):
+                        break
+                if _is_taken(taken, other):
+                    other = np.uint64(_pick_free(rank, width, taken, draws[used]))
+                    used += 1
+                ordered[here], ordered[other] = ordered[other], ordered[here]
+                taken[other >> WORD] |= ONE << (other & LAST)
+            passed |= lowest | (lowest - ONE)
+            free = ~(taken[word] | passed)
+        word += ONE
+        passed = NONE
+    return n
+
+
+@kernel
+def _pick_free(rank: int, width: int, taken: Words, draw: float) -> int:
+    """A uniform choice among the free ranks of the window; the rank itself if there is none."""
+    free = 0
+    for candidate in range(rank + 1, rank + 1 + width):
+        free += not _is_taken(taken, np.uint64(candidate))
+    wanted = int(draw * free)
+    for candidate in range(rank + 1, rank + 1 + width):
+        if not _is_taken(taken, np.uint64(candidate)):
+            if wanted == 0:
+                return candidate
+            wanted -= 1
+    return rank
+
+
+def _untaken(n: int) -> Words:
+    """The bits of n free ranks."""
+    taken = np.zeros(-(-n // 64), np.uint64)
+    if n % 64:
+        taken[-1] = 2**64 - 2 ** (n % 64)  # ranks beyond the last one
+    return taken
+
+
+def swap_ranks(ordered: Floats, window: int, rng: np.random.Generator) -> None:
+    """Swap ascending values in place, none by more than `window` ranks."""
+    n = ordered.size
+    if window < 1 or n < 2:
+        return
+    taken = _untaken(n)
+    draws = np.empty(max(min(BATCH, n), 2 * TRIES))
+    i = 0
+    with track("rank swapping", n) as report:
+        while i < n:
+            i = int(_sweep(i, window, taken, ordered, rng.random(out=draws)))
+            report(i)
+
+
+@kernel
+def _sweep_stack(reached: Ints, window: int, taken: Words, ordered: Floats, draws: Floats) -> None:
+    """The same for one line per column, each from the rank that it has reached."""
+    for j in range(len(ordered)):
+        if reached[j] < ordered.shape[1]:
+            reached[j] = _sweep(reached[j], window, taken[j], ordered[j], draws[j])
+
+
+def swap_stack(ordered: Floats, window: int, rng: np.random.Generator) -> None:
+    """Swap each line of short columns, see `swap_ranks`."""
+    p, n = ordered.shape
+    if window < 1 or n < 2:
+        return
+    taken = np.empty((p, -(-n // 64)), np.uint64)
+    taken[:] = _untaken(n)
+    reached = np.zeros(p, np.int64)
+    while (reached < n).any():  # one round of draws is enough, as a rule
+        _sweep_stack(reached, window, taken, ordered, rng.random((p, n + TRIES + 1)))
+
+
+@kernel
+def level_tails(ordered: Floats, tail: int) -> None:
+    """Replace the lowest and the highest values of each line by their means."""
+    for j in range(len(ordered)):
+        for part in (ordered[j, :tail], ordered[j, -tail:]):
+            ends = min(part[0], part[-1]), max(part[0], part[-1])
+            part[:] = min(
+                max(part.mean(), ends[0]), ends[1]
+            )  # the mean of equal values can miss them by a bit
+
+
+@kernel
+def hand_out(ordered: Floats, rank: Ints, masked: Floats) -> None:
+    """Give each row the value that its rank has now."""
+    for j in range(len(ordered)):
+        for i in range(ordered.shape[1]):
+            masked[j, i] = ordered[j, rank[j, i]]
+
+
+@kernel
+def _free_above(above: Ints, rank: int) -> int:
+    """The lowest free rank from `rank` on; the number of ranks where there is none."""
+    while above[rank] != rank:
+        above[rank] = above[above[rank]]  # shorter ways for those who ask next
+        rank = above[rank]
+    return rank
+
+
+@kernel
+def _free_below(below: Ints, rank: int) -> int:
+    """One more than the highest free rank up to `rank`; 0 where there is none."""
+    rank += 1
+    while below[rank] != rank:
+        below[rank] = below[below[rank]]
+        rank = below[rank]
+    return rank
+
+
+@kernel
+def swap_by_moves(ordered: Floats, moves: Ints) -> None:
+    """Swap each value not swapped yet, from the lowest upwards, with the free rank nearest to its move ahead.
+
+    Of two free ranks at the same distance the lower one; a value whose move is 0 stays.
+    """
+    n = ordered.size
+    above, below = np.arange(n + 1), np.arange(n + 1)
+    for rank in range(n):
+        if above[rank] != rank:
+            continue
+        above[rank], below[rank + 1] = rank + 1, rank
+        if moves[rank] == 0:
+            continue
+        target = min(rank + moves[rank], n - 1)
+        high, low = _free_above(above, target), _free_below(below, target) - 1
+        if high == n and low < 0:
+            continue
+        other = low if high == n or (low >= 0 and target - low <= high - target) else high
+        ordered[rank], ordered[other] = ordered[other], ordered[rank]
+        above[other], below[other + 1] = other + 1, other

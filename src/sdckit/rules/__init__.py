@@ -1,0 +1,169 @@
+"""Edit rules: what every record of a file is known to satisfy; declared, discovered, checked.
+
+Bounds (AGE >= 0), totals (TOTAL = A + B) and other linear relations (TAX <= INCOME). `repairs` changes masked
+records so that they hold again, `projections` does what an intruder does who knows them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit import checks
+from sdckit.rules import discoveries, projections, repairs
+from sdckit.rules.wordings import EXAMPLES, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.compiled import Bools, Floats, Ints
+    from sdckit.rules.wordings import Rule
+
+DISCOVER = "discover"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Edit rules on some columns of a table; made by `rules_of`.
+
+    Matrices that its methods take have one column for each name in `columns`, in that order.
+
+    Attributes
+    ----------
+    columns
+        The columns that any rule names, in the order of the table.
+    rules
+        The rules themselves.
+    """
+
+    columns: tuple[str, ...]
+    rules: tuple[Rule, ...]
+
+    def __repr__(self) -> str:
+        return f"Rules({'; '.join(self.texts)})"
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Each rule in its normal wording."""
+        return tuple(rule.text for rule in self.rules)
+
+    def broken(self, values: Floats) -> Bools:
+        """Which records break which rule, one column for each rule.
+
+        A bound is compared as it stands. A sum holds if it misses by no more than what the rounding of
+        floating-point numbers explains: for numbers with few decimals, if it holds in decimal arithmetic.
+        A record with a missing cell in a rule's columns does not break that rule.
+        """
+        found = np.zeros((len(values), len(self.rules)), np.bool_, order="F")
+        place = {name: j for j, name in enumerate(self.columns)}
+        for r, rule in enumerate(self.rules):
+            found[:, r] = rule.broken([values[:, place[name]] for name in rule.columns])
+        return found
+
+    def violations(self, values: Floats) -> Ints:
+        """How many records break each rule."""
+        return self.broken(values).sum(axis=0)
+
+    def repaired(self, values: Floats, places: Sequence[int] | None, free: Sequence[bool] | Bools) -> Floats:
+        """The records with the smallest change that makes all rules hold; see `repairs.repaired`."""
+        return repairs.repaired(self, values, places, np.asarray(free, np.bool_))
+
+    def projected(self, values: Floats, spread: Floats) -> Floats:
+        """The nearest records that satisfy the rules; see `projections.projected`."""
+        return projections.projected(self, values, np.asarray(spread, np.float64))
+
+    def within(self, columns: Sequence[str]) -> Rules | None:
+        """The rules on these columns alone; None if there is none."""
+        known = set(columns)
+        return _made([rule for rule in self.rules if known.issuperset(rule.columns)], self.columns)
+
+
+def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
+    """The rules that a user asks for, declared in words or discovered in the original data.
+
+    Parameters
+    ----------
+    given
+        None; a rule such as "TOTAL = A + B", "0 <= AGE <= 120" or "TAX <= INCOME"; "discover", which finds
+        totals that are the sum of other columns in every complete record, and columns without a negative
+        value; a list of these; or rules that were made before.
+    names, values
+        The table's numeric columns.
+
+    Returns
+    -------
+    Rules or None
+        None where there is no rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> parts = np.arange(40.0).reshape(20, 2) ** 2
+    >>> table = np.column_stack([parts.sum(axis=1), parts])
+    >>> rules_of(["discover", "a <= 2000"], ["total", "a", "b"], table)
+    Rules(a <= 2000; total = a + b; total >= 0; a >= 0; b >= 0)
+    """
+    if isinstance(given, Rules):
+        checks.known_columns(given.columns, names, "column of an edit rule")
+        return given
+    if given is None:
+        return None
+    if not isinstance(given, (str, list, tuple)):
+        raise TypeError(f"rules are {given!r}; {EXAMPLES}, or give 'discover'")
+    texts = [given] if isinstance(given, str) else list(given)
+    wanted = [text for text in texts if text != DISCOVER]
+    found = [rule for text in wanted for rule in parsed(text, list(names))]
+    if len(wanted) < len(texts):
+        found += discoveries.discovered(names, values)
+    rules = _made(found, names)
+    if rules is not None and wanted:
+        _refuse_contradictions(rules, values[:, [list(names).index(name) for name in rules.columns]])
+    return rules
+
+
+def _made(found: Sequence[Rule], names: Sequence[str]) -> Rules | None:
+    """Rules without repetitions, their columns in the order of the table."""
+    first: dict[object, Rule] = {}
+    for rule in found:
+        first.setdefault(rule.meaning, rule)
+    rules = tuple(first.values())
+    used = {name for rule in rules for name in rule.columns}
+    return Rules(tuple(name for name in names if name in used), rules) if rules else None
+
+
+def _refuse_contradictions(rules: Rules, values: Floats) -> None:
+    """Refuse rules that no record can satisfy, naming as few of them as contradict each other."""
+    complete = ~np.isnan(values).any(axis=1)
+    if (complete & ~rules.broken(values).any(axis=1)).any() or _satisfiable(rules.rules, rules.columns):
+        return
+    left = list(rules.rules)
+    for rule in rules.rules:
+        rest = [other for other in left if other is not rule]
+        if not _satisfiable(rest, rules.columns):
+            left = rest
+    listed = "; ".join(rule.text for rule in left)
+    raise ValueError(f"no record can satisfy all of these rules: {listed}; correct or drop one")
+
+
+def _satisfiable(rules: Sequence[Rule], columns: Sequence[str]) -> bool:
+    from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, rarely needed
+
+    size = max([1.0, *(abs(float(rule.constant)) for rule in rules)])  # the unit of all columns
+    sides: dict[bool, tuple[list[Any], list[float]]] = {True: ([], []), False: ([], [])}
+    for rule in rules:
+        factors = dict(rule.terms)
+        sides[rule.equality][0].append([factors.get(name, 0) for name in columns])
+        sides[rule.equality][1].append(float(rule.constant) / size)
+    (equal, totals), (below, limits) = sides[True], sides[False]
+    found = linprog(
+        np.zeros(len(columns)),
+        A_ub=below or None,
+        b_ub=limits or None,
+        A_eq=equal or None,
+        b_eq=totals or None,
+        bounds=(None, None),
+    )
+    return found.status != 2  # infeasible

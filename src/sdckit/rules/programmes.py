@@ -1,0 +1,100 @@
+"""The smallest repair of records whose rules overlap: a corner, or else a mixed integer programme."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdckit.progress import track
+from sdckit.rules.corners import Corners
+
+if TYPE_CHECKING:
+    from sdckit.compiled import Floats
+    from sdckit.rules.repairs import Block
+
+ROUNDS = 3  # a solution that misses by the solver's tolerance is the start of the next round
+
+
+def solved(block: Block, cells: Floats) -> Floats:
+    """Records that satisfy the rules of a block; free cells are missing where that is impossible."""
+    found = np.empty_like(cells)
+    patterns, which = np.unique(np.isnan(cells), axis=0, return_inverse=True)
+    for place, gaps in enumerate(patterns):
+        rows = np.flatnonzero(which == place)
+        sums = [total for total in block.sums if not gaps[total.places].any()]
+        problem = Corners(block, block.free & ~gaps, sums)
+        if problem.few():
+            found[rows], sure = problem.best(cells[rows])
+            rows = rows[~sure]
+        found[rows] = _each(problem, cells[rows])
+    return found
+
+
+def _each(problem: Corners, cells: Floats) -> Floats:
+    """Record by record; equal ones once."""
+    found = np.empty_like(cells)
+    known: dict[bytes, Floats] = {}
+    with track("repairing", len(cells)) as report:
+        for i, record in enumerate(cells + 0.0):  # -0.0 becomes 0.0: equal records have equal bytes
+            key = record.tobytes()
+            if key not in known:
+                report(i)
+                known[key] = _nearest(problem, record)
+            found[i] = known[key]
+    return found
+
+
+def _nearest(problem: Corners, record: Floats) -> Floats:
+    block, found = problem.block, record
+    for _ in range(ROUNDS):
+        changes = _changes(problem, found)
+        if changes is None:
+            break
+        found = found.copy()
+        found[problem.moving] += changes
+        if block.digits is None:  # the solver keeps bounds to its tolerance only
+            found[problem.moving] = np.clip(found, *block.bounds)[problem.moving]
+        if not any(total.missed(found[None])[0] for total in problem.sums):
+            return found
+    return np.where(block.free, np.nan, record)
+
+
+def _changes(problem: Corners, record: Floats) -> Floats | None:
+    """The cheapest changes of the cells that may move; None if there are none."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - slow to import, rarely needed
+
+    block, moving, active = problem.block, problem.moving, problem.sums
+    cells, costs = record[moving], block.costs[moving]
+    steps = np.where(block.steps > 0, block.steps, 1.0)[moving]
+    low, high = block.bounds[0][moving], block.bounds[1][moving]
+    rows = np.zeros((len(active), len(record)))
+    limits = np.zeros((len(active), 2))
+    for r, total in enumerate(active):
+        rows[r, total.places] = total.factors
+        rest = total.constant - (record[total.places] * total.factors).sum()
+        limits[r] = rest if total.rule.equality else -np.inf, rest
+    # Without a grid, what is missing is brought to a size that the solver's tolerances suit.
+    size = 1.0
+    if block.digits is None:
+        needs = [limits[:, 0], -limits[:, 1], low - cells, cells - high]
+        size = max(float(max(part.max(initial=0.0) for part in needs)), float(np.finfo(float).tiny))
+    rows = rows[:, moving] * steps
+    up = (np.maximum(low - cells, 0.0), np.maximum(high - cells, 0.0))
+    down = (np.maximum(cells - high, 0.0), np.maximum(cells - low, 0.0))
+    edges = [np.concatenate([a / steps, b / steps]) / size for a, b in zip(up, down, strict=True)]
+    prices = np.tile(costs * steps, 2)
+    if (edges[0] > edges[1]).any():
+        return None
+    answer = milp(
+        prices / prices.min(),
+        constraints=LinearConstraint(np.hstack([rows, -rows]), limits[:, 0] / size, limits[:, 1] / size),
+        bounds=Bounds(*edges),
+        integrality=np.full(2 * cells.size, int(block.digits is not None)),
+        options={"mip_rel_gap": 0.0},
+    )
+    if answer.x is None:
+        return None
+    half = cells.size
+    moves = (answer.x[:half] - answer.x[half:]) * size
+    return (np.rint(moves) if block.digits is not None else moves) * steps

@@ -1,0 +1,236 @@
+"""Edit rules as people write them: "TOTAL = A + B", "0 <= AGE <= 120", "TAX <= `gross income`"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import gcd, lcm
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdckit import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.compiled import Bools, Floats
+
+EPSILON = float(np.finfo(float).eps)
+EXAMPLES = "write it like 'A = B + C', 'A <= B' or 'A >= 0', odd names in backquotes"
+PLAIN = re.compile(r"[^\W\d][\w.]*")  # names that need no quotes
+TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,2})?)
+    | (?P<quoted>`(?:[^`]|``)+`|"(?:[^"]|"")+"|'(?:[^']|'')+')
+    | (?P<name>[^\W\d][\w.]*)
+    | (?P<relation><=|>=|==|≤|≥|=|<|>)
+    | (?P<sign>[-+*/])
+    )""",
+    re.VERBOSE,
+)
+SAME = {"==": "=", "≤": "<=", "≥": ">="}
+TURNED = {"=": "=", "<=": ">=", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A sum of columns, each times a whole number, that equals a constant or does not exceed it.
+
+    The terms stand in the order of the wording, its subject first; a rule on one column has the factor
+    1 or -1.
+    """
+
+    terms: tuple[tuple[str, int], ...]
+    equality: bool
+    constant: Fraction
+    text: str = field(compare=False, default="")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names."""
+        return tuple(name for name, _ in self.terms)
+
+    @cached_property
+    def meaning(self) -> tuple[object, ...]:
+        """The same for all wordings of a rule."""
+        ordered = sorted(self.terms)
+        sign = -1 if self.equality and ordered[0][1] < 0 else 1
+        return (*((name, sign * factor) for name, factor in ordered), self.equality, sign * self.constant)
+
+    def broken(self, cells: Sequence[Floats]) -> Bools:
+        """Which records break the rule, given the cells of its columns; see `Rules.broken`."""
+        if len(cells) == 1:
+            factor = self.terms[0][1]
+            bound = float(self.constant * factor)  # the factor is 1 or -1
+            if self.equality:
+                return np.asarray((cells[0] != bound) & ~np.isnan(cells[0]))
+            return np.asarray(cells[0] > bound if factor > 0 else cells[0] < bound)
+        total = np.zeros(cells[0].shape)
+        size = np.full(cells[0].shape, abs(float(self.constant)))
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows breaks no rule
+            for (_, factor), column in zip(self.terms, cells, strict=True):
+                total += factor * column
+                size += abs(factor) * np.abs(column)
+            total -= float(self.constant)
+            tolerance = (len(cells) + 1) / 2 * EPSILON * size
+            return np.asarray((np.abs(total) if self.equality else total) > tolerance)
+
+
+Side = tuple[dict[str, Fraction], Fraction]
+
+
+def parse(text: str) -> list[Rule]:
+    """The rules of one text; a chain such as 0 <= A <= 100 holds two."""
+    tokens = _tokens(text)
+    places = [i for i, (kind, _) in enumerate(tokens) if kind == "relation"]
+    if not places:
+        raise ValueError(f"rule {text!r} has no =, <= or >=; {EXAMPLES}")
+    for i in places:
+        if tokens[i][1] in "<>":
+            raise ValueError(f"rule {text!r} is strict; use {tokens[i][1]}= instead of {tokens[i][1]}")
+    edges = [-1, *places, len(tokens)]
+    sides = [_side(tokens[a + 1 : b], text) for a, b in pairwise(edges)]
+    relations = [SAME.get(tokens[i][1], tokens[i][1]) for i in places]
+    return [
+        _rule(left, relation, right, text)
+        for left, relation, right in zip(sides, relations, sides[1:], strict=False)
+    ]
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found, place = [], 0
+    while text[place:].strip():
+        match = TOKEN.match(text, place)
+        if match is None or match.lastgroup is None:
+            raise ValueError(f"rule {text!r} cannot be read at {text[place:].strip()!r}; {EXAMPLES}")
+        kind, word = match.lastgroup, match[match.lastgroup]
+        if kind == "quoted":
+            kind, word = "name", word[1:-1].replace(2 * word[0], word[0])
+        found.append((kind, word))
+        place = match.end()
+    return found
+
+
+def _side(tokens: list[tuple[str, str]], text: str) -> Side:
+    """A sum of numbers and columns, each column once."""
+    factors: dict[str, Fraction] = {}
+    constant, place = Fraction(0), 0
+    while place < len(tokens) or place == 0:
+        sign = 1
+        if place > 0 and tokens[place] not in {("sign", "+"), ("sign", "-")}:
+            raise ValueError(f"rule {text!r} lacks a sign before {tokens[place][1]!r}; {EXAMPLES}")
+        while place < len(tokens) and tokens[place] in {("sign", "+"), ("sign", "-")}:
+            sign *= -1 if tokens[place][1] == "-" else 1
+            place += 1
+        name, number, place = _product(tokens, place, text)
+        if name is None:
+            constant += sign * number
+        else:
+            factors[name] = factors.get(name, Fraction(0)) + sign * number
+    return factors, constant
+
+
+def _product(tokens: list[tuple[str, str]], place: int, text: str) -> tuple[str | None, Fraction, int]:
+    """Numbers and at most one column, multiplied or divided."""
+    name, number, by = None, Fraction(1), "*"
+    while True:
+        kind, word = tokens[place] if place < len(tokens) else ("end", "")
+        if kind == "number" and not (by == "/" and Fraction(word) == 0):
+            number = number * Fraction(word) if by == "*" else number / Fraction(word)
+        elif kind == "name" and name is None and by == "*":
+            name = word
+        else:
+            what = f"at {word!r}" if word else "to its end"
+            raise ValueError(f"rule {text!r} cannot be read {what}; {EXAMPLES}")
+        place += 1
+        if place == len(tokens) or tokens[place] not in {("sign", "*"), ("sign", "/")}:
+            return name, number, place
+        by, place = tokens[place][1], place + 1
+
+
+def _rule(left: Side, relation: str, right: Side, text: str) -> Rule:
+    """Everything on one side, in whole numbers without a common divisor."""
+    names = list(dict.fromkeys([*left[0], *right[0]]))
+    factors = {name: left[0].get(name, Fraction(0)) - right[0].get(name, Fraction(0)) for name in names}
+    factors = {name: factor for name, factor in factors.items() if factor}
+    if not factors:
+        raise ValueError(f"rule {text!r} tells nothing about any column; {EXAMPLES}")
+    if relation == ">=":
+        factors = {name: -factor for name, factor in factors.items()}
+    constant = (right[1] - left[1]) * (-1 if relation == ">=" else 1)
+    whole = lcm(*(factor.denominator for factor in factors.values()))
+    size = Fraction(whole, gcd(*(int(factor * whole) for factor in factors.values())))
+    whole_factors = {name: int(factor * size) for name, factor in factors.items()}
+    return rule_of(whole_factors, constant * size, equality=relation == "=")
+
+
+def rule_of(factors: dict[str, int], constant: Fraction, *, equality: bool) -> Rule:
+    """A rule in its normal wording: a total before its parts, a column before its bound."""
+    subject = _subject(factors)
+    if equality and factors[subject] < 0:
+        factors, constant = {name: -factor for name, factor in factors.items()}, -constant
+    ahead = factors[subject] > 0  # then the parts that add up have negative factors
+    rest = sorted(factors.items(), key=lambda item: (item[1] > 0) == ahead)
+    ordered = {subject: factors[subject], **dict(rest)}
+    text = _text(ordered, constant, equality=equality)
+    return Rule(tuple(ordered.items()), equality, constant, text)
+
+
+def _subject(factors: dict[str, int]) -> str:
+    for sign in (1, -1):
+        same = [name for name, factor in factors.items() if factor * sign > 0]
+        if len(same) == 1 and abs(factors[same[0]]) == 1 and len(factors) > 2:
+            return same[0]
+    return next((name for name, factor in factors.items() if abs(factor) == 1), next(iter(factors)))
+
+
+def _text(factors: dict[str, int], constant: Fraction, *, equality: bool) -> str:
+    """The subject, the relation, and all the rest on the right."""
+    (subject, factor), *rest = factors.items()
+    relation = "=" if equality else "<="
+    if factor < 0:
+        relation, constant = TURNED[relation], -constant
+        rest = [(name, -other) for name, other in rest]
+    parts = [(-other, quoted(name)) for name, other in rest]
+    words: list[str] = []
+    for other, name in parts:
+        sign = "-" if other < 0 else "+"
+        size = "" if abs(other) == 1 else f"{abs(other)}*"
+        words.append(f"{sign} {size}{name}" if words else f"{'-' * (other < 0)}{size}{name}")
+    if constant or not words:
+        number = number_text(abs(constant))
+        first = f"{'-' * (constant < 0)}{number}"
+        words.append(f"{'-' if constant < 0 else '+'} {number}" if words else first)
+    size = "" if abs(factor) == 1 else f"{abs(factor)}*"
+    return f"{size}{quoted(subject)} {relation} {' '.join(words)}"
+
+
+def quoted(name: str) -> str:
+    """A column's name as rules spell it."""
+    return name if PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def number_text(number: Fraction) -> str:
+    """A number as rules spell it."""
+    rest = number.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if number.denominator == 1 or rest > 1:
+        return str(number)
+    places = next(d for d in range(400) if (number * 10**d).denominator == 1)
+    digits = str(int(number * 10**places)).rjust(places + 1, "0")
+    return f"{digits[:-places]}.{digits[-places:]}"
+
+
+def parsed(text: object, names: list[str]) -> list[Rule]:
+    """The rules of one text on known columns."""
+    if not isinstance(text, str):
+        raise TypeError(f"rule {text!r} is no text; {EXAMPLES}")
+    rules = parse(text)
+    checks.known_columns([name for rule in rules for name in rule.columns], names, "column of an edit rule")
+    return rules

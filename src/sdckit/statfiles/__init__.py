@@ -1,0 +1,180 @@
+"""Stata, SPSS and SAS files, read by way of pyreadstat: an extra that is loaded when one is named."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import warnings
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit.statfiles import dates, spssheader
+from sdckit.statfiles.meta import FAMILIES, PROGRAMS, Meta
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_PARSERS = {
+    ".dta": "dta",
+    ".sav": "sav/zsav",
+    ".zsav": "sav/zsav",
+    ".por": "por",
+    ".xpt": "xport",
+    ".sas7bdat": "sas7bdat",
+}
+LARGEST = 2**53  # beyond it, doubles cannot tell whole numbers apart
+XPT_BLOCK = 80
+
+
+def library() -> Any:
+    """Load pyreadstat, or say how to get it."""
+    try:
+        return import_module("pyreadstat.pyreadstat")
+    except ImportError as error:
+        raise ValueError(
+            'Stata, SPSS and SAS files need the package pyreadstat; pip install "sdckit[formats]"'
+        ) from error
+
+
+def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataFrame, Meta]:
+    """Read a file's content: the table with codes as missing cells, and what is said about it.
+
+    Parameters
+    ----------
+    path, data
+        The file, whose suffix tells its format, and its bytes.
+    encoding
+        That of its texts, for files that do not tell or tell it wrong.
+
+    Returns
+    -------
+    tuple
+        The table, dates as dates and whole numbers as such, and labels, formats and missing codes.
+    """
+    cells, told = _parsed(path, data, encoding)
+    family = FAMILIES[path.suffix.lower()]
+    kinds, formats = told.readstat_variable_types, _said(told.original_variable_types)
+    declared = {name: list(found) for name, found in told.missing_ranges.items()}
+    numbers, codes, columns = {}, {}, []
+    for name, values in cells.items():
+        if kinds[name] == "string":
+            columns.append(pl.Series(name, values, pl.String).fill_null(""))
+            continue
+        column, coded = _split(name, values, whole=kinds[name].startswith("int"), declared=declared)
+        if coded is not None:
+            codes[name] = coded
+        unit = dates.unit_of(family, formats.get(name))
+        if unit is not None:
+            numbers[name] = column
+            column = dates.shown(column, family, unit)
+        columns.append(_as_whole(column))
+    frame = pl.DataFrame(columns)
+    meta = Meta(
+        family,
+        labels=_said(told.column_names_to_labels),
+        value_labels={name: dict(found) for name, found in told.variable_value_labels.items() if found},
+        formats=formats,
+        informats=_said(told.original_variable_informats),
+        measures=_said(told.variable_measure),
+        widths=_said(told.variable_display_width),
+        alignments=_said(told.variable_alignment),
+        kinds=dict(kinds),
+        storage=dict(told.variable_storage_width),
+        declared=declared,
+        codes=codes,
+        numbers=numbers,
+        file_label=told.file_label,
+        table_name=told.table_name,
+        notes=tuple(told.notes),
+        encoding=told.file_encoding,
+        response_sets=tuple(told.mr_sets),
+    )
+    return frame, replace(meta, labelled=_labelled(frame, meta))
+
+
+def _said(table: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if value}
+
+
+def _parsed(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, list[Any]], Any]:
+    parse = library().parser_entry_point  # read_xport and read_por hide the missing codes
+    suffix = path.suffix.lower()
+    xml = data.startswith(b"<stata_dta>")
+    cut = (xml and not data.endswith(b"</stata_dta>")) or (suffix == ".xpt" and len(data) % XPT_BLOCK)
+    if suffix in {".sav", ".zsav"} and not spssheader.is_sound(data):
+        raise _damaged(path)
+    try:
+        with warnings.catch_warnings(action="error"):
+            found = parse(
+                io.BytesIO(data),
+                _PARSERS[suffix],
+                encoding=encoding and codecs.lookup(encoding).name,
+                user_missing=True,
+                disable_datetime_conversion=True,
+                output_format="dict",
+            )
+    except MemoryError:
+        raise
+    except Exception as error:
+        reason = str(error).split("\n", 1)[0].lower()
+        if "encoding" in reason or "character set" in reason:
+            raise ValueError(f"'{path}': {reason}; set its encoding, such as --encoding latin-1") from error
+        raise _damaged(path) from error
+    if cut or not all(found[0]) or not found[0]:  # a name may be lost, too
+        raise _damaged(path)
+    return found
+
+
+def _damaged(path: Path) -> ValueError:
+    program = PROGRAMS[FAMILIES[path.suffix.lower()]]
+    return ValueError(
+        f"'{path}' is no whole {program} file (cut off, damaged or another format); copy or export it again"
+    )
+
+
+def _split(
+    name: str, cells: list[Any], *, whole: bool, declared: dict[str, list[dict[str, Any]]]
+) -> tuple[pl.Series, pl.Series | None]:
+    """The numbers of a column, and the missing codes among its cells."""
+    letters = None
+    if any(isinstance(cell, str) for cell in cells):
+        letters = pl.Series(name, [cell if isinstance(cell, str) else None for cell in cells], pl.String)
+        cells = [None if isinstance(cell, str) else cell for cell in cells]
+    numbers = pl.Series(name, cells, pl.Int64 if whole else pl.Float64)
+    if not whole:
+        numbers = numbers.fill_nan(None)
+    if name not in declared:
+        return numbers, letters
+    coded = is_declared(numbers, declared[name])
+    return numbers.set(coded, None), numbers.set(~coded, None)
+
+
+def is_declared(numbers: pl.Series, ranges: list[dict[str, Any]]) -> pl.Series:
+    """Whether SPSS takes each number for missing."""
+    found = pl.repeat(False, len(numbers), eager=True)
+    for limits in ranges:
+        found |= numbers.is_between(limits["lo"], limits["hi"]).fill_null(False)
+    return found
+
+
+def _as_whole(column: pl.Series) -> pl.Series:
+    """Whole numbers as integers, as a CSV would show them."""
+    if not column.dtype.is_float() or column.null_count() == len(column):
+        return column
+    present = column.drop_nulls()
+    fine = (present.abs() < LARGEST).all() and (present == present.floor()).all()
+    return column.cast(pl.Int64) if fine else column
+
+
+def _labelled(frame: pl.DataFrame, meta: Meta) -> tuple[str, ...]:
+    found = []
+    for name, labels in meta.value_labels.items():
+        column = frame[name]
+        if column.dtype.is_numeric() and column.count():
+            known = {float(value) for value in labels if not isinstance(value, str)}
+            if all(float(value) in known for value in column.drop_nulls().unique()):
+                found.append(name)
+    return tuple(name for name in frame.columns if name in found)

@@ -1,0 +1,298 @@
+"""What a Stata, SPSS or SAS file tells about its columns, and what of it each format can hold."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from sdckit.statfiles.dates import Family
+
+FAMILIES: dict[str, Family] = {
+    ".dta": "stata",
+    ".sav": "spss",
+    ".zsav": "spss",
+    ".por": "spss",
+    ".xpt": "sas",
+    ".sas7bdat": "sas",
+}
+PROGRAMS = {"stata": "Stata", "spss": "SPSS", "sas": "SAS"}
+SHOWN = 8  # names in one message
+
+
+@dataclass(frozen=True)
+class Meta:
+    """Labels, formats and missing codes of a file; columns without an entry have none.
+
+    Parameters
+    ----------
+    family
+        The program it comes from.
+    labels, value_labels
+        What a column means, and what its values mean; a letter stands for a missing code of Stata or SAS.
+    formats, informats, measures, widths, alignments
+        How the program shows a column: only for files of the same family.
+    kinds, storage
+        How a column is stored (int8 to int32, float, double or string), and in how many bytes.
+    declared
+        The values and ranges that SPSS takes for missing.
+    codes
+        The missing codes of a column, cell by cell: numbers in SPSS, letters in Stata and SAS.
+    numbers
+        The stored numbers of columns that are shown as dates or times.
+    labelled
+        The numeric columns of which every value has a label: categories.
+    file_label, table_name, notes, encoding, response_sets
+        What is said about the file as a whole; of SPSS's multiple response sets, their names.
+    """
+
+    family: Family
+    labels: dict[str, str] = field(default_factory=dict)
+    value_labels: dict[str, dict[Any, str]] = field(default_factory=dict)
+    formats: dict[str, str] = field(default_factory=dict)
+    informats: dict[str, str] = field(default_factory=dict)
+    measures: dict[str, str] = field(default_factory=dict)
+    widths: dict[str, int] = field(default_factory=dict)
+    alignments: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    storage: dict[str, int] = field(default_factory=dict)
+    declared: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    codes: dict[str, pl.Series] = field(default_factory=dict)
+    numbers: dict[str, pl.Series] = field(default_factory=dict)
+    labelled: tuple[str, ...] = ()
+    file_label: str | None = None
+    table_name: str | None = None
+    notes: tuple[str, ...] = ()
+    encoding: str | None = None
+    response_sets: tuple[str, ...] = ()
+
+
+class Limits(NamedTuple):
+    """What a format allows."""
+
+    name: str
+    bytes_of_name: int
+    length: str
+    reserved: frozenset[str]
+    label: int
+    value_label: int
+    file_label: int
+    bytes: bool  # labels are counted in bytes, not in letters
+    one_case: bool  # A and a are one name
+
+
+_LIMITS: dict[Family, Limits] = {
+    "stata": Limits(
+        r"[^\W\d]\w{0,31}",
+        128,
+        "at most 32 letters, digits and underscores, no digit first",
+        frozenset(
+            (
+                "_all",
+                "_b",
+                "byte",
+                "_coef",
+                "_cons",
+                "double",
+                "float",
+                "if",
+                "in",
+                "int",
+                "long",
+                "_n",
+                "_N",
+                "_pi",
+                "_pred",
+                "_rc",
+                "_skip",
+                "strL",
+                "using",
+                "with",
+            )
+        ),
+        80,
+        32_000,
+        80,
+        bytes=False,
+        one_case=False,
+    ),
+    "spss": Limits(
+        r"[^\W\d_][\w.$#@]*",
+        64,
+        "at most 64 bytes of letters, digits and . _ $ # @, a letter first",
+        frozenset(("ALL", "AND", "BY", "EQ", "GE", "GT", "LE", "LT", "NE", "NOT", "OR", "TO", "WITH")),
+        255,
+        120,
+        64,
+        bytes=True,
+        one_case=True,
+    ),
+    "sas": Limits(
+        r"[A-Za-z_]\w{0,31}",
+        32,
+        "at most 32 letters from A to Z, digits and underscores, no digit first",
+        frozenset(("_N_", "_ERROR_", "_NUMERIC_", "_CHARACTER_", "_ALL_")),
+        255,
+        0,
+        40,
+        bytes=True,
+        one_case=True,
+    ),
+}
+
+
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Refuse names that the format does not know."""
+    family = FAMILIES[path.suffix.lower()]
+    limits = _LIMITS[family]
+    flags = re.ASCII if family == "sas" else 0
+    seen: dict[str, str] = {}
+    for name in names:
+        plain = name.upper() if limits.one_case else name
+        reserved = plain in limits.reserved or (family == "stata" and re.fullmatch(r"str\d+", name))
+        fine = re.fullmatch(limits.name, name, flags) and len(name.encode()) <= limits.bytes_of_name
+        if reserved or not fine:
+            reason = "a reserved word" if reserved else f"which takes {limits.length}"
+            raise ValueError(
+                f"column {name!r} has no name for {PROGRAMS[family]}, {reason}; "
+                "rename it or write CSV or Parquet"
+            )
+        if plain in seen:
+            raise ValueError(
+                f"columns {seen[plain]!r} and {name!r} are one name in {PROGRAMS[family]}; "
+                "rename one or write CSV or Parquet"
+            )
+        seen[plain] = name
+
+
+def plain_missing(path: Path, frame: pl.DataFrame, meta: Meta) -> None:
+    """Name the columns whose missing codes have no place in the file."""
+    names = [name for name, codes in meta.codes.items() if name in frame.columns and codes.count()]
+    if names:
+        kept = {"spss": "a .sav file", "stata": "a .dta file", "sas": "an .xpt or .dta file"}[meta.family]
+        _warn(f"missing codes of {_columns(names)} become plain missing in '{path}'; {kept} keeps them")
+
+
+def fitted(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
+    """What of all this the file can hold; a warning names what it cannot."""
+    family = FAMILIES[path.suffix.lower()]
+    if meta is None:
+        return Meta(family)
+    meta = _within(meta, frame)
+    if meta.family != family:
+        meta = _translated(path, frame, meta, family)
+    limits = _LIMITS[family]
+    cut = _cutter(limits)
+    labels = {name: cut(label, limits.label) for name, label in meta.labels.items()}
+    _warn_of_cut(path, "labels", [name for name in labels if labels[name] != meta.labels[name]])
+    values = _value_labels(path, frame, meta, family)
+    short = {
+        name: {value: cut(label, limits.value_label) for value, label in found.items()}
+        for name, found in values.items()
+    }
+    _warn_of_cut(path, "value labels", [name for name in short if short[name] != values[name]])
+    if meta.notes and family != "spss":
+        _warn(f"the notes in the file are not kept in '{path}'; copy them by hand")
+    if meta.response_sets:
+        found = ", ".join(map(repr, meta.response_sets))
+        _warn(f"multiple response sets are not kept in '{path}': {found}; define them again")
+    title = meta.file_label and cut(meta.file_label, limits.file_label)
+    return replace(meta, labels=labels, value_labels=short, file_label=title)
+
+
+def _within(meta: Meta, frame: pl.DataFrame) -> Meta:
+    """What is said about the columns of this table."""
+    known = set(frame.columns)
+    tables: dict[str, Any] = {
+        table: {name: value for name, value in found.items() if name in known}
+        for table, found in vars(meta).items()
+        if isinstance(found, dict)
+    }
+    return replace(meta, **tables)
+
+
+def _translated(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> Meta:
+    """What another program knows as well: labels, whole numbers, and the codes that Stata and SAS share."""
+    labels, codes, letters = meta.value_labels, {}, {"stata", "sas"}
+    if {meta.family, family} == letters:
+        case: Callable[[Any], Any] = str.lower if family == "stata" else str.upper
+        labels = {
+            name: {case(v) if isinstance(v, str) else v: text for v, text in found.items() if v != "_"}
+            for name, found in labels.items()
+        }
+        codes = {
+            name: (tags.str.to_lowercase() if family == "stata" else tags.str.to_uppercase())
+            for name, tags in meta.codes.items()
+        }
+        codes = {name: tags.set(tags == "_", None) for name, tags in codes.items()}
+        lost = {name: meta.codes[name] for name in codes if codes[name].count() < meta.codes[name].count()}
+        plain_missing(path, frame, replace(meta, codes=lost))
+    else:
+        plain_missing(path, frame, meta)
+        labels = {
+            name: found if frame[name].dtype == pl.String else _without_letters(found)
+            for name, found in labels.items()
+        }
+    whole = {name: kind for name, kind in meta.kinds.items() if kind.startswith("int")}
+    return Meta(
+        family,
+        meta.labels,
+        {name: found for name, found in labels.items() if found},
+        kinds=whole,
+        codes=codes,
+        labelled=meta.labelled,
+        file_label=meta.file_label,
+        notes=meta.notes,
+        response_sets=meta.response_sets,
+    )
+
+
+def _value_labels(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> dict[str, dict[Any, str]]:
+    """The value labels that the format can hold: none in SAS, those of whole numbers and codes in Stata."""
+    if family == "spss":
+        return meta.value_labels
+    kept: dict[str, dict[Any, str]] = {}
+    for name, found in meta.value_labels.items() if family == "stata" else ():
+        fine = {v: text for v, text in found.items() if isinstance(v, str) or _is_long(v)}
+        if fine and frame[name].dtype.is_numeric():
+            kept[name] = fine
+    lost = [name for name, found in meta.value_labels.items() if len(kept.get(name, ())) < len(found)]
+    if lost:
+        _warn(f"value labels of {_columns(lost)} have no place in '{path}'; a .sav file keeps them")
+    return kept
+
+
+def _without_letters(labels: dict[Any, str]) -> dict[Any, str]:
+    return {value: text for value, text in labels.items() if not isinstance(value, str)}
+
+
+def _is_long(value: float) -> bool:
+    return value == int(value) and abs(value) < 2**31 - 28
+
+
+def _cutter(limits: Limits) -> Callable[[str, int], str]:
+    def cut(text: str, most: int) -> str:
+        return text.encode()[:most].decode(errors="ignore") if limits.bytes else text[:most]
+
+    return cut
+
+
+def _warn_of_cut(path: Path, what: str, names: list[str]) -> None:
+    if names:
+        _warn(f"{what} of {_columns(names)} are too long for '{path}' and are cut; shorten them first")
+
+
+def _columns(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:SHOWN]))}{more}"
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=4)

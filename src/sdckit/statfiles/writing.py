@@ -1,0 +1,270 @@
+"""Stata, SPSS and SAS files, written by way of pyreadstat with the labels and codes they were read with."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from sdckit.statfiles import LARGEST, XPT_BLOCK, dates, is_declared, library
+from sdckit.statfiles.meta import Meta, check_names, fitted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LONGS = (-(2**31) + 1, 2**31 - 28)  # what Stata takes for a whole number; those above are its missing codes
+_RANGES = {"stata": (0.0, 8.98e307), "spss": (0.0, 1.79e308), "sas": (5.4e-79, 7.2e75)}
+_STATA_14 = 14  # the format that every Stata since 2015 reads
+_STATA_NAME = 32
+_STATA_FIELD = 129  # bytes of a name in that format
+_OLD_XPT = (8, 40, 200)  # letters of a name, of a label, of a text that every SAS reads
+
+
+class _Column(NamedTuple):
+    """A column as it is to be stored."""
+
+    cells: pl.Series
+    format: str | None
+    letters: pl.Series | None  # missing codes of Stata and SAS, where a cell has one
+    width: int
+
+
+def write(
+    draft: Path, path: Path, frame: pl.DataFrame, before: pl.DataFrame | None = None, meta: Meta | None = None
+) -> None:
+    """Write a table with the labels, formats and missing codes of the one that it was made from.
+
+    Parameters
+    ----------
+    draft, path
+        Where to write, and the file that it is to become, whose suffix tells the format.
+    frame
+        The table.
+    before, meta
+        What it was made from, as `read` gave it.
+
+    Raises
+    ------
+    ValueError
+        A name or a value has no place in the format.
+    OSError
+        The system refused to write.
+    """
+    check_names(path, frame.columns)
+    kept = fitted(path, frame, meta)
+    if before is None:
+        before = pl.DataFrame()
+    columns = [_stored(path, column, before, meta, kept) for column in frame]
+    options = {"column_labels": kept.labels, "file_label": kept.file_label or ""}
+    forms = {c.cells.name: c.format for c in columns if c.format}
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".dta":
+            _write_stata(draft, columns, kept, options | {"variable_format": forms})
+        elif suffix == ".xpt":
+            _write_sas(draft, columns, kept, options | {"variable_format": forms})
+        else:
+            packed = suffix == ".zsav"
+            _write_spss(draft, columns, kept, options | {"variable_format": forms, "compress": packed})
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        reason = str(error).split("\n", 1)[0].lower()
+        if "unable to write" in reason:
+            raise _refused(draft) from error
+        raise ValueError(f"could not write '{path}' ({reason}); use another format") from error
+
+
+def _stored(path: Path, column: pl.Series, before: pl.DataFrame, meta: Meta | None, kept: Meta) -> _Column:
+    name, form = column.name, kept.formats.get(column.name)
+    same = name in before.columns and column.dtype == before[name].dtype and column.equals(before[name])
+    if isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum)):
+        return _text(path, column.cast(pl.String).fill_null(""), form, kept)
+    if column.dtype.is_temporal():
+        if same and name in kept.numbers:
+            column = kept.numbers[name]
+        else:
+            column, given = dates.stored(column, kept.family)
+            form = form if dates.unit_of(kept.family, form) else given
+    elif not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+        raise ValueError(
+            f"column {name!r} of type {column.dtype} has no place in '{path}'; drop it or write Parquet"
+        )
+    whole = column.dtype.is_integer() or column.dtype == pl.Boolean or form == "%td"
+    numbers = _in_range(path, column, kept)
+    kind = kept.kinds.get(name) if meta is not None else None
+    if kept.family == "stata" and (kind or "int" * whole).startswith("int") and _are_longs(numbers):
+        numbers = numbers.cast(pl.Int32)
+    if kept.family == "spss" and whole and form is None:
+        form = "F8.0" if (numbers.drop_nulls().abs() < 1e7).all() else "F17.0"
+    return _with_codes(path, _Column(numbers, form, None, 8), kept)
+
+
+def _text(path: Path, cells: pl.Series, form: str | None, kept: Meta) -> _Column:
+    if cells.str.contains("\0", literal=True).any():
+        raise ValueError(f"column {cells.name!r} holds zero bytes, which '{path}' cannot; remove them")
+    width = int(cells.str.len_bytes().max() or 1)  # type: ignore[arg-type]
+    wanted = kept.storage.get(cells.name, 0)
+    if kept.family != "stata" and wanted > width:  # there, blanks fill up every text
+        missing = wanted - int(cells.str.len_bytes()[0])
+        cells, width = cells.scatter(0, cells[0] + " " * missing), wanted
+    return _Column(cells, form, None, max(width, 1))
+
+
+def _in_range(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
+    numbers = column.cast(pl.Float64).fill_nan(None)
+    sizes = numbers.drop_nulls().abs()
+    low, high = _RANGES[kept.family]
+    if column.dtype.is_integer() and not column.is_between(-LARGEST, LARGEST).all():
+        raise ValueError(
+            f"column {column.name!r} has integers beyond 2**53, which lose digits in '{path}'; "
+            "store them as text"
+        )
+    if (sizes > high).any() or ((sizes > 0) & (sizes < low)).any():
+        raise ValueError(
+            f"column {column.name!r} has numbers too large or too small for '{path}'; write CSV or Parquet"
+        )
+    return numbers
+
+
+def _are_longs(numbers: pl.Series) -> bool:
+    present = numbers.drop_nulls()
+    return bool(present.is_between(*_LONGS).all() and (present == present.floor()).all())
+
+
+def _with_codes(path: Path, column: _Column, kept: Meta) -> _Column:
+    """Put missing codes back where a cell is still missing."""
+    numbers, name = column.cells, column.cells.name
+    ranges = kept.declared.get(name, [])
+    clash = int(is_declared(numbers, ranges).sum()) if ranges else 0
+    if clash:
+        warnings.warn(
+            f"column {name!r} has {clash} value{'s' * (clash > 1)} that '{path}' declares missing; "
+            "draw again, or keep such values out of its missing codes",
+            stacklevel=2,
+        )
+    codes = kept.codes.get(name)
+    if codes is None or len(codes) != len(numbers):
+        return column
+    if codes.dtype != pl.String:
+        return column._replace(cells=codes.cast(pl.Float64).zip_with(numbers.is_null(), numbers))
+    return column._replace(letters=codes.set(numbers.is_not_null(), None))
+
+
+def _write_stata(draft: Path, columns: list[_Column], kept: Meta, options: dict[str, Any]) -> None:
+    series, letters = [], {}
+    for column in columns:
+        name = column.cells.name
+        told = {value for value in kept.value_labels.get(name, ()) if isinstance(value, str)}
+        used = set() if column.letters is None else set(column.letters.drop_nulls())
+        if found := told | used:
+            letters[name] = sorted(found)
+        series.append(_mixed(column) if found else column.cells)
+    tables: dict[str, dict[str, Any]] = {
+        "missing_user_values": letters,
+        "variable_value_labels": _whole_keys(kept.value_labels),
+    }
+    tables |= {option: table for option, table in options.items() if isinstance(table, dict)}
+    short = _short_names([cells.name for cells in series], kept.value_labels)
+    tables = {
+        option: {short[name]: value for name, value in table.items() if name in short}
+        for option, table in tables.items()
+    }
+    series = [cells.alias(short[cells.name]) for cells in series]
+    _run(draft, "write_dta", series, version=_STATA_14, **options | tables)
+    if any(name != stand_in for name, stand_in in short.items()):
+        _rename(draft, list(short))
+
+
+def _mixed(column: _Column) -> pl.Series:
+    """Numbers and letters in one column, as pyreadstat wants them."""
+    cells = column.cells.to_list()
+    if column.letters is not None:
+        cells = [n if letter is None else letter for n, letter in zip(cells, column.letters, strict=True)]
+    return pl.Series(column.cells.name, cells, pl.Object)
+
+
+def _short_names(names: list[str], labelled: dict[str, Any]) -> dict[str, str]:
+    """Stand-ins where pyreadstat's name of a set of labels, name and number, would be too long."""
+    room = _STATA_NAME - len(str(len(names)))
+    long = {name: f"_sdckit{i}" for i, name in enumerate(names) if name in labelled and len(name) > room}
+    while set(long.values()) & set(names):
+        long = {name: f"{stand_in}_" for name, stand_in in long.items()}
+    return {name: long.get(name, name) for name in names}
+
+
+def _rename(draft: Path, names: list[str]) -> None:
+    data = bytearray(draft.read_bytes())
+    start = data.index(b"<varnames>") + len(b"<varnames>")
+    stop = start + _STATA_FIELD * len(names)
+    data[start:stop] = b"".join(name.encode().ljust(_STATA_FIELD, b"\0") for name in names)
+    draft.write_bytes(data)
+
+
+def _whole_keys(labels: dict[str, dict[Any, str]]) -> dict[str, dict[Any, str]]:
+    return {
+        name: {value if isinstance(value, str) else int(value): text for value, text in found.items()}
+        for name, found in labels.items()
+    }
+
+
+def _write_spss(draft: Path, columns: list[_Column], kept: Meta, options: dict[str, Any]) -> None:
+    _run(
+        draft,
+        "write_sav",
+        [column.cells for column in columns],
+        **options,
+        note=list(kept.notes) or None,
+        variable_value_labels=kept.value_labels,
+        missing_ranges=kept.declared,
+        variable_display_width=kept.widths,
+        variable_measure={name: m for name, m in kept.measures.items() if m != "undetermined"},
+    )
+
+
+def _write_sas(draft: Path, columns: list[_Column], kept: Meta, options: dict[str, Any]) -> None:
+    names, labels, widths = _OLD_XPT
+    plain = all(len(c.cells.name) <= names and c.width <= widths for c in columns)
+    old = plain and all(len(label.encode()) <= labels for label in kept.labels.values())
+    _run(
+        draft,
+        "write_xport",
+        [column.cells for column in columns],
+        **options,
+        table_name=kept.table_name,
+        variable_informat=kept.informats,
+        file_format_version=5 if old else 8,
+    )
+    _complete_xpt(draft, columns)
+
+
+def _complete_xpt(draft: Path, columns: list[_Column]) -> None:
+    """Put letters where cells are missing, which pyreadstat cannot, and see that every record is there."""
+    data = bytearray(draft.read_bytes())
+    start = data.find(b"HEADER RECORD*******OBS") + XPT_BLOCK
+    widths = np.array([column.width for column in columns])
+    places = np.cumsum(widths) - widths
+    rows, length = len(columns[0].cells), int(widths.sum())
+    if len(data) < start + rows * length:
+        raise _refused(draft)
+    for place, column in zip(places.tolist(), columns, strict=True):
+        for row, letter in enumerate(() if column.letters is None else column.letters):
+            if letter is not None:
+                data[start + row * length + place] = ord(letter)
+    draft.write_bytes(data)
+
+
+def _run(draft: Path, how: str, series: list[pl.Series], **options: Any) -> None:
+    getattr(library(), how)(pl.DataFrame(series), str(draft), **options)
+
+
+def _refused(draft: Path) -> OSError:
+    """What the system says to a write, which pyreadstat keeps for itself."""
+    try:
+        with draft.open("ab") as handle:
+            handle.write(bytes(1 << 20))
+    except OSError as error:
+        return error
+    return OSError("could not write the file; check disk space and permissions")

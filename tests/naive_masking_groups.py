@@ -1,0 +1,154 @@
+"""Slow and obvious twins of the microaggregation family, on numpy and the standard library only."""
+
+import math
+import statistics
+
+import numpy as np
+
+import naive
+
+
+def squared_distance(a, b):
+    """Over the columns that both have, scaled to all of them; infinite if there are none."""
+    terms = [(x - y) ** 2 for x, y in zip(a, b, strict=True) if not (math.isnan(x) or math.isnan(y))]
+    return naive.row_by_row_sum(terms) * (len(a) / len(terms)) if terms else math.inf
+
+
+def mdav_on_points(points, k):
+    """The textbook loop on complete points that nobody standardises again."""
+    left, blocks = list(range(len(points))), []
+
+    def form(row):
+        others = sorted((r for r in left if r != row), key=lambda r: squared_distance(points[r], points[row]))
+        blocks.append([row, *others[: k - 1]])
+        for member in blocks[-1]:
+            left.remove(member)
+
+    def farthest(point):
+        return max(left, key=lambda r: (squared_distance(points[r], point), -r))
+
+    while len(left) >= 3 * k:
+        first = farthest(points[left].mean(axis=0))
+        form(first)
+        form(farthest(points[first]))
+    if len(left) >= 2 * k:
+        form(farthest(points[left].mean(axis=0)))
+    return [*blocks, left]
+
+
+def numbered(blocks, n):
+    groups = np.full(n, -1)
+    for number, block in enumerate(blocks):
+        groups[block] = number
+    return groups
+
+
+def weighted_mdav_groups(values, k, weights):
+    points = naive.standardise(values)[:, np.asarray(weights) > 0]
+    return numbered(mdav_on_points(points * np.sqrt([w for w in weights if w > 0]), k), len(values))
+
+
+def aggregates(values, groups, k, aggregate="mean"):
+    """What is published of given groups, cell by cell."""
+    masked = np.full(values.shape, np.nan)
+    for i, j in np.argwhere(~np.isnan(values)):
+        cells = [values[r, j] for r in range(len(values)) if groups[r] == groups[i]]
+        cells = [cell for cell in cells if not math.isnan(cell)]
+        if groups[i] >= 0 and len(cells) >= k:
+            masked[i, j] = getattr(statistics, aggregate)(cells)
+    return masked
+
+
+def vmdav_groups(values, k, gamma):
+    points = naive.standardise(values)
+    left = [row for row in range(len(points)) if not np.isnan(points[row]).all()]
+    blocks = []
+
+    def apart(a, b):
+        return squared_distance(points[a], points[b])  # squares, so that ties are ties for both twins
+
+    while len(left) >= 2 * k:
+        centre = [0.0] * points.shape[1]
+        seed = max(left, key=lambda r: (squared_distance(points[r], centre), -r))
+        block = [seed, *sorted((r for r in left if r != seed), key=lambda r: apart(r, seed))[: k - 1]]
+        left = [r for r in left if r not in block]
+        while len(block) < 2 * k - 1:
+            inside, e = min((min(apart(r, m) for m in block), r) for r in left)
+            if not inside < gamma * gamma * min(apart(r, e) for r in left if r != e):
+                break
+            block.append(e)
+            left.remove(e)
+        blocks.append(block)
+    if len(left) >= k:
+        return numbered([*blocks, left], len(points))
+    centres = []
+    for block in blocks:
+        seen = [[x for x in column if not math.isnan(x)] for column in points[block].T]
+        centres.append([sum(column) / len(column) if column else math.nan for column in seen])
+    groups = numbered(blocks, len(points))
+    for row in left:
+        groups[row] = min(range(len(blocks)), key=lambda b: squared_distance(points[row], centres[b]))
+    return groups
+
+
+def best_partition(points, k):
+    """Least sum of squares of all partitions into blocks of at least k, and one that attains it.
+
+    Every block is tried for the smallest record that has none yet.
+    """
+    n = len(points)
+
+    def squares(block):
+        members = points[[i for i in range(n) if block >> i & 1]]
+        return float(((members - members.mean(axis=0)) ** 2).sum())
+
+    cost = {block: squares(block) for block in range(1, 1 << n) if block.bit_count() >= k}
+    best = {0: (0.0, [])}
+    for mask in range(1, 1 << n):
+        lowest, found, rest = mask & -mask, (math.inf, []), mask & (mask - 1)
+        sub = rest
+        while True:
+            block = sub | lowest
+            before = best.get(mask ^ block)
+            if block in cost and before is not None and cost[block] + before[0] < found[0]:
+                found = (cost[block] + before[0], [*before[1], block])
+            if sub == 0:
+                break
+            sub = (sub - 1) & rest
+        if found[1]:
+            best[mask] = found
+    total, blocks = best[(1 << n) - 1]
+    return total, [[i for i in range(n) if block >> i & 1] for block in blocks]
+
+
+def component(points):
+    """First principal component by singular values; missing cells are column means."""
+    centred = points - np.nanmean(points, axis=0)
+    centred = np.where(np.isnan(centred), 0.0, centred)
+    loadings = np.linalg.svd(centred, full_matrices=False)[2][0]
+    large = [loading for loading in loadings if abs(loading) >= max(map(abs, loadings)) / 2]
+    return (centred * loadings).sum(axis=1) * math.copysign(1, large[0])
+
+
+def pca_groups(values, k):
+    places = component(naive.standardise(values))
+    rows = [row for row in range(len(values)) if not np.isnan(values[row]).all()]
+    rows.sort(key=places.__getitem__)
+    blocks = [rows[i : i + k] for i in range(0, len(rows) - len(rows) % k, k)]
+    blocks[-1] = rows[(len(blocks) - 1) * k :]
+    return numbered(blocks, len(values))
+
+
+def blocked_groups(values, k, block):
+    points = naive.standardise(values)
+
+    def cut(rows):
+        if len(rows) <= max(block, 6 * k):
+            return [[rows[i] for i in group] for group in mdav_on_points(points[rows], k)]
+        places = component(points[rows])
+        order = sorted(range(len(rows)), key=places.__getitem__)
+        half = len(rows) // 2
+        low, high = (sorted(rows[i] for i in part) for part in (order[:half], order[half:]))
+        return cut(low) + cut(high)
+
+    return numbered(cut(list(range(len(values)))), len(values))

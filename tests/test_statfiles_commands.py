@@ -1,0 +1,80 @@
+"""The commands on Stata, SPSS and SAS files: labels and codes kept, categories left alone."""
+
+import json
+
+import polars as pl
+import pytest
+
+from command import contents, good, run
+from sdckit.files import read, write
+from stat_data import MAKERS, SEX, N, put_spss, put_stata, raw
+
+MASK = ["--method", "noise", "--seed", "1"]
+
+
+@pytest.mark.parametrize("suffix", [".sav", ".dta"])
+def test_the_command_keeps_labels_and_codes_and_leaves_categories_alone(tmp_path, suffix):
+    path = MAKERS[suffix](tmp_path / f"in{suffix}")
+    done = good(tmp_path, "mask", path.name, "-o", f"out{suffix}", *MASK)
+    assert done.stderr == (
+        "warning: taken for categories, as each value has a label, and not masked: 'sex'; "
+        "name them with --columns to have them masked\n"
+    )
+    left = ", ".join(name for name in read(path).frame.columns if name not in {"age", "income"})
+    assert f"note: masked: age, income; left as they were: {left}\n" in done.stdout
+    (ours, about), (theirs, told) = raw(path), raw(tmp_path / f"out{suffix}")
+    assert told == about
+    assert ours["sex"] == theirs["sex"]
+    assert ours["age"][:3] == theirs["age"][:3]
+    assert ours["age"] != theirs["age"]
+    assert ours["income"] != theirs["income"]
+    for other in (f"out{suffix}", "out.csv"):
+        if other == "out.csv":
+            write(tmp_path / other, read(tmp_path / f"out{suffix}").frame)
+        done = good(tmp_path, "evaluate", path.name, other, "--json")
+        assert "and not measured: 'sex'" in done.stderr
+        found = json.loads(done.stdout)["table"]
+        assert 0 < next(row["value"] for row in found if row["metric"] == "brmae") < 1
+
+
+def test_categories_are_masked_when_named(tmp_path):
+    put_spss(tmp_path / "in.sav")
+    words = ["--method", "rank_swap", "--set", "p=0.9", "--columns", "sex,income"]
+    done = good(tmp_path, "mask", "in.sav", "-o", "out.dta", *words)
+    assert "note: masked: sex, income;" in done.stdout
+    assert "categories" not in done.stderr
+    assert "missing codes of columns 'sex', 'age' become plain missing in 'out.dta'" in done.stderr
+    assert read(tmp_path / "out.dta").meta.value_labels["sex"] == SEX | {9: "k. A."}
+
+
+def test_a_category_with_a_role_is_not_named_and_identifiers_are(tmp_path):
+    source = read(put_stata(tmp_path / "in.dta"))
+    frame = source.frame.with_columns(pl.Series("person_id", range(N)))
+    write(tmp_path / "more.dta", frame, source=source)
+    done = good(tmp_path, "mask", "more.dta", "-o", "a.dta", *MASK)
+    assert "column 'person_id' looks like an identifier" in done.stderr
+    done = good(tmp_path, "mask", "more.dta", "-o", "b.dta", *MASK, "--by", "sex", "--key", "person_id")
+    assert "categories" not in done.stderr
+
+
+def test_sweep_and_recommend_leave_categories_alone(tmp_path):
+    put_stata(tmp_path / "in.dta")
+    done = good(tmp_path, "sweep", "in.dta", "-o", "found", "--grid", "noise.percent=10")
+    assert "and not measured: 'sex'" in done.stderr
+    words = ["--max-risk", "linkage=0.9", "--grid", "noise.percent=200", "--replications", "2", "--seed", "1"]
+    done = good(tmp_path, "recommend", "in.dta", "-o", "out.dta", *words)
+    assert "masked: age, income;" in done.stdout
+    assert raw(tmp_path / "out.dta")[0]["sex"] == raw(tmp_path / "in.dta")[0]["sex"]
+
+
+def test_a_full_disk_ends_the_command_in_one_line(tmp_path):
+    pytest.importorskip("resource", reason="this system has no limit on file sizes")
+    put_spss(tmp_path / "in.sav")
+    before = contents(tmp_path)
+    done = run(tmp_path, "mask", "in.sav", "-o", "out.sav", *MASK, "--columns", "age", full_disk=True)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: could not write 'out.sav': file too large; "
+        "raise the limit on file sizes (ulimit -f) or choose another folder\n"
+    )
+    assert contents(tmp_path) == before
