@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -44,6 +45,11 @@ def environment(**more):
 
 def arguments(words, *, full_disk=False):
     return [sys.executable, *(["-c", LIMITED] if full_disk else ["-m", "sdckit.cli"]), *map(str, words)]
+
+
+def said(done):
+    """What was said on stderr, without the progress that a busy machine or the first compilation shows."""
+    return re.sub(r"^[\w ]+: \d+%.*\n", "", done.stderr, flags=re.MULTILINE)
 
 
 def run(folder, *words, full_disk=False, **more):

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from command import arguments, contents, environment, good, interruptible, put, run, run_here
+from command import arguments, contents, environment, good, interruptible, put, run, run_here, said
 from sdckit.files import read
 
 SEED = 918273645
@@ -53,11 +53,6 @@ def words(*more, limits=("dbrl=0.3",), output="out.csv", data="data.csv", roles=
 def evaluated(folder, risk, *more):
     done = good(folder, "evaluate", "data.csv", "out.csv", *ROLES, "--metrics", risk, "--csv", *more)
     return pl.read_csv(io.StringIO(done.stdout)).filter(variable="all", stratum="all")["value"].item()
-
-
-def said(done):
-    """The complaint alone, without the progress that a busy machine shows before it."""
-    return re.sub(r"^\w+: \d+%.*\n", "", done.stderr, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("method", GRIDS)

@@ -166,7 +166,7 @@ def test_names_alone_take_the_grid_of_the_registry():
     for plan in ("mdav", ["mdav"], {"mdav": None}, {"mdav": {}}, {"mdav": [None]}):
         assert [setting.text for setting in settings_of(plan)] == usual
     every = settings_of(None)
-    known = [name for name, method in METHODS.items() if not method.experimental]
+    known = [name for name, method in METHODS.items() if method.default]
     assert [setting.identity for setting in every] == [setting.identity for setting in settings_of(known)]
     assert list(dict.fromkeys(setting.method.name for setting in every)) == known
 

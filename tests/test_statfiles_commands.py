@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from command import contents, good, run
+from command import contents, good, run, said
 from sdckit.files import read, write
 from stat_data import MAKERS, SEX, N, put_spss, put_stata, raw
 
@@ -16,7 +16,7 @@ MASK = ["--method", "noise", "--seed", "1"]
 def test_the_command_keeps_labels_and_codes_and_leaves_categories_alone(tmp_path, suffix):
     path = MAKERS[suffix](tmp_path / f"in{suffix}")
     done = good(tmp_path, "mask", path.name, "-o", f"out{suffix}", *MASK)
-    assert done.stderr == (
+    assert said(done) == (
         "warning: taken for categories, as each value has a label, and not masked: 'sex'; "
         "name them with --columns to have them masked\n"
     )
@@ -73,7 +73,7 @@ def test_a_full_disk_ends_the_command_in_one_line(tmp_path):
     before = contents(tmp_path)
     done = run(tmp_path, "mask", "in.sav", "-o", "out.sav", *MASK, "--columns", "age", full_disk=True)
     assert done.returncode == 2
-    assert done.stderr == (
+    assert said(done) == (
         "error: could not write 'out.sav': file too large; "
         "raise the limit on file sizes (ulimit -f) or choose another folder\n"
     )
