@@ -56,7 +56,8 @@ def run(folder, *words, full_disk=False, **more):
     return subprocess.run(
         arguments(words, full_disk=full_disk),
         cwd=folder,
-        env=environment(**more),
+        # On a full disk Python would leave a module half compiled, which no later start can read.
+        env=environment(**more) | ({"PYTHONDONTWRITEBYTECODE": "1"} if full_disk else {}),
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -110,7 +110,7 @@ def parameters_known(method: Method, given: Mapping[str, Any]) -> None:
 def _differs(parameter: Parameter, value: Any) -> bool:
     """Whether a number is given for each stratum, as {"north": 3} or north:3."""
     several = isinstance(value, Mapping) or (isinstance(value, str) and ":" in value)
-    return several and parameter.kind in (int, float) and not parameter.choices
+    return several and parameter.numeric
 
 
 def parameters_of(method: Method, given: dict[str, Any]) -> dict[str, Any]:
@@ -336,8 +336,11 @@ def records_for(n: int, needed: int, *, what: str, method: str) -> None:
         )
 
 
-def new_column(name: str, known: Sequence[str]) -> None:
-    """Refuse a name for a new column that the table has already, or none."""
+def numbered(method: Method, name: str, known: Sequence[str]) -> None:
+    """Refuse to number the groups of a method that forms none, or under a name that is taken."""
+    if method.groups is None:
+        able = ", ".join(other.name for other in METHODS.values() if other.groups is not None)
+        raise ValueError(f"{method.name} forms no groups of records to number; take one of: {able}")
     if not str(name).strip() or name in known:
         raise ValueError(
             f"the column for group numbers is named {name!r}, which is taken; choose another name"

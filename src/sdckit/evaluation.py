@@ -187,6 +187,10 @@ def evaluate(
     notes = dict.fromkeys(_rule_notes(known, pair))
     if left_out:
         notes[f"left out because rows are not paired: {', '.join(left_out)}"] = None
+    if not paired:
+        notes["without pairs nobody can tell here whether records are recognised: no risk was measured"] = (
+            None
+        )
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
     scores = _scores(groups, chosen, options, notes, named=metrics is not None, per_record=per_record)

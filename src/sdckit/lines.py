@@ -92,7 +92,7 @@ def grouped(settings: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[int]
         varied = _runs_along(METHODS[name], [settings[place][1] for place in places])
         for place in places:
             options = settings[place][1]
-            fixed = tuple((n, v) for n, v in options.items() if n != varied)
+            fixed = tuple((n, repr(v)) for n, v in options.items() if n != varied)
             lines.setdefault((name, fixed), []).append(place)
             strength[place] = float(options[varied]) * direction(METHODS[name], varied) if varied else 0.0
     return [sorted(line, key=strength.__getitem__) for line in lines.values()]
@@ -103,7 +103,7 @@ def _runs_along(method: Method, settings: Sequence[Mapping[str, Any]]) -> str | 
     varied = [
         parameter
         for parameter in method.parameters
-        if not parameter.choices and all(parameter.name in options for options in settings)
+        if parameter.numeric and all(parameter.name in options for options in settings)
         if len({str(options[parameter.name]) for options in settings}) > 1
     ]
     varied.sort(key=lambda parameter: not parameter.grid)

@@ -130,7 +130,7 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
     count = math.prod(len(found) for found in values.values())
     if count > LARGEST_GRID:
         raise ValueError(f"the grid of {method.name} has {count} points; give at most {LARGEST_GRID}")
-    numbers = [name for name in values if not known[name].choices]
+    numbers = [name for name in values if known[name].numeric]
     varied = [name for name in numbers if len(values[name]) > 1] or numbers
     return [
         Setting(
@@ -146,7 +146,7 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
 
 def values_of(parameter: Parameter, given: Any) -> list[Any]:
     """The checked values of one parameter's grid: a value, a list, or text such as 2:30 or 3,5,10."""
-    if parameter.kind in (tuple, dict):  # one value, whatever it holds
+    if not (parameter.numeric or parameter.choices):  # one value, whatever it holds
         values = [given]
     elif isinstance(given, str):
         parts = [part.strip() for part in given.split(",") if part.strip()]

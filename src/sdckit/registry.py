@@ -42,6 +42,11 @@ class Parameter:
     fill: float = 1.0
     off: Any = None
 
+    @property
+    def numeric(self) -> bool:
+        """Whether it is one number."""
+        return self.kind in (int, float)
+
 
 @dataclass(frozen=True)
 class Metric:

@@ -100,7 +100,7 @@ def _split(tree: Tree, root: int, end: int) -> None:
             if high[node, j] - low[node, j] > high[node, axis] - low[node, axis]:
                 axis = j
         middle = (first + last) // 2
-        _halve(tree.points, tree.rows, axis, first, last, middle, sample)
+        halve(tree.points, tree.rows, axis, first, last, middle, sample)
         tree.axis[node] = axis
         tree.cut[node] = tree.points[middle, axis]
         for child in range(2 * node + 1, 2 * node + 3):
@@ -159,7 +159,7 @@ def _pivot(points: Floats, axis: int, left: int, right: int, middle: int, sample
 
 
 @kernel
-def _halve(points: Floats, rows: Ints, axis: int, first: int, last: int, middle: int, sample: Floats) -> None:
+def halve(points: Floats, rows: Ints, axis: int, first: int, last: int, middle: int, sample: Floats) -> None:
     """Reorder records first..last-1 so that none before `middle` is above it, and none after is below."""
     left, right = first, last - 1
     while left < right:

@@ -185,7 +185,7 @@ def perform(
     options = checks.parameters_by_stratum(record, parameters, [name for name, _ in strata], grouped=grouped)
     edits = edits_of(rules, table, names, roles=roles, na=na)
     if groups is not None:
-        checks.new_column(groups, table.names)
+        checks.numbered(record, groups, table.names)
     masked, numbers = _masked(record, values, names, strata, options, generator, grouped, groups is not None)
     places = None if digits is None else places_of(values, digits)
     plain = values

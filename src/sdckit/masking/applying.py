@@ -61,8 +61,7 @@ def placed(method: Method, options: dict[str, Any], names: Sequence[str]) -> dic
 
 def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Sequence[str]) -> Ints:
     """The number of each record's group; -1 for a record in none."""
-    if method.groups is None:
-        raise ValueError(f"{method.name} forms no groups of records, so there are no numbers to give")
+    assert method.groups is not None  # noqa: S101 - checked with all else that was asked for
     groups: Ints = method.groups(values, **placed(method, options, names))
     return groups
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sdckit.rules import Rules
 
 
+NAMED = 4  # so many rules a sentence names
+
+
 @dataclass(frozen=True)
 class Edits:
     """The rules of a table, for the columns that are masked and for others that stay as they are.
@@ -68,7 +71,8 @@ class Edits:
         lost = int((np.isnan(after) & ~np.isnan(before)).sum())
         touched = int(((before != after) & ~np.isnan(before)).sum()) - lost
         cells = int((~np.isnan(before)).sum())
-        listed = "; ".join(self.rules.texts)
+        texts = self.rules.texts
+        listed = "; ".join(texts[:NAMED]) + (f" and {len(texts) - NAMED} more" if texts[NAMED:] else "")
         told = [f"edit rules hold in every record ({listed}): {touched} of {cells} masked cells were changed"]
         if lost:
             told.append(f"{lost} cells could not meet the edit rules and were suppressed")

@@ -70,7 +70,7 @@ def _needed(options: dict[str, Any], p: int) -> int:
 
 
 @method(
-    title="noise that keeps means and covariances exactly",
+    title="moment-preserving noise",
     parameters=(
         Parameter(
             "delta",
@@ -162,7 +162,7 @@ def _orthonormal(noise: Floats, scores: Floats) -> Floats:
 
 
 @method(
-    title="ROMM, random orthogonal matrix masking",
+    title="random orthogonal matrix masking",
     parameters=(STRENGTH,),
     keeps=("means and covariances, exactly (complete data)", "linear relations between variables"),
     random=True,

@@ -104,7 +104,7 @@ def reach_of(values: Floats) -> Reach:
 
 
 @method(
-    title="noise that is stronger for outliers",
+    title="outlier noise",
     parameters=(
         STRENGTH,
         Parameter("most", float, 10.0, "how many times as strong it is at most for an outlier", low=1),

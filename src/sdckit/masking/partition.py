@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit import neighbours, progress
+from sdckit import progress
+from sdckit.grouping import filtering, incomplete, ledger, scanning, shrinking
+from sdckit.grouping.ledger import FORMED, LEFT, WORK
+from sdckit.grouping.rounding import round_off
 from sdckit.scales import powers_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sdckit.compiled import Floats, Ints
+    from sdckit.grouping.ledger import Ledger
+    from sdckit.grouping.rounding import Rounded
 
 CELLS = 100_000_000  # visits to a cell between two looks at the keyboard: a fraction of a second
+STEP = 5_000_000  # the same for nodes of a tree, or blocks of a filter, times columns
+SMALL = 10_000  # records that flat scans group in no time
+TRIAL = 100  # groups between two decisions between tree and scans
+WORTH = 50  # records that are scanned twice in the time that a search takes for a node
+ALIVE = 0.7  # share of records left at which a new tree is planted
+SCANS, SEARCHES = 2.0, 1.3  # how the work grows with the records left
 
 
 def standardise(values: Floats) -> Floats:
@@ -46,20 +56,75 @@ def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
         groups[present] = np.arange(count)
         return groups
     points = standardise(values) if points is None else points
-    if observed.all():
-        flat = neighbours.start(points, k)
-        run(partial(neighbours.advance, flat, k), flat.counters, 2 * points.shape[1])
-        return flat.groups
-    part = neighbours.start_partial(points[present], k)
-    run(partial(neighbours.advance_partial, part, k), part.counters, 10 * points.shape[1])
+    with progress.track("MDAV", 1.0) as report:
+        if observed.all():
+            return group_complete(points, k, report)
+        part = incomplete.start(points[present], k)
+        share = Share(report, part.counters, SCANS)
+        while not incomplete.advance(part, k, max(1, CELLS // (share.left() * 10 * points.shape[1]))):
+            share.tell()
+        report(1.0)
     groups[present] = part.groups
     return groups
 
 
-def run(advance: Callable[[int], bool], counters: Ints, cost: int) -> None:
-    """Call `advance(rounds)` until it is done; a round visits `cost` cells of each record left."""
-    n = left = int(counters[neighbours.LEFT])
-    with progress.track("MDAV", n * n) as report:  # a round's cost grows with the records left
-        while not advance(max(1, CELLS // (left * cost))):
-            left = int(counters[neighbours.LEFT])
-            report(n * n - left * left)
+class Share:
+    """The share of the work that is done, if what is left goes with a power of the records left."""
+
+    def __init__(self, report: Callable[[float], None], counters: Ints, exponent: float) -> None:
+        self.report, self.counters = report, counters
+        self.before, self.begun, self.exponent = 0.0, self.left(), exponent
+
+    def left(self) -> int:
+        """How many records are left."""
+        return int(self.counters[LEFT])
+
+    def done(self) -> float:
+        """The share, from 0 to 1."""
+        return 1 - (1 - self.before) * (self.left() / self.begun) ** self.exponent
+
+    def tell(self) -> None:
+        """Report the share."""
+        self.report(self.done())
+
+    def switch(self, exponent: float) -> None:
+        """Keep what is done, and let the rest go with another exponent."""
+        self.before, self.begun, self.exponent = self.done(), self.left(), exponent
+
+
+def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> Ints:
+    """The groups of a file without missing cells: by flat scans if small, by a tree if that is of use."""
+    if len(points) <= SMALL:
+        flat = scanning.start(points, k)
+        share = Share(report, flat.counters, SCANS)
+        while not scanning.advance(flat, k, max(1, CELLS // (share.left() * 2 * points.shape[1]))):
+            share.tell()
+        report(1.0)
+        return flat.groups
+    book, rounded = ledger.start(points, k), round_off(points)
+    share = Share(report, book.counters, SEARCHES)
+    if not search(book, rounded, k, share):
+        share.switch(SCANS)
+        store = filtering.lay_out(book, rounded)
+        while not filtering.advance(store, k, max(1, STEP // points.shape[1])):
+            share.tell()
+    report(1.0)
+    return book.groups
+
+
+def search(book: Ledger, rounded: Rounded, k: int, share: Share) -> bool:
+    """Form groups with a tree; False as soon as scans of all records left would be faster."""
+    most = STEP // book.points.shape[1]
+    tree, planted = shrinking.plant(book, rounded), share.left()
+    work = since = 0
+    while not shrinking.advance(tree, k, max(1, min(most, TRIAL * share.left() // WORTH))):
+        share.tell()
+        work += int(book.counters[WORK])
+        formed = int(book.counters[FORMED]) - since
+        if formed >= TRIAL or work * WORTH >= TRIAL * share.left():
+            if share.left() > SMALL and work * WORTH > formed * share.left():
+                return False
+            work, since = 0, since + formed
+        if share.left() < ALIVE * planted:
+            tree, planted = shrinking.plant(book, rounded), share.left()
+    return True

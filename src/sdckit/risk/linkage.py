@@ -73,7 +73,8 @@ def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> floa
     -------
     float
         The largest of `dbrl`, `dbrl_mahalanobis`, `dbrl_rank`, `matching` (files of at most 2,000 records)
-        and, where the method publishes a bound on the move of ranks, `window`.
+        and, where the method publishes a bound on the move of ranks, `window`. Where edit rules are known
+        (`evaluate(rules=...)`) and the release breaks them, also `dbrl` on records moved to where they hold.
 
     References
     ----------

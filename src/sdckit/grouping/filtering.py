@@ -1,0 +1,126 @@
+"""Exact MDAV by scans of the rounded copy, where no box keeps anybody out: many independent columns.
+
+As in a flat file, the records left are kept in blocks, column by column, deleting moves the last record
+into the hole, and one scan from a record finds both its nearest and its farthest companions.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from sdckit.compiled import Int, Ints, inlined, kernel
+from sdckit.grouping.ledger import (
+    FORMED,
+    LEFT,
+    WORK,
+    Ledger,
+    clear_heap,
+    finish,
+    outermost,
+    refresh,
+    replace_largest,
+    settle,
+    squared_distance,
+    worn,
+)
+from sdckit.grouping.rounding import Rounded, Singles, far_limit, measure, near_limit, set_margin
+
+WIDTH = 128  # records per block
+
+
+class Filter(NamedTuple):
+    """The records left, in blocks; empty slots hold NaN, which is neither near nor far."""
+
+    ledger: Ledger
+    rounded: Rounded
+    blocks: Singles  # block x column x slot
+    rows: Ints  # the row in each slot of the blocks
+    distances: Singles  # of one block
+
+
+def lay_out(ledger: Ledger, rounded: Rounded) -> Filter:
+    """Put the records left into blocks."""
+    rows = np.flatnonzero(ledger.slots >= 0)
+    ledger.slots[rows] = np.arange(len(rows))
+    padded = np.full((-(-len(rows) // WIDTH) * WIDTH, ledger.points.shape[1]), np.nan, np.float32)
+    padded[: len(rows)] = rounded.points[rows]
+    set_margin(rounded, float(np.nanmax(np.abs(padded))))
+    blocks = np.ascontiguousarray(padded.reshape(-1, WIDTH, padded.shape[1]).transpose(0, 2, 1))
+    return Filter(ledger, rounded, blocks, np.resize(rows, len(padded)), np.empty(WIDTH, np.float32))
+
+
+def advance(store: Filter, k: int, work: int) -> bool:
+    """Form groups until about `work` blocks were looked at; True once every record has its group."""
+    refresh(store.ledger)
+    return form_groups(store, k, work)
+
+
+@inlined
+def scan(store: Filter, row: Int, size: int, far: float) -> Int:
+    """Fill the heap with the `size` records nearest to `row`; return the farthest if beyond `far`."""
+    ledger, distances, margin = store.ledger, store.distances, store.rounded.margin
+    near, group = ledger.near, ledger.group
+    clear_heap(near, group, size, len(ledger.slots))
+    farthest = len(ledger.slots)
+    point, query = ledger.points[row], store.rounded.points[row]
+    closest, widest = np.float32(inf), np.float32(far)
+    for b in range((ledger.counters[LEFT] + WIDTH - 1) // WIDTH):
+        if measure(store.blocks[b], query, closest, widest, distances, WIDTH) == 0:
+            continue
+        for i in range(WIDTH):
+            if distances[i] <= closest or distances[i] >= widest:
+                other = store.rows[b * WIDTH + i]
+                distance = squared_distance(ledger.points, other, point)
+                if distance < near[0] or (distance == near[0] and other < group[0]):
+                    replace_largest(near, group, size, distance, other)
+                    closest = near_limit(margin, near[0])
+                if distance > far or (distance == far and other < farthest):
+                    far, farthest = distance, other
+                    widest = far_limit(margin, far)
+    return farthest
+
+
+@inlined
+def delete(store: Filter, row: Int) -> None:
+    """Take `row` out of the blocks: the last record moves into its slot."""
+    slots, counters, blocks = store.ledger.slots, store.ledger.counters, store.blocks
+    counters[LEFT] -= 1
+    last = counters[LEFT]
+    slot = slots[row]
+    for j in range(blocks.shape[1]):
+        blocks[slot // WIDTH, j, slot % WIDTH] = blocks[last // WIDTH, j, last % WIDTH]
+    blocks[last // WIDTH, 0, last % WIDTH] = np.nan
+    store.rows[slot] = store.rows[last]
+    slots[store.rows[last]] = slot
+    slots[row] = -1
+
+
+@kernel
+def form_groups(store: Filter, k: int, work: int) -> bool:
+    """Form groups until all are formed (True), or the `work` is done or the list is worn out (False)."""
+    ledger = store.ledger
+    counters = ledger.counters
+    counters[WORK] = 0
+    while counters[LEFT] >= 2 * k:
+        if counters[WORK] >= work or worn(counters):
+            return False
+        row = outermost(ledger, len(ledger.slots))
+        for side in range(2 if counters[LEFT] >= 3 * k else 1):
+            counters[WORK] += counters[LEFT] // WIDTH
+            slot = ledger.slots[row]
+            store.blocks[slot // WIDTH, 0, slot % WIDTH] = np.nan  # the record itself is neither near nor far
+            farthest = scan(store, row, k - 1, inf if side else -1.0)
+            settle(ledger, row, k)
+            for i in range(k):
+                delete(store, ledger.group[i])
+            row = farthest
+            if side == 0 and ledger.slots[row] < 0:
+                # The farthest is in the group only if all the others are as far: the smallest row is next.
+                row = len(ledger.slots)
+                for i in range(counters[LEFT]):
+                    row = min(row, store.rows[i])
+    finish(ledger.slots, ledger.groups, counters[FORMED])
+    return True

@@ -1,0 +1,117 @@
+"""MDAV on a file with missing cells: scans of all records left, over the columns that two records share."""
+
+from __future__ import annotations
+
+from math import inf, isnan, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from sdckit.compiled import Floats, Ints, inlined, kernel
+from sdckit.grouping.ledger import FORMED, LEFT, replace_largest
+
+
+class Partial(NamedTuple):
+    """The state of MDAV on a file with missing cells (NaN), between calls of `advance`."""
+
+    points: Floats  # rows x columns, standardised by the caller
+    rows: Ints  # the rows left, in order
+    centre: Floats
+    near: Floats
+    group: Ints
+    groups: Ints  # the answer, -1 for a record not yet grouped
+    counters: Ints
+
+
+def start(points: Floats, k: int) -> Partial:
+    """Lay out `points` (n >= k >= 2, at least one value in each record) for `advance`."""
+    n, p = points.shape
+    return Partial(
+        points=np.ascontiguousarray(points),
+        rows=np.arange(n),
+        centre=np.empty(p),
+        near=np.empty(k),
+        group=np.empty(k, np.int64),
+        groups=np.full(n, -1),
+        counters=np.array([n, 0]),
+    )
+
+
+@kernel
+def shared_distance(points: Floats, row: int, point: Floats) -> float:
+    """Squared distance over the columns both have, scaled to all columns; -1 if they share none."""
+    total, shared = 0.0, 0
+    for j in range(len(point)):
+        difference = points[row, j] - point[j]
+        seen = not isnan(difference)
+        total += difference * difference if seen else 0.0  # no branch: its outcome is hard to predict
+        shared += seen
+    return total * (len(point) / shared) if shared else -1.0
+
+
+@inlined
+def average(part: Partial) -> None:
+    """Set the centroid: each column's mean over the values observed among the records left."""
+    for j in range(len(part.centre)):
+        total, observed = 0.0, 0
+        for i in range(part.counters[LEFT]):
+            value = part.points[part.rows[i], j]
+            seen = not isnan(value)
+            total += value if seen else 0.0
+            observed += seen
+        part.centre[j] = total / observed if observed else nan
+
+
+@inlined
+def farthest_partial(part: Partial, point: Floats) -> int:
+    """The record left that is farthest from `point`; one that shares no column loses to all others."""
+    best, found = -2.0, len(part.points)
+    for i in range(part.counters[LEFT]):
+        distance = shared_distance(part.points, part.rows[i], point)
+        if distance > best:
+            best, found = distance, part.rows[i]
+    return found
+
+
+@inlined
+def gather_partial(part: Partial, row: int, k: int) -> None:
+    """Group `row` with its k - 1 nearest and take them out of the rows left."""
+    near, group, rows, counters = part.near, part.group, part.rows, part.counters
+    point = part.points[row]
+    for i in range(k - 1):
+        near[i], group[i] = inf, len(part.points)
+    for i in range(counters[LEFT]):
+        other = rows[i]
+        distance = shared_distance(part.points, other, point)
+        if distance < 0:
+            distance = inf  # no column in common: a companion only if nobody else is left
+        if other != row and (distance < near[0] or (distance == near[0] and other < group[0])):
+            replace_largest(near, group, k - 1, distance, other)
+    group[k - 1] = row
+    for i in range(k):
+        part.groups[group[i]] = counters[FORMED]
+    counters[FORMED] += 1
+    kept = 0
+    for i in range(counters[LEFT]):
+        rows[kept] = rows[i]
+        if part.groups[rows[i]] < 0:
+            kept += 1
+    counters[LEFT] = kept
+
+
+@kernel
+def advance(part: Partial, k: int, rounds: int) -> bool:
+    """Do at most `rounds` rounds of two groups each; True once every record has its group."""
+    counters = part.counters
+    while counters[LEFT] >= 2 * k:
+        if rounds == 0:
+            return False
+        rounds -= 1
+        average(part)
+        row = farthest_partial(part, part.centre)
+        for _ in range(2 if counters[LEFT] >= 3 * k else 1):
+            gather_partial(part, row, k)
+            row = farthest_partial(part, part.points[row])
+    for i in range(counters[LEFT]):
+        part.groups[part.rows[i]] = counters[FORMED]
+    return True

@@ -1,0 +1,192 @@
+"""What every way to do MDAV has in common: who is grouped, the centroid of the others, and its farthest.
+
+The groups are those of the textbook loop, bit for bit: the centroid is a running sum divided by a
+count, squared Euclidean distances are added up column by column in float64, and every tie goes to
+the smallest row number.
+
+The record farthest from the centroid comes from a list sorted by the distance to an *earlier*
+centroid: nobody can be farther from the new one than that distance plus the drift between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, sqrt
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from sdckit.compiled import Floats, Int, Ints, inlined, kernel
+
+RESORT = 4  # sort the list again once this many times the records left were looked at,
+FEW = 500  # with that many added: in small files a sort costs more than some more looks
+SLACK = 1 + 1e-9  # far above the rounding of a distance, so that the bound never cuts off an answer
+TINY = 1e-150  # the same for distances whose squares underflow
+
+LEFT, FORMED, HEAD, LISTED, LOOKED, VISITED, WORK = range(7)  # what the counters count
+
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def inner(function: Function) -> Function:
+    """Compile what only kernels call: without an entry from Python, which takes its time to compile."""
+    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+class Ledger(NamedTuple):
+    """The state of MDAV on a complete file, wherever the records left are kept."""
+
+    points: Floats  # rows x columns, standardised by the caller
+    slots: Ints  # where each row is kept, -1 once it is grouped
+    total: Floats  # column sums of the records left
+    centres: Floats  # the present centroid, and the one by which the list is sorted
+    reach: Floats  # distances to the latter, largest first
+    order: Ints  # the rows in that order
+    near: Floats  # heap of the smallest distances seen in a search, largest on top
+    group: Ints  # the rows in that heap; a group being formed
+    groups: Ints  # the answer: a group number for each row
+    counters: Ints
+
+
+def start(points: Floats, k: int) -> Ledger:
+    """Nobody of `points` (n >= k >= 2, no NaN) is grouped."""
+    n, p = points.shape
+    return Ledger(
+        points=np.ascontiguousarray(points),
+        slots=np.arange(n),
+        total=np.cumsum(points, axis=0)[-1],  # row after row, as the running sum goes on
+        centres=np.empty((2, p)),
+        reach=np.empty(n),
+        order=np.empty(n, np.int64),
+        near=np.empty(k),
+        group=np.empty(k, np.int64),
+        groups=np.empty(n, np.int64),
+        counters=np.array([n, 0, 0, 0, RESORT * (n + FEW) + 1, 0, 0]),
+    )
+
+
+def refresh(ledger: Ledger) -> None:
+    """Sort the list of records left by their distance to the present centroid, if it is worn out."""
+    if not worn(ledger.counters):
+        return
+    left = int(ledger.counters[LEFT])
+    ledger.centres[1] = ledger.total / left
+    list_all(ledger.slots, ledger.points, ledger.centres[1], ledger.order, ledger.reach)
+    distances, rows = np.sqrt(ledger.reach[:left]), ledger.order[:left].copy()
+    order = np.argsort(-distances)
+    ledger.reach[:left] = distances[order]
+    ledger.order[:left] = rows[order]
+    ledger.counters[HEAD : LOOKED + 1] = 0, left, 0
+
+
+@kernel
+def worn(counters: Ints) -> bool:
+    """Whether so many of the list were looked at that sorting it again is cheaper."""
+    return counters[LOOKED] > RESORT * (counters[LEFT] + FEW)
+
+
+@kernel
+def list_all(slots: Ints, points: Floats, centre: Floats, order: Ints, reach: Floats) -> None:
+    """List the records left with their squared distances to the centroid, unsorted."""
+    size = 0
+    for row in range(len(slots)):
+        if slots[row] >= 0:
+            order[size] = row
+            reach[size] = squared_distance(points, row, centre)
+            size += 1
+
+
+@inlined
+def squared_distance(points: Floats, row: Int, point: Floats) -> float:
+    """Squared distance of a row to `point`, added up column after column."""
+    total = 0.0
+    for j in range(len(point)):
+        difference = points[row, j] - point[j]
+        total += difference * difference
+    return total
+
+
+@inlined
+def outermost(ledger: Ledger, patience: int) -> Int:
+    """The record farthest from the centroid of the records left; -1 after more than `patience` looks."""
+    counters, slots, order = ledger.counters, ledger.slots, ledger.order
+    centre = ledger.centres[0]
+    for j in range(len(centre)):
+        centre[j] = ledger.total[j] / counters[LEFT]
+    drift = sqrt(squared_distance(ledger.centres, 1, centre))
+    while slots[order[counters[HEAD]]] < 0:
+        counters[HEAD] += 1
+    best, found, bound = -1.0, len(slots), -1.0
+    for i in range(counters[HEAD], counters[LISTED]):
+        if (ledger.reach[i] + drift) * SLACK + TINY < bound:
+            break
+        counters[LOOKED] += 1
+        patience -= 1
+        if patience < 0:
+            return -1
+        row = order[i]
+        if slots[row] >= 0:
+            distance = squared_distance(ledger.points, row, centre)
+            if distance > best or (distance == best and row < found):
+                best, found, bound = distance, row, sqrt(distance)
+    return found
+
+
+@inlined
+def clear_heap(near: Floats, group: Ints, size: int, nobody: int) -> None:
+    """Begin a search: nobody is near."""
+    for i in range(size):
+        near[i], group[i] = inf, nobody
+
+
+@kernel
+def replace_largest(near: Floats, group: Ints, size: int, distance: float, row: Int) -> None:
+    """Put `row` into the heap of nearest records instead of its top; equal distances compare by row."""
+    top, child = 0, 1
+    while child < size:
+        other = child + 1
+        if other < size and (
+            near[other] > near[child] or (near[other] == near[child] and group[other] > group[child])
+        ):
+            child = other
+        if near[child] < distance or (near[child] == distance and group[child] < row):
+            break
+        near[top], group[top] = near[child], group[child]
+        top, child = child, 2 * child + 1
+    near[top], group[top] = distance, row
+
+
+@inlined
+def sort_rows(group: Ints, size: int) -> None:
+    """Sort in place (a shell sort: short to compile, fast for groups of any size)."""
+    gap = size // 2
+    while gap > 0:
+        for i in range(gap, size):
+            row, j = group[i], i
+            while j >= gap and group[j - gap] > row:
+                group[j] = group[j - gap]
+                j -= gap
+            group[j] = row
+        gap //= 2
+
+
+@inlined
+def settle(ledger: Ledger, row: Int, k: int) -> None:
+    """Make `row` and the k - 1 records of the heap a group, and take them out of the running sum."""
+    group = ledger.group
+    group[k - 1] = row
+    sort_rows(group, k)
+    for i in range(k):
+        ledger.groups[group[i]] = ledger.counters[FORMED]
+        for j in range(len(ledger.total)):
+            ledger.total[j] -= ledger.points[group[i], j]
+    ledger.counters[FORMED] += 1
+
+
+@inlined
+def finish(slots: Ints, groups: Ints, number: Int) -> None:
+    """Make the last records a group."""
+    for row in range(len(slots)):
+        if slots[row] >= 0:
+            groups[row] = number

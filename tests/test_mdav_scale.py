@@ -1,0 +1,229 @@
+"""MDAV of large files: through tree and filter, always the groups of the textbook loop."""
+
+import _thread
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from sdckit.grouping import filtering, ledger, rounding, shrinking
+from sdckit.masking import partition
+from sdckit.masking.partition import mdav_groups, standardise
+from textbook import textbook
+
+SHAPES = {
+    "normal": lambda rng, n, p: rng.normal(size=(n, p)),
+    "lognormal": lambda rng, n, p: rng.lognormal(sigma=2, size=(n, p)),
+    "duplicated": lambda rng, n, p: rng.normal(size=(n // 5 + 1, p))[rng.integers(0, n // 5 + 1, n)],
+    "correlated": lambda rng, n, p: np.sqrt(3) * rng.normal(size=(n, 1)) + rng.normal(size=(n, p)),
+    "integers": lambda rng, n, p: rng.integers(-2, 3, (n, p)).astype(float),
+    "mostly zero": lambda rng, n, p: np.where(
+        rng.random((n, 1)) < 0.7, 0.0, rng.integers(0, 50, (n, p)).astype(float)
+    ),
+    "crowded": lambda rng, n, p: np.vstack([rng.normal(size=(n - 1, p)), np.full((1, p), 1e9)]),
+    "all equal": lambda _rng, n, p: np.full((n, p), 7.1),
+}
+MAIN = ("normal", "lognormal", "duplicated", "correlated", "integers")
+WIDTHS = (1, 2, 4, 8, 13)
+PATHS = {  # how many records a node of the tree is worth: none, so many that scans win, or something between
+    "tree": {"WORTH": 1e-9, "STEP": 20_000},
+    "filter": {"WORTH": 10**9},
+    "both": {"WORTH": 16, "STEP": 20_000, "TRIAL": 10},
+}
+
+
+def table(shape, n, p, seed):
+    return SHAPES[shape](np.random.default_rng(seed), n, p)
+
+
+def force(monkeypatch, path):
+    """Send small files, too, through the tree, the filter or both."""
+    monkeypatch.setattr(partition, "SMALL", 0)
+    for name, value in PATHS[path].items():
+        monkeypatch.setattr(partition, name, value)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How many records were left when a tree was planted, and when the filter took over."""
+    seen = {"plant": [], "lay_out": []}
+
+    def spy(module, name):
+        original = getattr(module, name)
+
+        def counted(book, rounded):
+            seen[name].append(int(book.counters[ledger.LEFT]))
+            return original(book, rounded)
+
+        monkeypatch.setattr(module, name, counted)
+
+    spy(shrinking, "plant")
+    spy(filtering, "lay_out")
+    return seen
+
+
+# --- the same groups as the textbook loop ---
+
+
+def test_the_textbook_loop_is_the_slow_twin():
+    for shape in SHAPES:
+        for n, p, k in [(60, 1, 2), (61, 4, 7), (90, 13, 30)]:
+            values = table(shape, n, p, seed=n)
+            np.testing.assert_array_equal(
+                textbook(naive.standardise(values), k), naive.mdav_groups(values, k)
+            )
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("p", WIDTHS)
+@pytest.mark.parametrize("shape", MAIN)
+def test_300_random_files(monkeypatch, shape, p, path):
+    force(monkeypatch, path)
+    rng = np.random.default_rng([p, MAIN.index(shape)])
+    for seed in range(4):
+        n, k = int(rng.integers(200, 3000)), int(rng.integers(2, 51))
+        points = standardise(table(shape, n, p, seed))
+        np.testing.assert_array_equal(
+            mdav_groups(points, k, points), textbook(points, k), f"{n=}, {k=}, {seed=}"
+        )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    shape=st.sampled_from(sorted(SHAPES)),
+    path=st.sampled_from(sorted(PATHS)),
+    n=st.integers(2, 200),
+    p=st.sampled_from([1, 2, 3, 13]),
+    k=st.integers(2, 50),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_any_small_file(*, shape, path, n, p, k, seed):
+    values, k = table(shape, n, p, seed), min(k, n)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        force(monkeypatch, path)
+        np.testing.assert_array_equal(mdav_groups(values, k), naive.mdav_groups(values, k))
+
+
+@pytest.mark.parametrize(
+    ("shape", "n", "p", "k"),
+    [
+        ("normal", 20_000, 4, 3),
+        ("normal", 12_000, 13, 3),
+        ("lognormal", 20_000, 2, 50),
+        ("duplicated", 20_000, 8, 5),
+        ("correlated", 15_000, 13, 10),
+        ("integers", 20_000, 2, 10),
+        ("integers", 20_000, 13, 20),
+        ("mostly zero", 20_000, 4, 7),
+        ("crowded", 20_000, 1, 20),
+    ],
+)
+def test_large_files_as_they_come(shape, n, p, k):
+    values = table(shape, n, p, seed=1)
+    np.testing.assert_array_equal(mdav_groups(values, k), textbook(standardise(values), k))
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("power", [-1060, -560, -530, -150, 500])
+def test_points_of_any_size(monkeypatch, path, power):
+    # Squares underflow (or nearly so), far beyond what float32 can hold.
+    force(monkeypatch, path)
+    points = np.ldexp(standardise(table("lognormal", 700, 4, seed=3)), power)
+    np.testing.assert_array_equal(mdav_groups(points, 3, points), textbook(points, 3))
+
+
+@pytest.mark.parametrize("path", ["tree", "filter"])
+def test_without_its_margin_the_copy_would_mislead(monkeypatch, path):
+    force(monkeypatch, path)
+    points = standardise(table("crowded", 2000, 2, seed=5))
+    expected = textbook(points, 3)
+    np.testing.assert_array_equal(mdav_groups(points, 3, points), expected)
+    for module in (rounding, shrinking, filtering):
+        monkeypatch.setattr(module, "set_margin", lambda rounded, _largest: rounded.margin[1:].fill(0))
+    assert (mdav_groups(points, 3, points) != expected).any()
+
+
+# --- on the way ---
+
+
+def test_new_trees_are_planted_on_the_way(monkeypatch, calls):
+    force(monkeypatch, "tree")
+    points = standardise(table("normal", 5000, 3, seed=2))
+    np.testing.assert_array_equal(mdav_groups(points, 3, points), textbook(points, 3))
+    assert len(calls["plant"]) > 5
+    assert calls["plant"][0] == 5000
+    assert all(
+        after < 0.7 * before for before, after in zip(calls["plant"], calls["plant"][1:], strict=False)
+    )
+    assert not calls["lay_out"]
+
+
+def test_scans_take_over_on_the_way(monkeypatch, calls):
+    force(monkeypatch, "both")
+    points = standardise(table("correlated", 6000, 8, seed=4))
+    np.testing.assert_array_equal(mdav_groups(points, 3, points), textbook(points, 3))
+    (left,) = calls["lay_out"]
+    assert 500 < left < 5500
+
+
+def test_the_choice_of_the_way(calls):
+    # Boxes keep nobody out of 13 independent columns; small files need neither tree nor filter.
+    mdav_groups(table("normal", 12_000, 13, seed=0), 3)
+    assert calls["lay_out"][0] > 10_000
+    calls["lay_out"].clear()
+    mdav_groups(table("normal", 12_000, 2, seed=0), 3)
+    assert not calls["lay_out"]
+    calls["plant"].clear()
+    mdav_groups(table("normal", 10_000, 2, seed=0), 3)
+    assert not calls["plant"]
+
+
+@pytest.mark.parametrize("shape", ["mostly zero", "all equal", "integers"])
+def test_equal_records_do_not_make_the_tree_slow(shape):
+    points = standardise(table(shape, 16_000, 2, seed=6))
+    book = ledger.start(points, 3)
+    tree = shrinking.plant(book, rounding.round_off(points))
+    shrinking.advance(tree, 3, 100_000)
+    assert book.counters[ledger.WORK] / book.counters[ledger.FORMED] < len(tree.smallest) / 10
+
+
+@pytest.mark.parametrize("path", [None, *PATHS])
+def test_progress_goes_up_to_the_end(monkeypatch, path):
+    told = []
+
+    @contextmanager
+    def track(what, total):
+        assert (what, total) == ("MDAV", 1.0)
+        yield told.append
+
+    monkeypatch.setattr(partition.progress, "track", track)
+    monkeypatch.setattr(partition, "CELLS", 1_000_000)
+    if path:
+        force(monkeypatch, path)
+    mdav_groups(table("correlated", 6000, 8, seed=4), 3)
+    assert len(told) > 5
+    assert 0 < told[0] < 0.3
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+@pytest.mark.parametrize(("shape", "p"), [("normal", 4), ("normal", 13)])
+def test_ctrl_c_stops_within_a_second(shape, p):
+    mdav_groups(table(shape, 10_001, p, seed=0), 3)  # compile
+    values, sent = table(shape, 200_000, p, seed=0), []
+
+    def interrupt():
+        sent.append(time.process_time())  # of all threads: a busy machine does not matter
+        _thread.interrupt_main()
+
+    timer = threading.Timer(0.6, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        mdav_groups(values, 3)
+    assert time.process_time() - sent[0] < 1
+    timer.join()
