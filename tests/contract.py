@@ -1,12 +1,17 @@
-"""What the contract tests of metrics and methods share: the data, and how a function is documented."""
+"""What the contract tests of metrics and methods share: data of every shape, settings, documentation."""
 
 import inspect
 import re
 
 import numpy as np
 
+import sdckit as sdc
+from sdckit.checks import parameters_of
+from sdckit.masking import apply
+
 NAMES = ["a", "b", "c"]
 SECTIONS = ("Parameters", "Returns", "References", "Examples")
+NAN = float("nan")
 
 
 def documented(function):
@@ -43,3 +48,84 @@ def ladder(metric):
     x = data(200)
     unrelated = np.column_stack([shaken(column, j)[::-1] for j, column in enumerate(2 * x.T)])
     return x, [x, x + (shaken(x) - x) / 4, unrelated]
+
+
+# --- data of every shape ---
+
+
+def with_column(place, column):
+    values = data()
+    values[:, place] = column(values)
+    return values
+
+
+def with_holes(n=40):
+    """Data with missing cells in two columns, and a record that has none but missing ones."""
+    values = data(n)
+    values[::7, 0] = values[3::11, 2] = values[5] = NAN
+    return values
+
+
+def with_zeros():
+    """Skewed columns, of which one is half zeros."""
+    values = np.exp(data() / 20)
+    values[::2, 1] = 0.0
+    return values
+
+
+SHAPES = {
+    "plain": data,
+    "missing cells": with_holes,
+    "one column": lambda: data(p=2)[:, :1],
+    "duplicates": lambda: np.repeat(data(10), 4, axis=0),
+    "constant column": lambda: with_column(1, lambda _: 0.1),
+    "integers": lambda: np.round(data()),
+    "-999 present": lambda: with_column(0, lambda x: np.where(np.arange(40) % 13 == 2, -999.0, x[:, 0])),
+    "5 records": lambda: data(5),
+    "rank-deficient columns": lambda: with_column(2, lambda x: x[:, 0] + x[:, 1]),
+    "zeros": with_zeros,
+    "columns of different size": lambda: data() * [1e-9, 1.0, 1e9],
+}
+
+
+# --- settings of a method ---
+
+
+def small(method):
+    """The smallest group that masks anything."""
+    return {method.group_size: 2} if method.group_size else {}
+
+
+def strong(method):
+    """The strongest masking of the grid, in small groups."""
+    return {p.name: p.kind(p.grid[-1]) for p in method.parameters if p.grid} | small(method)
+
+
+def needed(method, options, p):
+    """How many records a method needs for p columns."""
+    options = parameters_of(method, options)
+    group = options[method.group_size] if method.group_size else 0
+    return max(2, group, method.records(options, p) if method.records else 0)
+
+
+def suited(method, values, options):
+    """As many of the columns as there are records enough for; never fewer than one."""
+    enough = [p for p in range(1, values.shape[1] + 1) if needed(method, options, p) <= len(values)]
+    return values[:, : enough[-1]]
+
+
+def masked_by(method, values, options=None, seed=7):
+    """The masked matrix, by the way that `sdc.mask` goes but without its warnings."""
+    names = [f"x{j}" for j in range(1, values.shape[1] + 1)]
+    options = parameters_of(method, options or {})
+    return apply(method, np.asfortranarray(values), options, np.random.default_rng(seed), names=names)
+
+
+def masking(method, values, rng=7, **options):
+    """`sdc.mask` with options that surely change something."""
+    return sdc.mask(values, method.name, rng=rng, **(strong(method) | options))
+
+
+def rows_of(values):
+    """The records as a set would hold them, however often each occurs."""
+    return sorted(map(tuple, np.where(np.isnan(values), np.inf, values).tolist()))

@@ -2,6 +2,8 @@
 
 import inspect
 import math
+import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -10,12 +12,25 @@ import pyarrow as pa
 import pytest
 
 import sdckit as sdc
-from contract import NAMES, data, documented
+from contract import (
+    NAMES,
+    NAN,
+    SHAPES,
+    data,
+    documented,
+    masked_by,
+    masking,
+    needed,
+    rows_of,
+    small,
+    strong,
+    suited,
+    with_holes,
+)
 from sdckit.checks import parameter_value
-from sdckit.plans import cells_of, settings_of
-from sdckit.tasks import generator
+from sdckit.lines import direction
 
-NAN = float("nan")
+UNMASKED = "ignore:not masked, every value"
 
 
 @pytest.fixture(params=list(sdc.METHODS))
@@ -23,14 +38,18 @@ def method(request):
     return sdc.METHODS[request.param]
 
 
-def masking(method, values, rng=7, **options):
-    """The method with options that surely change something."""
-    for parameter in method.parameters:
-        if parameter.grid and parameter.name not in options:
-            options[parameter.name] = parameter.kind(parameter.grid[min(len(parameter.grid) - 1, 3)])
-            if parameter.high == 1:
-                options[parameter.name] = 0.3
-    return sdc.mask(values, method.name, rng=rng, **options)
+@contextmanager
+def companions(method, *others):
+    """Columns beside rows that stand for nobody bring a warning, and nothing else does."""
+    if method.paired:
+        yield
+        return
+    with pytest.warns(UserWarning, match=f"rows of {method.name} stand for no original record") as caught:
+        yield
+    assert all(f"'{name}'" in str(warning.message) for warning in caught for name in others)
+
+
+# --- the record of the registry ---
 
 
 def test_method_is_documented(method):
@@ -40,11 +59,13 @@ def test_method_is_documented(method):
     assert method.reference
     assert method.keeps
     accepted = inspect.signature(method.function).parameters
-    assert set(accepted) - {"values", "rng", "basis"} == {parameter.name for parameter in method.parameters}
-    assert ("rng" in accepted) == method.random
-    assert ("basis" in accepted) == (method.basis is not None)
+    own = {parameter.name for parameter in method.parameters}
+    assert set(accepted) - {"values", "rng", "basis", "groups"} == own
+    for name, given in (("rng", method.random), ("basis", method.basis), ("groups", method.groups)):
+        assert (name in accepted) == bool(given), name
     for parameter in method.parameters:
-        assert accepted[parameter.name].default == parameter.default
+        default = None if parameter.kind is dict else parameter.default
+        assert accepted[parameter.name].default == default
     assert method.group_size is None or method.group_size in method.defaults()
 
 
@@ -53,16 +74,58 @@ def test_method_parameters_are_in_range(method):
         assert parameter.text
         assert parameter_value(parameter, parameter.default) == parameter.default
         assert isinstance(parameter.default, parameter.kind)
-        for value in parameter.grid:
-            assert parameter_value(parameter, value) == value
-        assert list(parameter.grid) == sorted(set(parameter.grid))
+        nonsense = ["nonsense"] if parameter.kind is tuple else "nonsense"  # no column of that name
         with pytest.raises(ValueError, match=parameter.name):
-            sdc.mask(data(), method.name, **{parameter.name: "nonsense"})
+            sdc.mask(data(), method.name, **{parameter.name: nonsense})
         if parameter.low is not None:
+            below = {"x1": parameter.low - 1} if parameter.kind is dict else parameter.low - 1
             with pytest.raises(ValueError, match="out of range"):
-                sdc.mask(data(), method.name, **{parameter.name: parameter.low - 1})
+                sdc.mask(data(), method.name, **{parameter.name: below})
+        if parameter.high is not None:
+            with pytest.raises(ValueError, match="out of range"):
+                sdc.mask(data(), method.name, **{parameter.name: parameter.high + 1})
     with pytest.raises(ValueError, match="has no parameter 'sigma'"):
         sdc.mask(data(), method.name, sigma=1)
+
+
+def test_method_grids_run_from_weak_to_strong(method):
+    """As numbers, each once, in the direction that the search reads; never more than one grid."""
+    gridded = [parameter for parameter in method.parameters if parameter.grid]
+    assert len(gridded) <= 1
+    for parameter in gridded:
+        assert all(parameter_value(parameter, value) == value for value in parameter.grid)
+        down = direction(method, parameter.name) < 0
+        assert list(parameter.grid) == sorted(set(parameter.grid), reverse=down)
+        values = data(120)
+        weak, strength = (
+            abs(masked_by(method, values, {parameter.name: parameter.grid[place]}) - values).mean()
+            for place in (0, -1)
+        )
+        assert weak < strength or not method.paired
+
+
+def test_method_says_how_many_records_it_needs(method):
+    for p in (1, 3):
+        for options in (small(method), {}):
+            least = needed(method, options, p)
+            masked = masked_by(method, data(least, p + 1)[:, :p], options)
+            assert np.isfinite(masked).all()
+            if least > 2:
+                message = rf"^the file has {least - 1} records?[ ,].*{method.name}.*; (lower|take fewer) \S+$"
+                with pytest.raises(ValueError, match=message):
+                    sdc.mask(data(least - 1, p + 1)[:, :p], method.name, **options)
+
+
+def test_method_tells_in_sentences(method):
+    for shape in SHAPES.values():
+        values = suited(method, shape(), small(method))
+        options = {p.name: (() if p.kind is tuple else p.default) for p in method.parameters}
+        options |= {p.name: None for p in method.parameters if p.kind is dict} | small(method)
+        told = [] if method.tells is None else method.tells(values, options)
+        assert all(isinstance(line, str) and line and "\n" not in line for line in told)
+
+
+# --- tables ---
 
 
 def table_with_others(kind):
@@ -83,7 +146,8 @@ def table_with_others(kind):
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
 def test_method_gives_the_same_kind_of_table_and_leaves_the_rest_alone(method, kind):
     table, before = table_with_others(kind), table_with_others(kind)
-    masked = masking(method, table, columns=["a", "b"])
+    with companions(method, "name", "sector", "flag"):
+        masked = masking(method, table, columns=["a", "b"])
     assert type(masked) is type(table)
     assert table.equals(before)
     after, frame = (t.to_pandas() if kind != "pandas" else t for t in (masked, before))
@@ -93,7 +157,8 @@ def test_method_gives_the_same_kind_of_table_and_leaves_the_rest_alone(method, k
     assert not after["a"].equals(frame["a"])
     plain = masking(method, frame[["a", "b"]].to_numpy())
     assert np.array_equal(after[["a", "b"]].to_numpy(), plain)
-    only = masking(method, table, columns="b")
+    with companions(method, "a"):
+        only = masking(method, table, columns="b")
     only = only.to_pandas() if kind != "pandas" else only
     assert only.drop(columns="b").equals(frame.drop(columns="b"))
 
@@ -122,17 +187,58 @@ def test_method_is_reproducible_under_a_seed_only(method):
     assert np.array_equal(masking(method, values, rng=8), again) != method.random
 
 
-def test_method_keeps_missing_cells_missing(method):
+# --- data of every shape ---
+
+
+def check_missing_cells(method, before, after):
+    """Missing cells stay where they are; or as many, where rows are new. Only groups may suppress more."""
+    gaps, found = np.isnan(before), np.isnan(after)
+    if method.group_size:
+        assert found[gaps].all()
+        assert found[~gaps].mean() < 0.2
+    elif method.paired:
+        assert np.array_equal(found, gaps)
+    else:
+        assert np.array_equal(found.sum(axis=0), gaps.sum(axis=0))
+    assert not np.isinf(after).any()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_method_on_data_of_every_shape(method, shape):
+    options = strong(method)
+    values = suited(method, SHAPES[shape](), options)
+    before = values.copy()
+    for masked in [masked_by(method, values, chosen, 3) for chosen in (options, small(method))]:
+        assert masked.shape == values.shape
+        check_missing_cells(method, values, masked)
+        constant = np.nanmin(values, axis=0) == np.nanmax(values, axis=0)
+        seen = ~np.isnan(masked) & constant
+        assert (masked[seen] == np.broadcast_to(np.nanmin(values, axis=0), masked.shape)[seen]).all()
+    assert np.array_equal(values, before, equal_nan=True)
+    firm = options | ({method.group_size: 5} if method.group_size else {})  # more than are equal
+    maskings = [masked_by(method, values, firm, seed) for seed in range(3)]
+    assert not all(np.array_equal(masked, values, equal_nan=True) for masked in maskings)
+    if not method.paired and values.shape[1] > 1:  # another order of rows protects nobody
+        assert any(rows_of(masked) != rows_of(values) for masked in maskings)
+
+
+def test_method_takes_missing_cells_of_tables_for_what_they_are(method):
+    values = with_holes()
+    plain = masking(method, values)
+    frame = masking(method, pl.DataFrame(values, schema=NAMES, nan_to_null=True))
+    assert np.array_equal(frame.to_numpy(), plain, equal_nan=True)
+    assert sum(frame.null_count().row(0)) == np.isnan(plain).sum()
+
+
+def test_method_on_records_without_any_value_between_others(method):
+    """They change nothing about a method that draws nothing, and are found where they were."""
     values = data()
-    holes = np.random.default_rng(3).random(values.shape) < 0.1
-    values[holes] = NAN
-    masked = masking(method, values, **small(method))
-    assert np.isnan(masked[holes]).all()
-    assert np.isfinite(masked[~holes]).mean() > 0.8  # microaggregation suppresses cells of small groups
-    assert (masked[~holes] != values[~holes]).mean() > 0.5
-    frame = masking(method, pl.DataFrame(values, schema=NAMES, nan_to_null=True), **small(method))
-    assert np.array_equal(frame.to_numpy(), masked, equal_nan=True)
-    assert sum(frame.null_count().row(0)) == np.isnan(masked).sum()
+    with_empty = np.insert(values, [0, 7, 40], NAN, axis=0)
+    masked = masked_by(method, with_empty, strong(method))
+    check_missing_cells(method, with_empty, masked)
+    if not method.random:
+        filled = ~np.isnan(masked).all(axis=1)
+        assert np.array_equal(masked[filled], masked_by(method, values, strong(method)))
 
 
 def test_method_masks_strata_apart(method):
@@ -140,85 +246,96 @@ def test_method_masks_strata_apart(method):
     values[20:] += 1000
     frame = pl.DataFrame(values, schema=NAMES).with_columns(g=pl.Series(["p"] * 20 + ["q"] * 10))
     frame = frame[np.random.default_rng(5).permutation(30).tolist()]
-    masked = masking(method, frame, by="g")
+    options = small(method)
+    with warnings.catch_warnings(action="error"):  # what forms strata belongs to the rows of each
+        masked = masking(method, frame, by="g", **options)
     assert masked["g"].equals(frame["g"])
-    whole = masking(method, values)
-    keeps_values = all(np.array_equal(np.sort(whole[:, j]), np.sort(values[:, j])) for j in range(3))
     for stratum in ("p", "q"):
         before, after = (t.filter(g=stratum).drop("g").to_numpy() for t in (frame, masked))
         assert not np.array_equal(before, after)
         if not method.random:
-            assert np.array_equal(after, masking(method, before))
-        if keeps_values:
-            assert np.array_equal(np.sort(after, axis=0), np.sort(before, axis=0))
-    assert masked.filter(g="p")["a"].max() < 500 < masked.filter(g="q")["a"].min()
+            assert np.array_equal(after, masking(method, before, **options))
+    low, high = (masked.filter(g=stratum)["a"] for stratum in ("p", "q"))
+    assert low.mean() < 300 < high.mean()
+    frame = frame.with_columns(a=pl.col("a") + 1e6 * (pl.col("g") == "q"))
+    again = masking(method, frame, by="g", **options)  # the other stratum has no part in it
+    first = frame["g"][0]
+    assert first == "q" or again.filter(g="p").equals(masked.filter(g="p"))
 
 
-@pytest.mark.parametrize("constant", [7.0, 0.1, 1e9 + 1 / 3, -1e-5])
-@pytest.mark.parametrize("n", [5, 37, 1000])
+@pytest.mark.parametrize("constant", [7.0, 0.1, 1e9 + 1 / 3, -1e-5, 0.0])
+@pytest.mark.parametrize("n", [9, 37, 1000])
 def test_method_leaves_a_constant_column_constant(method, constant, n):
     values = data(n)
     values[:, 1] = constant
-    for options in (small(method), small(method) | strong(method)):
-        assert (masking(method, values, **options)[:, 1] == constant).all()
-        assert (masking(method, np.full(n, constant), **options) == constant).all()
+    for options in (small(method), strong(method)):
+        assert (masked_by(method, values, options)[:, 1] == constant).all()
+        assert (masked_by(method, np.full((n, 1), constant), options) == constant).all()
 
 
-def small(method):
-    """The smallest group that masks anything."""
-    return {method.group_size: 2} if method.group_size else {}
+@pytest.mark.parametrize("place", range(3))
+def test_method_on_a_column_of_one_value_and_of_none(method, place):
+    """What cannot be estimated from a column must not spoil the others."""
+    for count in (0, 1, 2):
+        values = data()
+        values[count:, place] = NAN
+        masked = masked_by(method, values, strong(method))
+        others = [j for j in range(3) if j != place]
+        assert np.isfinite(masked[:, others]).all()
+        assert np.isnan(masked[:, place]).sum() >= 40 - count
 
 
-def strong(method):
-    """The strongest masking of the grid."""
-    return {p.name: p.kind(p.grid[-1]) for p in method.parameters if p.grid and p.name != method.group_size}
-
-
-def test_method_on_five_records_and_on_duplicates(method):
-    masked = masking(method, data(5), **small(method))
-    assert np.isfinite(masked).all()
-    repeated = np.repeat(data(6), 4, axis=0)
-    assert np.isfinite(masking(method, repeated)).all()
+def test_one_record_is_refused(method):
     with pytest.raises(ValueError, match=r"1 record;.*at least 2"):
         sdc.mask([1.0], method.name)
 
 
-@pytest.mark.filterwarnings("ignore:not masked, every value")  # weak noise is rounded away
+@pytest.mark.filterwarnings(UNMASKED)  # weak noise is rounded away
 def test_method_on_whole_numbers(method):
     frame = pl.DataFrame({"a": [3, 1, 4, 1, 5, 9, 2, 6, 5, 3], "b": [2, 7, 1, 8, 2, 8, 1, 8, 2, 8]})
-    exact = masking(method, frame, **small(method))
-    assert np.array_equal(exact.to_numpy(), masking(method, frame.to_numpy(), **small(method)))
-    rounded = masking(method, frame, decimals="original", **small(method))
-    assert rounded.schema == frame.schema
-    assert np.array_equal(rounded.to_numpy(), np.round(exact.to_numpy()))
+    for options in (small(method), strong(method)):
+        exact = sdc.mask(frame, method.name, rng=7, **options)
+        assert np.array_equal(exact.to_numpy(), sdc.mask(frame.to_numpy(), method.name, rng=7, **options))
+        rounded = sdc.mask(frame, method.name, rng=7, decimals="original", **options)
+        assert rounded.schema == frame.schema
+        assert np.array_equal(rounded.to_numpy(), np.round(exact.to_numpy()))
 
 
 def test_minus_999_is_data_until_declared_missing(method):
-    values = data(20)
-    values[[2, 5, 7], 0] = -999
-    declared = masking(method, values, na=-999, **small(method))
-    assert (declared[[2, 5, 7], 0] == -999).all()
+    values, coded = data(23), [2, 5, 7]
+    values[coded, 0] = -999
     gaps = values.copy()
-    gaps[[2, 5, 7], 0] = NAN
-    as_missing = masking(method, gaps, **small(method))
-    others = np.delete(declared[:, 0], [2, 5, 7])
-    assert np.array_equal(others, np.delete(as_missing[:, 0], [2, 5, 7]), equal_nan=True)
-    as_data = masking(method, values, **small(method))
-    assert not np.array_equal(np.delete(as_data[:, 0], [2, 5, 7]), others)
+    gaps[coded, 0] = NAN
+    declared, as_missing, as_data = (
+        masking(method, values, na=-999),
+        masking(method, gaps),
+        masking(method, values),
+    )
+    assert np.isfinite(as_data).all()
+    codes = np.isnan(gaps) if method.paired else np.isnan(as_missing)
+    assert (declared[codes] == -999).all()
+    assert codes[:, 0].sum() == 3
+    assert np.array_equal(declared[~codes], as_missing[~codes], equal_nan=True)
+    values[coded, 0] = -998.75  # a number like any other: nearly the same data, nearly the same result
+    assert np.abs(masking(method, values) - as_data).max() < 5
 
 
-@pytest.mark.filterwarnings("ignore:not masked, every value")  # two ranks are too few to swap
+@pytest.mark.filterwarnings(UNMASKED)  # two ranks are too few to swap
 def test_a_group_smaller_than_needed_is_an_error_that_names_the_stratum(method):
     frame = pl.DataFrame({"a": np.arange(9.0) ** 2, "g": ["large"] * 7 + ["tiny"] * 2})
-    if method.group_size is None:
+    least = needed(method, small(method), 1)
+    if least > 2:
+        message = rf"stratum 'tiny' has 2 records and {method.name} needs {least} "
+        with pytest.raises(ValueError, match=message):
+            sdc.mask(frame, method.name, by="g")
+    elif method.group_size is None:
         assert masking(method, frame, by="g").height == 9
-        return
-    with pytest.raises(
-        ValueError, match=rf"stratum 'tiny' has 2 records, fewer than {method.group_size} = 4"
-    ):
-        sdc.mask(frame, method.name, by="g", **{method.group_size: 4})
-    with pytest.raises(ValueError, match="the file has 9 records"):
-        sdc.mask(frame, method.name, columns="a", **{method.group_size: 10})
+    else:
+        size = method.group_size
+        with pytest.raises(ValueError, match=rf"stratum 'tiny' has 2 records, fewer than {size} = 4"):
+            sdc.mask(frame, method.name, by="g", **{size: 4})
+        with pytest.raises(ValueError, match="the file has 9 records"):
+            sdc.mask(frame.drop("g"), method.name, **{size: 10})
 
 
 def test_method_refuses_infinities_by_name(method):
@@ -226,56 +343,11 @@ def test_method_refuses_infinities_by_name(method):
         sdc.mask([[1.0, 2.0], [3.0, math.inf], [4.0, 5.0]], method.name)
 
 
-# --- in a sweep ---
-
-
-def holed(n):
-    """Data with missing cells in two columns."""
-    values = data(n)
-    values[::7, 0] = values[3::11, 2] = NAN
-    return values
-
-
-@pytest.mark.parametrize("make", [data, holed])
-@pytest.mark.parametrize("n", [200, 5000])
-def test_method_with_its_basis_at_hand_masks_as_without(method, n, make):
-    values = np.asfortranarray(make(n))
-    before, basis = values.copy(), method.basis(values) if method.basis else None
-
-    def masked(**more):
-        extra = {"rng": np.random.default_rng(7)} if method.random else {}
-        return method.function(values, **extra, **more).tobytes()
-
-    for options in ({}, strong(method), {}):  # again: nobody may use the basis up
-        if basis is not None:
-            assert masked(basis=basis, **options) == masked(**options)
-    assert np.array_equal(values, before, equal_nan=True)
-
-
-@pytest.mark.filterwarnings("ignore:not masked, every value")  # the weakest of the grid
-@pytest.mark.parametrize("draws", ["common", "fresh"])
-def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
-    frame = pl.DataFrame(data(120), schema=NAMES)
-    plan = {method.name: {p.name: p.grid[:: len(p.grid) - 1] for p in method.parameters if p.grid}}
-    metrics = list(sdc.METRICS)
-    found = sdc.sweep(frame, plan, metrics=metrics, replications=2, draws=draws, rng=9, workers=1)
-    rows = iter(found.table.rows(named=True))
-    cells = cells_of(settings_of(plan), 2)
-    assert len(cells) == 2 * (2 if method.random else 1)
-    for cell in cells:
-        options = cell.setting.options
-        window = method.published(options)
-        masked = sdc.mask(frame, method.name, rng=generator(9, cell.stream(draws)), **cell.setting.options)
-        for name in metrics:
-            row = next(rows)
-            assert (row["method"], row["parameters"], row["replication"], row["metric"]) == (
-                method.name,
-                cell.setting.text,
-                cell.replication,
-                name,
-            )
-            alone = sdc.evaluate(frame, masked, metrics=name, window=window)
-            assert row["value"] == alone[name]
-            if window is None:
-                assert row["value"] == sdc.METRICS[name].function(frame, masked)
-    assert next(rows, None) is None
+@pytest.mark.parametrize("power", [-300, -150, 150, 300])
+def test_method_works_at_every_size(method, power):
+    """On numbers near the ends of what a double holds, as on any other."""
+    values = data() / 1000 * 10.0**power
+    for options in (small(method), strong(method)):
+        masked = masked_by(method, values, options)
+        assert np.isfinite(masked).all()
+        assert np.abs(masked).max() <= 1000 * np.abs(values).max()

@@ -341,7 +341,7 @@ def numbered(method: Method, name: str, known: Sequence[str]) -> None:
     if method.groups is None:
         able = ", ".join(other.name for other in METHODS.values() if other.groups is not None)
         raise ValueError(f"{method.name} forms no groups of records to number; take one of: {able}")
-    if not str(name).strip() or name in known:
+    if not isinstance(name, str) or not name.strip() or name in known:
         raise ValueError(
             f"the column for group numbers is named {name!r}, which is taken; choose another name"
         )

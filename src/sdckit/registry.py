@@ -140,6 +140,8 @@ class Method:
     method publishes one: an intruder knows it. `ceiling(options)` bounds the share of records that any
     linkage finds in complete data. `tells(values, options)` are sentences that a release should come with,
     with the options as the function takes them.
+    `keeps` are promises that the tests read by their words, "column means (aggregate=mean, complete data)":
+    in parentheses stands what they need.
     A method that is not `paired` makes rows that stand for no original record: measures that compare row
     by row have no meaning for it.
     """

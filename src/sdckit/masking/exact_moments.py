@@ -82,7 +82,7 @@ def _needed(options: dict[str, Any], p: int) -> int:
             grid=tuple(step / 20 for step in range(1, 21)),
         ),
     ),
-    keeps=("means and covariances, exactly (complete data)", "linear relations between variables"),
+    keeps=("means and covariances (complete data)", "linear relations between variables (complete data)"),
     basis=space_of,
     random=True,
     records=_needed,
@@ -164,7 +164,7 @@ def _orthonormal(noise: Floats, scores: Floats) -> Floats:
 @method(
     title="random orthogonal matrix masking",
     parameters=(STRENGTH,),
-    keeps=("means and covariances, exactly (complete data)", "linear relations between variables"),
+    keeps=("means and covariances (complete data)", "linear relations between variables (complete data)"),
     random=True,
     reference=TING,
 )

@@ -44,7 +44,7 @@ def weighted(points: Floats, weights: Floats) -> Floats:
     title="MDAV microaggregation",
     parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE),
     default=True,
-    keeps=("column means (with the mean)", "group sizes k to 2k-1"),
+    keeps=("column means (aggregate=mean, complete data)", "group sizes k to 2k-1"),
     basis=standardise,
     group_size="k",
     groups=mdav_numbers,
@@ -125,7 +125,7 @@ def mdav(
     parameters=(GROUP_SIZE, AGGREGATE),
     default=True,
     keeps=(
-        "column means (with the mean)",
+        "column means (aggregate=mean)",
         "order of each column, ties apart",
         "group sizes k to 2k-1 in each column",
     ),

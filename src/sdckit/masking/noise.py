@@ -105,7 +105,7 @@ def covariance_root(values: Floats) -> Floats:
     title="correlated noise",
     parameters=(PERCENT, SCALE),
     default=True,
-    keeps=("means and correlations, in expectation",),
+    keeps=("means and correlations, in expectation", "linear relations between variables (complete data)"),
     basis=covariance_root,
     random=True,
     reference=BRAND,
@@ -172,7 +172,7 @@ def _share(percent: float, scale: str) -> float:
 @method(
     title="Kim's noise with transform",
     parameters=(STRENGTH, SCALE),
-    keeps=("means and covariances, in expectation",),
+    keeps=("means and covariances, in expectation", "linear relations between variables (complete data)"),
     basis=covariance_root,
     random=True,
     reference=KIM,
@@ -253,7 +253,7 @@ def _zeros_told(values: Floats, options: dict[str, Any]) -> list[str]:
 @method(
     title="zero-preserving noise",
     parameters=(STRENGTH,),
-    keeps=("zeros, exactly", "means, in expectation"),
+    keeps=("zeros", "column means, in expectation"),
     basis=_nonzero_spread,
     random=True,
     reference=BRAND,
@@ -312,7 +312,7 @@ def zero_preserving_noise(
 @method(
     title="multiplicative noise",
     parameters=(FACTOR,),
-    keeps=("zeros, exactly", "means, in expectation"),
+    keeps=("zeros", "column means, in expectation"),
     random=True,
     reference=KIM_WINKLER,
     tells=_zeros_told,

@@ -53,7 +53,7 @@ def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> I
 @method(
     title="PCA microaggregation",
     parameters=(GROUP_SIZE,),
-    keeps=("column means", "group sizes k to 2k-1"),
+    keeps=("column means (complete data)", "group sizes k to 2k-1"),
     basis=component_of,
     group_size="k",
     groups=pca_numbers,
@@ -166,7 +166,7 @@ def compared_with_exact(values: Floats, options: dict[str, Any]) -> list[str]:
 @method(
     title="blocked MDAV microaggregation",
     parameters=(GROUP_SIZE, Parameter("block", int, 10_000, "most records to a block", low=1)),
-    keeps=("column means", "group sizes k to 2k-1"),
+    keeps=("column means (complete data)", "group sizes k to 2k-1"),
     basis=standardise,
     group_size="k",
     groups=blocked_numbers,

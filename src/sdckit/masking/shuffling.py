@@ -73,7 +73,7 @@ def given_normal(relations: Floats, given: Sequence[int], others: Sequence[int])
 @method(
     title="data shuffling",
     parameters=(Parameter("given", tuple, (), "columns that stay and guide the shuffling of the others"),),
-    keeps=("the values of each variable", "the given columns", "rank correlations, approximately"),
+    keeps=("the values of each variable", "the given columns", "rank correlations, nearly"),
     basis=Scores,
     random=True,
     reference="Muralidhar & Sarathy 2006, doi:10.1287/mnsc.1050.0503",

@@ -86,7 +86,7 @@ def largest_move(options: dict[str, Any], values: Floats) -> int:
         ),
     ),
     default=True,
-    keeps=("the values of each variable (without tails)", "ranks, up to the largest move"),
+    keeps=("the values of each variable (tails=0)", "ranks, up to the largest move"),
     basis=Orders,
     random=True,
     window=largest_move,

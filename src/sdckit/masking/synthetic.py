@@ -175,7 +175,12 @@ def own_rows(_values: Floats, options: dict[str, Any]) -> list[str]:
 @method(
     title="IPSO",
     parameters=(Parameter("given", tuple, (), "columns that are kept and on which the others depend"),),
-    keeps=("means and covariances", "regressions on the given columns", "sums of columns"),
+    keeps=(
+        "means and covariances (complete data)",
+        "the given columns",
+        "regressions on the given columns (complete data)",
+        "linear relations between variables (complete data)",
+    ),
     random=True,
     records=enough,
     tells=own_rows,

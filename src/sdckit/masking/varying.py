@@ -223,7 +223,7 @@ def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
         GROUP_SIZE,
         Parameter("gamma", float, 0.2, "how readily groups grow beyond k; 0 is never", low=0),
     ),
-    keeps=("column means", "group sizes of at least k"),
+    keeps=("column means (complete data)", "group sizes of at least k"),
     basis=standardise,
     group_size="k",
     groups=vmdav_numbers,

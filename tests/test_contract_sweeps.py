@@ -1,0 +1,104 @@
+"""What every method must do in sweeps and searches, without naming any."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from contract import NAMES, data, strong, with_holes
+from sdckit.plans import cells_of, settings_of
+from sdckit.tasks import generator
+
+UNMASKED = "ignore:not masked, every value"
+BY_COLUMN = [(m.name, p) for m in sdc.METHODS.values() for p in m.parameters if p.kind in (tuple, dict)]
+
+
+@pytest.fixture(params=list(sdc.METHODS))
+def method(request):
+    return sdc.METHODS[request.param]
+
+
+def frame():
+    return pl.DataFrame(data(120), schema=NAMES)
+
+
+def ends(method):
+    """The plan with the weakest and the strongest setting of the usual grid."""
+    return {method.name: {p.name: p.grid[:: len(p.grid) - 1] for p in method.parameters if p.grid}}
+
+
+@pytest.mark.parametrize("make", [data, with_holes])
+@pytest.mark.parametrize("n", [200, 5000])
+def test_method_with_its_basis_at_hand_masks_as_without(method, n, make):
+    if method.basis is None:
+        return
+    values = np.asfortranarray(make(n))
+    before, basis = values.copy(), method.basis(values)
+
+    def masked(**more):
+        extra = {"rng": np.random.default_rng(7)} if method.random else {}
+        return method.function(values, **extra, **more).tobytes()
+
+    for options in ({}, strong(method), {}):  # again: nobody may use the basis up
+        assert masked(basis=basis, **options) == masked(**options)
+    assert np.array_equal(values, before, equal_nan=True)
+
+
+@pytest.mark.filterwarnings(UNMASKED)  # the weakest of the grid
+@pytest.mark.parametrize("draws", ["common", "fresh"])
+def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
+    table, plan = frame(), ends(method)
+    metrics = list(sdc.METRICS)[:: 1 if draws == "common" else 5]
+    found = sdc.sweep(table, plan, metrics=metrics, replications=2, draws=draws, rng=9, workers=1)
+    rows = iter(found.table.rows(named=True))
+    cells = cells_of(settings_of(plan), 2)
+    assert len(cells) == (2 if plan[method.name] else 1) * (2 if method.random else 1)
+    measured = [name for name in metrics if method.paired or not sdc.METRICS[name].paired]
+    for cell in cells:
+        window = method.published(cell.setting.options)
+        masked = sdc.mask(table, method.name, rng=generator(9, cell.stream(draws)), **cell.setting.options)
+        alone = sdc.evaluate(table, masked, metrics=measured, window=window, paired=method.paired)
+        for name in metrics:
+            row = next(rows)
+            assert (row["method"], row["parameters"], row["replication"], row["metric"]) == (
+                method.name,
+                cell.setting.text,
+                cell.replication,
+                name,
+            )
+            assert row["value"] == (alone[name] if name in measured else None)
+            if window is None and name in measured and draws == "common":
+                assert row["value"] == sdc.METRICS[name].function(table, masked)
+    assert next(rows, None) is None
+
+
+@pytest.mark.filterwarnings(UNMASKED)  # the weakest of the grid
+def test_method_in_a_search_is_chosen_or_has_no_risk_to_go_by(method):
+    options = {"max_risk": {"linkage": 1.0}, "rng": 9, "replications": 1, "workers": 1}
+    if not method.paired:
+        with pytest.raises(ValueError, match=r"^linkage has no value for any of these maskings; [^\n]+$"):
+            sdc.recommend(frame(), plan=ends(method), **options)
+        options["plan"] = ends(method) | {"noise": {"percent": [50]}}
+        assert sdc.recommend(frame(), **options).point.method == "noise"
+        return
+    found = sdc.recommend(frame(), plan=ends(method), **options)
+    assert found.point.method == method.name
+    assert found.point.parameters == settings_of(ends(method))[0].text  # all are safe, so the weakest
+
+
+@pytest.mark.filterwarnings(UNMASKED)  # a number for one column only
+@pytest.mark.parametrize(("name", "parameter"), BY_COLUMN, ids=lambda given: getattr(given, "name", given))
+def test_options_by_column_have_their_place_in_sweeps_and_searches(name, parameter):
+    texts = ["a:45", "b:45"] if parameter.kind is dict else ["a", "b,c"]
+    plan = {name: [{parameter.name: text} for text in texts]}
+    found = sdc.sweep(frame(), plan, metrics=["brmae", "linkage", "ks"], rng=3, workers=1)
+    settings = [f"{parameter.name}={text}" for text in texts]
+    assert found.table["parameters"].unique(maintain_order=True).to_list() == settings
+    assert found.table["setting"].null_count() == found.table.height  # no number varies
+    chosen = found.recommend({"linkage": 1.0})
+    again = sdc.recommend(frame(), plan=plan, max_risk={"linkage": 1.0}, rng=3, replications=1)
+    assert chosen.point.method == again.point.method == name
+    assert chosen.point.parameters in settings
+    assert again.apply(frame(), rng=3).data.columns == NAMES
+    with pytest.raises(ValueError, match=f"^unknown column in {parameter.name} 'z'[^\n]+$"):
+        sdc.sweep(frame(), {name: {parameter.name: texts[0].replace("a", "z")}})

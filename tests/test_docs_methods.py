@@ -1,0 +1,45 @@
+"""docs/methods.md is true: its examples run, its links lead somewhere, and it knows every method."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import sdckit as sdc
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = (DOCS / "methods.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_run():
+    failed, tried = doctest.testfile(
+        str(DOCS / "methods.md"), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE
+    )
+    assert failed == 0
+    assert tried >= 10
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)]+)\)", PAGE))
+def test_links_lead_somewhere(link):
+    file, _, place = link.partition("#")
+    assert not file or (DOCS / file).exists()
+    headings = {
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        for title in re.findall("^#+ (.*)", PAGE, re.MULTILINE)
+    }
+    assert not place or place in headings
+
+
+@pytest.mark.parametrize("name", sdc.METHODS)
+def test_every_method_is_told_with_its_standing(name):
+    line = next(line for line in PAGE.splitlines() if f"`{name}`" in line)
+    experimental = "(experimental)" in line or f"`{name}` (experimental)" in PAGE
+    assert experimental == sdc.METHODS[name].experimental
+
+
+def test_unpaired_methods_are_named_as_such():
+    named = re.search(r"Rows of (.*) stand for no original record", PAGE)[1]
+    assert set(re.findall(r"`(\w+)`", named)) == {
+        name for name, method in sdc.METHODS.items() if not method.paired
+    }
