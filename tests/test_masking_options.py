@@ -153,7 +153,7 @@ def test_groups_are_counted_on_from_stratum_to_stratum(name):
         assert alone["group"].value_counts()["count"].min() >= k
 
 
-@pytest.mark.parametrize("taken", ["a", "region", "", "  "])
+@pytest.mark.parametrize("taken", ["a", "region", "", "  ", 3, ["g"]])
 def test_a_name_that_is_taken_is_refused(taken):
     message = one_line(sdc.mask, regional(), "mdav", by="region", groups=taken)
     assert f"the column for group numbers is named {taken!r}, which is taken" in message
@@ -161,7 +161,7 @@ def test_a_name_that_is_taken_is_refused(taken):
 
 @pytest.mark.parametrize("name", [m.name for m in METHODS if not m.groups])
 def test_a_method_without_groups_has_no_numbers_to_give(name):
-    with pytest.raises(ValueError, match=f"^{name} forms no groups of records, so there are no numbers"):
+    with pytest.raises(ValueError, match=f"^{name} forms no groups of records to number; take one of"):
         sdc.mask(data(), name, groups="group")
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from sdckit import checks, frames, loss, risk
 from sdckit.pairs import Original, Pair, Score, Values, pair_of, prepare_table
 from sdckit.progress import track
+from sdckit.registry import METRICS
 from sdckit.rules import rules_of
 
 if TYPE_CHECKING:
@@ -187,10 +188,10 @@ def evaluate(
     notes = dict.fromkeys(_rule_notes(known, pair))
     if left_out:
         notes[f"left out because rows are not paired: {', '.join(left_out)}"] = None
-    if not paired:
-        notes["without pairs nobody can tell here whether records are recognised: no risk was measured"] = (
-            None
-        )
+        if any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out):
+            notes["no risk was measured: without pairs nobody can tell whether a record was recognised"] = (
+                None
+            )
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
     scores = _scores(groups, chosen, options, notes, named=metrics is not None, per_record=per_record)
