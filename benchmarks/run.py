@@ -15,7 +15,7 @@ from sdckit import checks, terminal
 if TYPE_CHECKING:
     from timing import Row
 
-BENCHMARKS = ("rank_distance", "rank_swapping", "mdav", "linkage", "study")
+BENCHMARKS = ("rank_distance", "rank_swapping", "mdav", "maskings", "linkage", "study")
 
 
 RESULTS = Path(__file__).with_name("results.csv")

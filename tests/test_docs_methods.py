@@ -40,6 +40,6 @@ def test_every_method_is_told_with_its_standing(name):
 
 def test_unpaired_methods_are_named_as_such():
     named = re.search(r"Rows of (.*) stand for no original record", PAGE)[1]
-    assert set(re.findall(r"`(\w+)`", named)) == {
-        name for name, method in sdc.METHODS.items() if not method.paired
-    }
+    unpaired = {name: method for name, method in sdc.METHODS.items() if not method.paired}
+    assert set(re.findall(r"`(\w+)`", named)) == {*unpaired, "given"}
+    assert {method.paired_by for method in unpaired.values()} == {None, "given"}

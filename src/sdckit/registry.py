@@ -143,7 +143,7 @@ class Method:
     `keeps` are promises that the tests read by their words, "column means (aggregate=mean, complete data)":
     in parentheses stands what they need.
     A method that is not `paired` makes rows that stand for no original record: measures that compare row
-    by row have no meaning for it.
+    by row have no meaning for it. `paired_by` names the parameter whose columns tie rows to records again.
     """
 
     name: str
@@ -161,6 +161,7 @@ class Method:
     ceiling: Callable[[dict[str, Any]], float] | None = None
     tells: Callable[[Any, dict[str, Any]], list[str]] | None = None
     paired: bool = True
+    paired_by: str | None = None
     default: bool = False
     experimental: bool = False
     extra: str | None = None
@@ -174,6 +175,10 @@ class Method:
     def standing(self) -> str:
         """Whether it is tried by default, on request, or not yet to be relied on."""
         return "experimental" if self.experimental else "default" if self.default else "on request"
+
+    def pairs(self, options: dict[str, Any]) -> bool:
+        """Whether a row stands for the record in its place, with these options."""
+        return self.paired or (self.paired_by is not None and bool(options[self.paired_by]))
 
     def published(self, options: dict[str, Any]) -> Callable[[Any], int] | None:
         """The largest move in ranks as a function of the original values; None where none is published."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PRIVATE = "private"
 FORMATS = ("parquet", "csv")
+ROOM = 8  # columns of figures that fit into a terminal
+LEADING = ("brmae", "brmse", "il1s", "linkage", "linkage_outliers", "ks")
 
 
 def check_folder(folder: Path, data: Path) -> None:
@@ -47,10 +49,16 @@ def write(found: Sweep, folder: Path, form: str) -> list[Path]:
     return [table, summary, picture]
 
 
+def shown(metrics: list[str]) -> list[str]:
+    """The metrics that a terminal has room for; the files have all."""
+    leading = [metric for metric in LEADING if metric in metrics]
+    return metrics if len(metrics) <= ROOM or not leading else leading
+
+
 def overview(found: Sweep) -> Table:
     """What each method costs at both ends of its grid: medians over the replications."""
     summary = found.summary
-    metrics = summary["metric"].unique(maintain_order=True).to_list()
+    metrics = shown(summary["metric"].unique(maintain_order=True).to_list())
     rows = []
     for method in summary["method"].unique(maintain_order=True):
         part = summary.filter(pl.col("method") == method)

@@ -23,6 +23,14 @@ def share_of_groups(options: dict[str, Any]) -> float:
     return float(1 / options["k"])
 
 
+FEWEST = 3  # of two who share a mean, each could work out the other's value
+
+
+def tell_of_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
+    """The median of an odd number of values is one of them."""
+    return [] if options["aggregate"] == "mean" else ["medians of an odd number of values are original ones"]
+
+
 def no_move(_options: dict[str, Any], _values: Floats) -> int:
     """A mean stays among the ranks of those it stands for."""
     return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.masking.aggregates import no_move
+from sdckit.masking.aggregates import FEWEST, no_move
 from sdckit.registry import Parameter, method
 from sdckit.scales import deviations, powers_of_two, spread
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239"
 FINEST = 2.0**50  # a value of so many bases has no digits to lose
-FEWEST = 3  # of two who share a mean, each could work out the other's value
 REPLACE = ("mean", "limit")
 MULTIVARIATE = ("each", "distance")
 

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
-from sdckit.masking.aggregates import AGGREGATE, GROUP_SIZE, no_move, publish, run_aggregates, share_of_groups
+from sdckit.masking.aggregates import (
+    AGGREGATE,
+    GROUP_SIZE,
+    no_move,
+    publish,
+    run_aggregates,
+    share_of_groups,
+    tell_of_medians,
+)
 from sdckit.masking.partition import mdav_groups, standardise
 from sdckit.registry import Parameter, method
 
@@ -48,6 +56,7 @@ def weighted(points: Floats, weights: Floats) -> Floats:
     basis=standardise,
     group_size="k",
     groups=mdav_numbers,
+    tells=tell_of_medians,
     ceiling=share_of_groups,
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
@@ -77,7 +86,7 @@ def mdav(
         plays no part in forming groups, but is published as the others are.
     aggregate : "mean" or "median"
         What is published of a group; the median of an even number of values is the mean of the middle
-        two. Medians do not keep column means.
+        two, and that of an odd number an original value. Medians do not keep column means.
     basis : array, optional
         `standardise(values)`, where it is known.
     groups : array of n integers, optional
@@ -130,6 +139,7 @@ def mdav(
         "group sizes k to 2k-1 in each column",
     ),
     group_size="k",
+    tells=tell_of_medians,
     window=no_move,
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
@@ -148,7 +158,7 @@ def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -
         Smallest group size; 1 leaves the values as they are.
     aggregate : "mean" or "median"
         What is published of a group; the median of an even number of values is the mean of the middle
-        two. Medians do not keep column means.
+        two, and that of an odd number an original value. Medians do not keep column means.
 
     Returns
     -------

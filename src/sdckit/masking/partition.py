@@ -57,7 +57,7 @@ def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
         return groups
     points = standardise(values) if points is None else points
     with progress.track("MDAV", 1.0) as report:
-        if observed.all():
+        if not np.isnan(points).any():
             return group_complete(points, k, report)
         part = incomplete.start(points[present], k)
         share = Share(report, part.counters, SCANS)

@@ -26,16 +26,22 @@ class Scores:
     def __init__(self, values: Floats) -> None:
         from scipy.special import ndtri  # noqa: PLC0415 - slow to import
 
-        n, p = values.shape
         self.orders = Orders(values)
-        self.normal, centred = np.zeros((p, n)), np.zeros((p, n))  # a missing cell counts as the middle
-        seen = np.zeros((p, n))
+        self.normal = np.zeros(values.shape[::-1])  # a missing cell counts as the middle
         for j, (rows, column) in enumerate(zip(self.orders.seen, self.orders.columns, strict=True)):
-            seen[j, rows] = 1.0
             if column.n and column.sorted[0] != column.sorted[-1]:
                 self.normal[j, rows] = ndtri((column.row_middle2 + 1) / (2 * column.n))
-                centred[j, rows] = (column.row_middle2 - (column.n - 1)) / column.n
-        self.relations = _possible(2 * np.sin(np.pi / 6 * _correlations(centred, seen)))
+        self.relations = _possible(normal_relations(self.orders, len(values)))
+
+
+def normal_relations(orders: Orders, n: int) -> Floats:
+    """Correlations of normal columns with the rank correlations of these; 0 with a constant."""
+    centred, seen = np.zeros((len(orders.columns), n)), np.zeros((len(orders.columns), n))
+    for j, (rows, column) in enumerate(zip(orders.seen, orders.columns, strict=True)):
+        seen[j, rows] = 1.0
+        if column.n and column.sorted[0] != column.sorted[-1]:
+            centred[j, rows] = (column.row_middle2 - (column.n - 1)) / column.n
+    return 2 * np.sin(np.pi / 6 * _correlations(centred, seen))
 
 
 def _correlations(centred: Floats, seen: Floats) -> Floats:
@@ -76,6 +82,8 @@ def given_normal(relations: Floats, given: Sequence[int], others: Sequence[int])
     keeps=("the values of each variable", "the given columns", "rank correlations, nearly"),
     basis=Scores,
     random=True,
+    paired=False,
+    paired_by="given",
     reference="Muralidhar & Sarathy 2006, doi:10.1287/mnsc.1050.0503",
 )
 def shuffle(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.keys import SMALL
+from sdckit.masking.aggregates import FEWEST
 from sdckit.masking.swapkernels import hand_out, level_tails, swap_by_moves, swap_ranks, swap_stack
 from sdckit.normals import normals
 from sdckit.ranks import OrderedColumn
@@ -42,6 +43,15 @@ def largest_move(options: dict[str, Any], values: Floats) -> int:
         return max(0, *(rule.of(column.sorted).window(column.n)[1] for column in Orders(values).columns))
     shorter = math.ceil(1 / rule.tails) if rule.tails else 0  # a column with missing cells may move more
     return max(0, *(rule.window(m)[1] for m in range(max(n - shorter, 0), n + 1)))
+
+
+def short_tails(values: Floats, options: dict[str, Any]) -> list[str]:
+    """Warn of tails so short that their mean is nearly a value of its own."""
+    seen = (~np.isnan(values)).sum(axis=0)
+    tails = [Rule(0, options["tails"]).window(int(n))[0] for n in seen]
+    if not any(0 < tail < FEWEST for tail in tails):
+        return []
+    return [f"the mean of a tail with fewer than {FEWEST} values tells of single ones; raise tails"]
 
 
 @method(
@@ -90,6 +100,7 @@ def largest_move(options: dict[str, Any], values: Floats) -> int:
     basis=Orders,
     random=True,
     window=largest_move,
+    tells=short_tails,
     reference="Moore 1996, U.S. Bureau of the Census, Statistical Research Division, RR 96-04",
 )
 def rank_swap(

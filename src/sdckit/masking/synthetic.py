@@ -11,6 +11,8 @@ from sdckit import progress
 from sdckit.masking.aggregates import no_move
 from sdckit.masking.coding import HANDBOOK
 from sdckit.masking.noise import covariance_root
+from sdckit.masking.shuffling import normal_relations
+from sdckit.masking.swapping import Orders
 from sdckit.normals import normals
 from sdckit.registry import Parameter, method
 from sdckit.scales import deviations, powers_of_two, spread
@@ -165,13 +167,6 @@ def enough(options: dict[str, Any], p: int) -> int:
     return p + len(options["given"]) + 2
 
 
-def own_rows(_values: Floats, options: dict[str, Any]) -> list[str]:
-    """Without given columns a row is nobody's."""
-    if options["given"]:
-        return []
-    return ["the rows stand for no original record: what compares row by row is as good as chance"]
-
-
 @method(
     title="IPSO",
     parameters=(Parameter("given", tuple, (), "columns that are kept and on which the others depend"),),
@@ -183,7 +178,8 @@ def own_rows(_values: Floats, options: dict[str, Any]) -> list[str]:
     ),
     random=True,
     records=enough,
-    tells=own_rows,
+    paired=False,
+    paired_by="given",
     reference="Burridge 2003, doi:10.1023/A:1025658621216",
 )
 def ipso(values: Floats, *, given: tuple[int, ...] = (), rng: np.random.Generator) -> Floats:
@@ -252,30 +248,6 @@ def ipso(values: Floats, *, given: tuple[int, ...] = (), rng: np.random.Generato
 
 
 # --- Gaussian copula ---
-
-
-def middle_ranks(column: Floats) -> Floats:
-    """Ranks of the observed values from 0, equal values at the middle of theirs; NaN for missing cells."""
-    ranks = np.full(len(column), np.nan)
-    order, values = ordered(column)
-    if len(order):
-        starts = block_starts(values)
-        lengths = np.diff(starts, append=len(values))
-        ranks[order] = np.repeat(starts + (lengths - 1) / 2, lengths)
-    return ranks
-
-
-def score_correlations(values: Floats) -> Floats:
-    """Correlations of normal variables that have the rank correlations of the columns; 1 on the diagonal."""
-    ranks = np.column_stack([middle_ranks(column) for column in values.T])
-    seen = (~np.isnan(ranks)).astype(np.float64)
-    centred = deviations(ranks / len(ranks))
-    sums = (centred**2).T @ seen  # over the records that have both variables
-    sizes = np.sqrt(sums * sums.T)
-    spearman = np.clip(centred.T @ centred / np.where(sizes > 0, sizes, 1.0), -1, 1)
-    found = 2 * np.sin(np.pi * spearman / 6)
-    np.fill_diagonal(found, 1.0)
-    return found
 
 
 def correlation_root(correlations: Floats) -> Floats:
@@ -352,7 +324,9 @@ def copula(values: Floats, *, quantiles: str = "interpolated", rng: np.random.Ge
     from scipy.special import ndtr  # noqa: PLC0415 - slow to import
 
     seen = ~np.isnan(values)
-    root = correlation_root(score_correlations(values))
+    relations = normal_relations(Orders(values), len(values))
+    np.fill_diagonal(relations, 1.0)  # also of a constant
+    root = correlation_root(relations)
     shares = ndtr(root @ normals(rng, values.shape[::-1]))
     masked = np.full_like(values, np.nan)
     for j, column in enumerate(values.T):
