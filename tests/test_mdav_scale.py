@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from sdckit.grouping import filtering, ledger, rounding, shrinking
+from sdckit.grouping import filtering, ledger, planting, rounding, shrinking
 from sdckit.masking import partition
 from sdckit.masking.partition import mdav_groups, standardise
 from textbook import textbook
@@ -62,7 +62,7 @@ def calls(monkeypatch):
 
         monkeypatch.setattr(module, name, counted)
 
-    spy(shrinking, "plant")
+    spy(planting, "plant")
     spy(filtering, "lay_out")
     return seen
 
@@ -143,7 +143,7 @@ def test_without_its_margin_the_copy_would_mislead(monkeypatch, path):
     points = standardise(table("crowded", 2000, 2, seed=5))
     expected = textbook(points, 3)
     np.testing.assert_array_equal(mdav_groups(points, 3, points), expected)
-    for module in (rounding, shrinking, filtering):
+    for module in (rounding, planting, filtering):
         monkeypatch.setattr(module, "set_margin", lambda rounded, _largest: rounded.margin[1:].fill(0))
     assert (mdav_groups(points, 3, points) != expected).any()
 
@@ -187,7 +187,7 @@ def test_the_choice_of_the_way(calls):
 def test_equal_records_do_not_make_the_tree_slow(shape):
     points = standardise(table(shape, 16_000, 2, seed=6))
     book = ledger.start(points, 3)
-    tree = shrinking.plant(book, rounding.round_off(points))
+    tree = planting.plant(book, rounding.round_off(points))
     shrinking.advance(tree, 3, 100_000)
     assert book.counters[ledger.WORK] / book.counters[ledger.FORMED] < len(tree.smallest) / 10
 

@@ -234,12 +234,10 @@ def test_ipso_with_a_column_that_has_no_value_or_one():
     assert (masked[:, 1] != values[:, 1]).all()
 
 
-def test_how_many_records_ipso_needs_and_what_it_tells():
+def test_how_many_records_ipso_needs():
     record = METHODS["ipso"]
     assert record.records({"given": ()}, 3) == 5
     assert record.records({"given": (0,)}, 3) == 6
-    assert record.tells(None, {"given": (0,)}) == []
-    assert "no original record" in record.tells(None, {"given": ()})[0]
     for kept in ((), (0,), (1, 2)):
         values = mixed(record.records({"given": kept}, 3), 6, p=3)
         masked = ipso(values, given=kept, rng=generator())
@@ -353,4 +351,5 @@ def test_copula_works_at_every_size(size):
 def test_what_loses_the_pairing_of_rows_says_so():
     assert not METHODS["copula"].paired
     assert METHODS["resample"].paired
-    assert METHODS["ipso"].paired
+    assert METHODS["ipso"].pairs({"given": ("a",)})
+    assert not METHODS["ipso"].pairs({"given": ()})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
-from sdckit.grouping import filtering, incomplete, ledger, scanning, shrinking
+from sdckit.grouping import filtering, incomplete, ledger, planting, scanning, shrinking
 from sdckit.grouping.ledger import FORMED, LEFT, WORK
 from sdckit.grouping.rounding import round_off
 from sdckit.scales import powers_of_two
@@ -115,7 +115,7 @@ def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> I
 def search(book: Ledger, rounded: Rounded, k: int, share: Share) -> bool:
     """Form groups with a tree; False as soon as scans of all records left would be faster."""
     most = STEP // book.points.shape[1]
-    tree, planted = shrinking.plant(book, rounded), share.left()
+    tree, planted = planting.plant(book, rounded), share.left()
     work = since = 0
     while not shrinking.advance(tree, k, max(1, min(most, TRIAL * share.left() // WORTH))):
         share.tell()
@@ -126,5 +126,5 @@ def search(book: Ledger, rounded: Rounded, k: int, share: Share) -> bool:
                 return False
             work, since = 0, since + formed
         if share.left() < ALIVE * planted:
-            tree, planted = shrinking.plant(book, rounded), share.left()
+            tree, planted = planting.plant(book, rounded), share.left()
     return True
