@@ -11,12 +11,19 @@ import pytest
 import command
 from bad_input import CASES, FULL_DISK, MASKED, PEOPLE, text
 from bad_input_files import FILE_CASES
+from bad_input_masking import MASKING_CASES
 from bad_input_recommend import RECOMMEND_CASES
 from bad_input_sweep import SWEEP_CASES
 
-EVERY = CASES | FILE_CASES | SWEEP_CASES | RECOMMEND_CASES | FULL_DISK
+EVERY = CASES | FILE_CASES | MASKING_CASES | SWEEP_CASES | RECOMMEND_CASES | FULL_DISK
 # In processes of their own; the others in this one, to save time.
-APART = [*list(CASES)[::2], *list(SWEEP_CASES)[::16], *list(RECOMMEND_CASES)[::16], *FULL_DISK]
+APART = [
+    *list(CASES)[::2],
+    *list(MASKING_CASES)[::16],
+    *list(SWEEP_CASES)[::16],
+    *list(RECOMMEND_CASES)[::16],
+    *FULL_DISK,
+]
 
 
 def here(folder, *words):

@@ -10,6 +10,7 @@ import pytest
 
 import sdckit as sdc
 from contract import NAMES, NAN, data, masking, needed, small, strong, with_holes
+from sdckit.masking.performing import perform
 
 METHODS = list(sdc.METHODS.values())
 WITH_GRID = [m.name for m in METHODS if any(p.grid for p in m.parameters)]
@@ -156,7 +157,7 @@ def test_groups_are_counted_on_from_stratum_to_stratum(name):
 @pytest.mark.parametrize("taken", ["a", "region", "", "  ", 3, ["g"]])
 def test_a_name_that_is_taken_is_refused(taken):
     message = one_line(sdc.mask, regional(), "mdav", by="region", groups=taken)
-    assert f"the column for group numbers is named {taken!r}, which is taken" in message
+    assert f"the column for group numbers cannot be named {taken!r}, which " in message
 
 
 @pytest.mark.parametrize("name", [m.name for m in METHODS if not m.groups])
@@ -255,7 +256,7 @@ def test_named_metrics_are_left_out_by_name_where_rows_are_not_paired():
     assert result.notes[0] == "left out because rows are not paired: brmae, dbrl"
     assert sdc.evaluate(data(), data(seed=5), metrics="ks", paired=False).notes == ()
     message = one_line(sdc.evaluate, data(), data(seed=5), metrics=["brmae", "dbrl"], paired=False)
-    assert message.startswith("rows are not paired and brmae, dbrl compare row by row; ")
+    assert message.startswith("rows that are not paired have no value of brmae, dbrl; ")
 
 
 @pytest.mark.parametrize("name", UNPAIRED)
@@ -315,4 +316,34 @@ def test_paired_says_whether_a_row_has_to_do_with_its_record(method):
     assert needed(method, strong(method), 2) <= 400
     masked = sdc.mask(values, method.name, rng=3, **weak)
     together = np.corrcoef(values[:, 0], masked[:, 0])[0, 1]
-    assert (together > 0.5) if method.paired else (abs(together) < 0.2)
+    pairs = method.pairs(method.defaults() | weak)
+    assert (together > 0.5) if pairs else (abs(together) < 0.2)
+
+
+# --- what is said beside a masking ---
+
+
+def told(table, method, by=None, na=None, **parameters):
+    roles = {"columns": None, "key": None, "weights": None, "by": by, "na": na}
+    return perform(table, method, roles, parameters=parameters).notes
+
+
+def test_each_stratum_tells_of_itself():
+    table = frame(60).with_columns(region=pl.Series(["small"] * 30 + ["large"] * 30))
+    table = pl.concat([table, *[table.filter(region="large")] * 3])
+    sentence = "the mean of a tail with fewer than 3 values tells of single ones; raise tails"
+    assert told(table, "rank_swap", by="region", tails=0.05) == [f"{sentence} (strata: 'small')"]
+    assert told(table.filter(region="small").drop("region"), "rank_swap", tails=0.05) == [sentence]
+    assert told(table.drop("region"), "rank_swap", tails=0.05) == []
+
+
+def test_medians_are_told_to_be_original_values():
+    assert "original" in told(frame(), "mdav", aggregate="median")[0]
+    assert told(frame(), "mdav") == []
+
+
+def test_masked_cells_that_fall_on_a_missing_code_are_counted():
+    table = pl.DataFrame({"age": [20.0, 30.0, 40.0, 50.0, 99.0]})
+    with pytest.warns(UserWarning, match=r"^1 masked cell fell on a code of missing cells and will"):
+        masked = sdc.mask(table.with_columns(pl.col("age").replace(50, 99.5)), "round_to", base=1.5, na=99)
+    assert masked["age"].to_list()[3:] == [99.0, 99.0]

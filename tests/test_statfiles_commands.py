@@ -78,3 +78,14 @@ def test_a_full_disk_ends_the_command_in_one_line(tmp_path):
         "raise the limit on file sizes (ulimit -f) or choose another folder\n"
     )
     assert contents(tmp_path) == before
+
+
+def test_codes_stay_behind_where_rows_are_new(tmp_path):
+    path = MAKERS[".sav"](tmp_path / "in.sav")
+    done = good(tmp_path, "mask", path.name, "-o", "out.sav", "--method", "sequential_shuffle", "--seed", "1")
+    assert "rows are new, so that missing codes of 'age'" in done.stderr
+    before, after = read(path), read(tmp_path / "out.sav")
+    assert after.frame["age"].null_count() == before.frame["age"].null_count()
+    assert before.meta.codes["age"].drop_nulls().len() > 0
+    assert after.meta.codes["age"].drop_nulls().len() == 0
+    assert after.meta.codes["sex"].equals(before.meta.codes["sex"])  # not masked

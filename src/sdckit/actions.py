@@ -112,10 +112,10 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     progress.show_progress(not given["quiet"])
     asked = arguments.understood(given)
     method = checks.method_named(given["method"])
-    asked = replace(asked, paired=method.paired)
-    checks.metrics_of_rows(asked.metrics, paired=method.paired)
     parameters = arguments.settings(given["settings"])
     checks.parameters_known(method, parameters)
+    asked = replace(asked, paired=method.pairs(method.defaults() | parameters))
+    checks.metrics_of_rows(asked.metrics, paired=asked.paired)
     arguments.decimals(given)
     arguments.check_output(output, [data], overwrite=given["overwrite"])
     arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
@@ -130,9 +130,11 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         rng=asked.seed,
         decimals=writing.decimals,
         rules=asked.rules,
-        groups=given["groups"],
+        groups=given["groups"] and given["groups"].strip(),
         parameters=parameters,
     )
+    if not made.paired:
+        writing.source = files.for_new_rows(source, writing.original.columns)
     show_warnings()
     wrote: list[str] = []
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from sdckit.compiled import Floats, Ints
 
+REPORTS = (".html", ".htm")
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -278,7 +280,8 @@ def settings(words: Sequence[str], option: str = "--set", example: str = "k=5") 
     """Read words of the form NAME=VALUE, such as the parameters of a method."""
     found: dict[str, str] = {}
     for word in words:
-        name, _, value = (part.strip() for part in word.rpartition("="))
+        cut = word.partition if option == "--set" else word.rpartition  # options of metrics have a = too
+        name, _, value = (part.strip() for part in cut("="))
         if not name or not value:
             raise ValueError(
                 f"{option} {word!r} has no name or no value; write NAME=VALUE, such as {example}"
@@ -305,14 +308,12 @@ def check_evaluation(given: dict[str, Any], masked: Sequence[Path]) -> None:
         raise ValueError("--ranks is another table than --csv prints; drop one of them or use --json")
     for option in ("records", "ranks", "variables"):
         if given[option] and len(masked) > 1:
-            raise ValueError(
-                f"--{option} is for one masked file and there are {len(masked)}; evaluate them one by one"
-            )
+            fact = f"--{option} is for one masked file and there are {len(masked)}"
+            raise ValueError(f"{fact}; evaluate them one by one")
+    for option in [name for name in ("records", "ranks", "window") if given["unpaired"] and given[name]]:
+        raise ValueError(f"--{option} is about single records, which --unpaired says are new; drop one")
     if len({path.resolve() for path in masked}) < len(masked):
         raise ValueError("a masked file is named twice; name each once")
-
-
-REPORTS = (".html", ".htm")
 
 
 def check_report(

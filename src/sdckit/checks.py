@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -64,7 +65,7 @@ def metrics_of_rows(names: str | Iterable[str] | None, *, paired: bool) -> tuple
     kept = [metric for metric in chosen if not metric.paired]
     if not kept:
         raise ValueError(
-            f"rows are not paired and {', '.join(left_out)} compare row by row; take others, such as ks"
+            f"rows that are not paired have no value of {', '.join(left_out)}; take other metrics, such as ks"
         )
     return kept, left_out
 
@@ -151,10 +152,10 @@ def parameter_value(parameter: Parameter, value: Any) -> Any:
 
 
 def _column_names(what: str, value: Any) -> tuple[str, ...]:
-    """Names of columns, from a list or from text with commas between them."""
-    if isinstance(value, str):
-        value = [name.strip() for name in value.split(",") if name.strip()]
-    if not isinstance(value, Iterable) or isinstance(value, (dict, np.ndarray)):
+    """Names of columns, from a list or from text with commas between them; quotation marks keep a comma."""
+    if isinstance(value, str) and (not value or value.strip(", ")):
+        value = [n.strip() for n in next(csv.reader([value], skipinitialspace=True), []) if n.strip()]
+    if isinstance(value, str) or not isinstance(value, Iterable) or isinstance(value, (dict, np.ndarray)):
         raise ValueError(f"{what} is {value!r}; give names of columns, such as ['a', 'b']")  # noqa: TRY004
     return tuple(dict.fromkeys(str(name) for name in value))
 
@@ -162,9 +163,9 @@ def _column_names(what: str, value: Any) -> tuple[str, ...]:
 def by_name(what: str, value: Any) -> dict[str, Any]:
     """Values by name, from a dictionary or from text such as a:2,b:0.5."""
     if isinstance(value, str):
-        pairs = [part.rpartition(":") for part in value.split(",") if part.strip()]
+        pairs = [p.rpartition(":") for p in next(csv.reader([value], skipinitialspace=True), []) if p.strip()]
         found = {name.strip(): number.strip() for name, _, number in pairs}
-        value = found if len(found) == len(pairs) and "" not in found else value
+        value = found if len(found) == len(pairs) and "" not in found and (found or not value) else value
     if not isinstance(value, Mapping):
         raise ValueError(f"{what} is {value!r}; give a number for each name, such as a:2,b:0.5")  # noqa: TRY004
     return {str(name): number for name, number in value.items()}
@@ -341,10 +342,9 @@ def numbered(method: Method, name: str, known: Sequence[str]) -> None:
     if method.groups is None:
         able = ", ".join(other.name for other in METHODS.values() if other.groups is not None)
         raise ValueError(f"{method.name} forms no groups of records to number; take one of: {able}")
-    if not isinstance(name, str) or not name.strip() or name in known:
-        raise ValueError(
-            f"the column for group numbers is named {name!r}, which is taken; choose another name"
-        )
+    if not isinstance(name, str) or not name.strip() or name in (*known, "all"):
+        fact = f"cannot be named {name!r}, which " + ("is taken" if name in known else "tables do not take")
+        raise ValueError(f"the column for group numbers {fact}; choose another name")
 
 
 def enough_to_report(n: int) -> None:

@@ -384,7 +384,7 @@ def methods(**given: bool) -> None:
             "does": method.summary,
             "parameters": "; ".join(terminal.parameter_text(parameter) for parameter in method.parameters),
             "keeps": "; ".join(method.keeps),
-            "rows": "paired" if method.paired else "stand for no original record",
+            "rows": terminal.rows_text(method),
             "tried": method.standing,
             "reference": method.reference,
         }

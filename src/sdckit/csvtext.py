@@ -19,11 +19,9 @@ def shown(
 ) -> pl.DataFrame:
     """Return the table whose cells are what a CSV is to show."""
     kept = _kept(frame, source, dialect)
+    cells = {c.name: _cells(c, dialect, whole=c.name in whole) for c in frame if c.name not in kept}
     table = pl.DataFrame(
-        [
-            kept[c.name] if c.name in kept else _with_codes(_cells(c, dialect, whole=c.name in whole), source)
-            for c in frame
-        ]
+        [kept[c.name] if c.name in kept else _with_codes(c, cells[c.name], source) for c in frame]
     )
     if table.width == 1 and table.dtypes[0] == pl.String:
         table = table.select(pl.all().fill_null(""))  # written as "": a blank line would be no record
@@ -46,8 +44,11 @@ def _kept(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[
     return kept
 
 
-def _with_codes(shown: pl.Series, source: Source | None) -> pl.Series:
-    """Put back what stood for a missing number, such as NA, where the cell is still missing."""
+def _with_codes(column: pl.Series, shown: pl.Series, source: Source | None) -> pl.Series:
+    """Put back what stood for a missing number, such as NA or -999, where the cell is still missing.
+
+    Other cells that did not change are not given their text: it would tell them from those that did.
+    """
     name = shown.name
     if source is None or source.text is None or name not in source.text.columns:
         return shown
@@ -56,6 +57,8 @@ def _with_codes(shown: pl.Series, source: Source | None) -> pl.Series:
         return shown
     absent = before.is_null() | before.cast(pl.Float64).is_nan()
     coded = shown.is_null() & absent & text.is_not_null()
+    if column.dtype.is_numeric() and source.dialect.missing:
+        coded |= text.is_in(source.dialect.missing) & (column == before).fill_null(value=False)
     return text.zip_with(coded, shown.cast(pl.String)) if coded.any() else shown
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from sdckit import checks, frames, loss, risk
+from sdckit.masking.editing import named_columns
 from sdckit.pairs import Original, Pair, Score, Values, pair_of, prepare_table
 from sdckit.progress import track
 from sdckit.registry import METRICS
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from sdckit.compiled import Floats
     from sdckit.registry import Metric
-    from sdckit.rules import Rules
 
 __all__ = ["Evaluation", "evaluate", "loss", "risk"]
 
@@ -113,7 +113,7 @@ def evaluate(
     missing: str = "pairwise",
     na: Any = None,
     per_record: bool = False,
-    window: float | Callable[[Floats], int] | None = None,
+    window: float | Callable[[Floats], Any] | Sequence[Callable[[Floats], Any]] | None = None,
     stratified: bool = False,
     paired: bool = True,
     rules: Any = None,
@@ -148,7 +148,7 @@ def evaluate(
         Also give each record's share of every loss and risk.
     window : float or function, optional
         The largest move in ranks where the method publishes one, as a share of the records or as a
-        function of the original values: the linkage attacks make use of it.
+        function of the original values, or one for each stratum: the linkage attacks make use of it.
     stratified : bool
         The strata were masked each by itself, so that the window holds within them.
     paired : bool
@@ -177,15 +177,17 @@ def evaluate(
     chosen, left_out = checks.metrics_of_rows(metrics, paired=paired)
     checks.one_of("rule for missing cells", missing, checks.MISSING)
     pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
-    known = rules_of(rules, pair.columns, pair.original.values)
+    wide = _with_rules(rules, original, masked, pair, key=key, na=na)
     for _, group in groups:
-        group.rules = known
-    for _, group in groups[1:] if stratified and by is not None else groups[:1]:
-        group.window = _window(window, group.original.values)
+        group.rules = None if wide.rules is None else wide.rules.within(pair.columns)
+    alone = groups[1:] if stratified and by is not None else groups[:1]
+    windows = window if isinstance(window, (list, tuple)) else [window] * len(alone)
+    for (_, group), largest in zip(alone, windows, strict=True):
+        group.window = _window(largest, group.original.values)
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
-    notes = dict.fromkeys(_rule_notes(known, pair))
+    notes = dict.fromkeys(_rule_notes(wide))
     if left_out:
         notes[f"left out because rows are not paired: {', '.join(left_out)}"] = None
         if any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out):
@@ -206,7 +208,7 @@ def evaluate(
             notes |= dict.fromkeys(score_here.notes)
             if per_record:
                 records[metric.name] = score_here.records
-    notes |= dict.fromkeys(_missing_notes(pair, chosen, missing))
+    notes |= dict.fromkeys(_missing_notes(pair, chosen, missing) if paired else ())
     notes |= dict.fromkeys(small_strata(group.original.n for _, group in groups[1:]))
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
@@ -301,7 +303,7 @@ def _joined(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floa
     return found
 
 
-def _window(window: float | Callable[[Floats], int] | None, values: Floats) -> int | None:
+def _window(window: float | Callable[[Floats], Any] | None, values: Floats) -> Any:
     if window is None:
         return None
     return window(values) if callable(window) else int(checks.share_of("window", window) * len(values) + 1e-9)
@@ -365,8 +367,17 @@ def small_strata(sizes: Iterable[int]) -> list[str]:
     return [f"not for publication: strata with fewer than {FEW} records: {small}"] if small else []
 
 
-def _rule_notes(rules: Rules | None, pair: Pair) -> list[str]:
+def _with_rules(given: Any, original: Any, masked: Any, pair: Pair, *, key: Any, na: Any) -> Pair:
+    """The pair with edit rules, and with further columns where a rule names some that are not measured."""
+    if given is not None and pair.original.table is not None and not isinstance(original, Original):
+        more = [name for name in named_columns(given, pair.original.table) if name not in pair.columns]
+        pair = pair_of(original, masked, columns=[*pair.columns, *more], key=key, na=na) if more else pair
+    return replace(pair, rules=rules_of(given, pair.columns, pair.original.values))
+
+
+def _rule_notes(pair: Pair) -> list[str]:
     """Say how many masked records break a rule."""
+    rules = pair.rules
     if rules is None:
         return []
     places = [pair.columns.index(name) for name in rules.columns]

@@ -3,9 +3,10 @@
 import csv
 import io
 import re
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -292,6 +293,17 @@ def write(
     """
     with drafted(path, frame, source=source, whole=whole, dialect=dialect, overwrite=overwrite):
         pass
+
+
+def for_new_rows(source: Source, masked: Collection[str]) -> Source:
+    """The source of a file with other rows: missing codes, which belong to the old ones, stay behind."""
+    lost = [] if source.meta is None else [name for name in source.meta.codes if name in masked]
+    if source.meta is None or not lost:
+        return source
+    names = ", ".join(map(repr, lost))
+    warnings.warn(f"rows are new, so that missing codes of {names} become plain missing cells", stacklevel=2)
+    left = {name: codes for name, codes in source.meta.codes.items() if name not in masked}
+    return replace(source, meta=replace(source.meta, codes=left))
 
 
 @contextmanager

@@ -70,6 +70,14 @@ def parameters_of(text: str) -> dict[str, str]:
     return {name: value for name, _, value in words}
 
 
+def is_paired(method: str, parameters: str) -> bool:
+    """Whether rows of this setting stand for records; those of files made elsewhere do."""
+    if method not in METHODS:
+        return True
+    record = METHODS[method]
+    return record.pairs(record.defaults() | parameters_of(parameters or ""))
+
+
 def lines_of(summary: pl.DataFrame) -> list[Line]:
     """The settings of a sweep, by method and fixed parameters, from the weakest to the strongest."""
     points = []

@@ -205,13 +205,13 @@ class Counts:
 class Pair:
     """Original and masked data, rows aligned; answers what the metrics need and remembers it.
 
-    `window` is the largest move in ranks that the method publishes; None where it publishes none. `rules`
-    are the edit rules that everybody knows of, on some of the columns.
+    `window` is the largest move in ranks that the method publishes, for all columns or for each of them;
+    None where it publishes none. `rules` are the edit rules that everybody knows of, on some of the columns.
     """
 
     original: Original
     masked: Floats
-    window: int | None = None
+    window: int | Floats | None = None
     rows: Ints | None = None  # of a larger pair that it is a part of
     rules: Rules | None = None
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)

@@ -33,6 +33,11 @@ class Setting:
     usual: bool = False  # from the method's own grid, which nobody asked for in particular
 
     @property
+    def paired(self) -> bool:
+        """Whether a row of the masked file stands for the record in its place."""
+        return self.method.pairs(self.options)
+
+    @property
     def text(self) -> str:
         """The parameters that the plan names, as in "k=5"."""
         return ", ".join(f"{name}={_plain(self.options[name])}" for name in self.given)
@@ -219,9 +224,13 @@ def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return content, said
 
 
+def _quoted(name: str) -> str:
+    return f'"{name}"' if "," in name else name
+
+
 def _plain(value: Any) -> str:
     if isinstance(value, tuple):
-        return ",".join(value)
+        return ",".join(_quoted(name) for name in value)
     if isinstance(value, dict):
-        return ",".join(f"{name}:{_plain(number)}" for name, number in value.items())
+        return ",".join(f"{_quoted(name)}:{_plain(number)}" for name, number in value.items())
     return format(value, ".15g") if isinstance(value, float) else str(value)

@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 
 from sdckit import __version__, checks, outputs, telling, ties
-from sdckit.lines import KEYS, pareto, points_of, table_of
-from sdckit.registry import METHODS
+from sdckit.lines import KEYS, is_paired, pareto, points_of, table_of
 from sdckit.report import Points, report
 
 if TYPE_CHECKING:
@@ -127,9 +126,10 @@ def points_map(
         pl.col("loss", "risk").fill_nan(None)
     )
     level = _level(loss, records, release)
-    unpaired = pl.col("method").is_in([name for name, method in METHODS.items() if not method.paired])
+    apart = checks.metrics_named([loss])[0].paired  # a loss that unpaired rows have no value of
+    unpaired = pl.Series([not is_paired(*row) for row in settings.select("method", "parameters").rows()])
     table = kept.with_columns(
-        loss=pl.when(unpaired).then(level).otherwise("loss"),
+        loss=pl.when(unpaired & apart).then(level).otherwise("loss"),
         risk=pl.when(unpaired).then(1 / records).otherwise("risk"),  # a blind guess
         frontier=pareto(kept.fill_null(np.nan), ["loss", "risk"]),
         chosen=(pl.col("method") == (chosen.method if chosen else ""))

@@ -9,6 +9,7 @@ settings beyond that bound need no measuring at all.
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,7 @@ def recommend(
     limits = choosing.checked_limits(max_risk, minimise)
     repeated = checks.count_of("replications", replications)
     threads = sweeping.cores() if workers is None else checks.count_of("workers", workers)
-    settings = settings_of(plan)
+    settings = paired_alone(settings_of(plan))
     roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na, "rules": rules}
     task, settings = sweeping.task_of(
         original,
@@ -120,6 +121,18 @@ def recommend(
         roles=sweeping.roles_of(task, roles) | {"decimals": decimals},
     )
     return with_bounds(choice, lines)
+
+
+def paired_alone(settings: list[Setting]) -> list[Setting]:
+    """The settings whose risk can be measured: not those whose rows stand for no original record."""
+    lost = ", ".join(dict.fromkeys(s.method.name for s in settings if not s.paired))
+    left = [setting for setting in settings if setting.paired]
+    fact = f"rows of {lost} stand for no original record, so that no risk can be measured"
+    if not left:
+        raise ValueError(f"{fact}; name other methods, or mask without a limit")
+    if lost:
+        warnings.warn(f"{fact}; searched without it", stacklevel=3)
+    return left
 
 
 def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:

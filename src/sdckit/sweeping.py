@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import checks, frames, lines
-from sdckit.evaluation import FIGURES, SCHEMA, WHOLE, small_strata
+from sdckit import checks, frames, lines, notes
+from sdckit.evaluation import FIGURES, SCHEMA, WHOLE
 from sdckit.masking import places_of
 from sdckit.masking.editing import edits_of
 from sdckit.pairs import Original, prepare, prepare_table, with_weights
@@ -215,15 +215,15 @@ def sweep(
     >>> found.table.select("parameters", "value").rows()
     [('k=2', 0.16666666666666666), ('k=3', 0.2222222222222222)]
     """
-    settings = settings_of(plan)
+    wanted = settings_of(plan)
     repeated = checks.count_of("replications", replications)
-    cells_of(settings, repeated)  # refuses too many of them before any other check
+    cells_of(wanted, repeated)  # refuses too many of them before any other check
     threads = cores() if workers is None else checks.count_of("workers", workers)
     roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na, "rules": rules}
     task, settings = task_of(
         original,
-        settings,
-        metrics=_metrics(metrics, settings),
+        wanted,
+        metrics=_metrics(metrics, wanted),
         ties=ties,
         missing=missing,
         draws=checks.one_of("rule for draws", draws, DRAWS),
@@ -238,8 +238,8 @@ def sweep(
         with Workplace(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
             found = run(task, cells, place.entropy, threads, place.journal)
     table = _table(task, cells, found, name)
-    notes = (*_notes(table), *small_strata(stratum.original.n for stratum in task.strata))
-    return Sweep(table, notes, task.whole.original.n, roles_of(task, roles))
+    told = notes.of_sweep(table, task, wanted, settings, ruled=rules is not None)
+    return Sweep(table, told, task.whole.original.n, roles_of(task, roles))
 
 
 def task_of(
@@ -252,7 +252,7 @@ def task_of(
     task = Task(
         whole,
         strata,
-        edits=_edits(rules, whole.original, original, who),
+        edits=_edits(rules, whole.original, original),
         places=None if decimals is None else tuple(places_of(whole.original.values, decimals)),
         ties=checks.one_of("rule for ties", ties, TIES),
         missing=checks.one_of("rule for missing cells", missing, checks.MISSING),
@@ -264,19 +264,19 @@ def task_of(
 def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:
     """The metrics of a sweep; where nobody named any, some that do without pairs if a method needs them."""
     chosen = checks.metrics_named(names)
-    if names is None and not all(setting.method.paired for setting in settings):
+    if not any(setting.paired for setting in settings):
+        checks.metrics_of_rows(names, paired=False)  # refuses what would have no value at all
+    if names is None and not all(setting.paired for setting in settings):
         chosen += checks.metrics_named(UNPAIRED)
     return chosen
 
 
-def _edits(rules: Any, prepared: Original, original: Any, who: dict[str, Any]) -> Edits | None:
+def _edits(rules: Any, prepared: Original, original: Any) -> Edits | None:
     """The rules of the table, or of prepared columns alone."""
     if rules is None:
         return None
     table = prepared.table or frames.Table(original)
-    weights = who["weights"] if isinstance(who["weights"], str) else None
-    roles = [name for role in (who["key"], who["by"], weights) for name in frames.names_of(role)]
-    return edits_of(rules, table, prepared.columns, roles=roles, na=prepared.na)
+    return edits_of(rules, table, prepared.columns, prepared.na)
 
 
 def roles_of(task: Task, given: dict[str, Any]) -> dict[str, Any]:
@@ -345,16 +345,3 @@ def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.Da
     whole = [metric.name for metric in task.metrics if not metric.by_variable]
     kept = (pl.col("variable") == "all") | ~pl.col("metric").is_in(whole)
     return table.filter(kept).select(*HEAD, *SCHEMA).cast(SCHEMA)
-
-
-def _notes(table: pl.DataFrame) -> tuple[str, ...]:
-    """What a reader must know beside the numbers."""
-    whole = table.filter(WHOLE)
-    notes = []
-    for metric, cells in whole.group_by("metric", maintain_order=True).agg(pl.col("n_left_out").max()).rows():
-        if cells:
-            notes.append(f"cells left out of {metric} because they have no value in its terms: up to {cells}")
-    suppressed = whole["n_suppressed"].max()
-    if suppressed:
-        notes.append(f"suppressed cells in a masked file: up to {suppressed!s}")
-    return tuple(notes)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from sdckit.masking.editing import Edits
     from sdckit.plans import Cell, Setting
     from sdckit.registry import Method, Metric
-    from sdckit.rules import Rules
 
 LOOK = 0.1  # seconds between two looks at the progress
 LONG = 500_000  # cells of a file, from which on threads serve better than processes
@@ -59,14 +58,17 @@ class Stratum:
         bare = Original(self.original.columns, self.original.values, weights=self.original.weights)
         return Stratum(self.name, bare, self.rows)
 
-    def paired(self, masked: Floats, setting: Setting, rules: Rules | None, *, alone: bool) -> Pair:
+    def paired(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
         """These records beside their masked values; the published window holds where they were masked."""
         window = setting.method.window if alone or self.rows is not None else None
+        width: Any = None if window is None else window(setting.options, self.original.values)
+        if width is not None and edits is not None:
+            width = edits.window(width, self.original.n)
         return Pair(
             self.original,
             masked if self.rows is None else masked[self.rows],
-            None if window is None else window(setting.options, self.original.values),
-            rules=rules,
+            width,
+            rules=None if edits is None else edits.known,
         )
 
     def masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
@@ -121,6 +123,8 @@ class Task:
         digest.update(b"" if original.weights is None else original.weights.tobytes())
         for stratum in self.strata:
             digest.update(stratum.name.encode() + np.asarray(stratum.rows).tobytes())
+        if self.edits is not None:  # rules also look at columns that are not masked
+            digest.update(self.edits.values.T[~self.edits.free].tobytes())
         return {
             "data": digest.hexdigest(),
             "metrics": [metric.name for metric in self.metrics],
@@ -129,8 +133,8 @@ class Task:
             "draws": self.draws,
             "per variable": self.per_variable,
             "detail": self.detail,
-            "decimals": self.places,
-            "rules": None if self.edits is None else self.edits.rules.texts,
+            "decimals": None if self.places is None else list(self.places),
+            "rules": None if self.edits is None else list(self.edits.rules.texts),  # as JSON has them
             "version": f"sdckit {__version__}, numpy {np.__version__}",
         }
 
@@ -149,6 +153,8 @@ class Task:
                     what = f"stratum {stratum.name!r}" if self.strata else "the file"
                     masking.enough_records(setting.method, stratum.original.values, setting.options, what)
                     masking.placed(setting.method, setting.options, stratum.original.columns)
+                if (edits := self._edits(setting)) is not None:
+                    edits.allow(setting.method)
             except ValueError as error:
                 if not setting.usual:
                     raise
@@ -165,17 +171,23 @@ class Task:
         masked = self._masked(cell.setting, rng)
         if self.places is not None:
             masked = np.asfortranarray(masking.rounded(masked, self.places))
-        if self.edits is not None:
+        edits = self._edits(cell.setting)
+        if edits is not None:
             checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
-            masked = self.edits.repaired(masked, self.places)
+            masked = edits.repaired(masked, self.places)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        known = None if self.edits is None else self.edits.known
-        pairs = [g.paired(masked, cell.setting, known, alone=not self.strata) for g in self.groups]
+        pairs = [g.paired(masked, cell.setting, edits, alone=not self.strata) for g in self.groups]
         if pairs[0].special[1]:
             checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
-        rows = cell.setting.method.paired
+        rows = cell.setting.paired
         found = [self._figures(metric, pairs, options, rows=rows) for metric in self.metrics]
         return np.concatenate([np.ravel(line) for lines in found for line in lines])
+
+    def _edits(self, setting: Setting) -> Edits | None:
+        """The rules for a setting, which may be told to keep some columns."""
+        if self.edits is None:
+            return None
+        return self.edits.keeping(masking.kept_columns(setting.method, setting.options))
 
     def _figures(
         self, metric: Metric, pairs: list[Pair], options: dict[str, Any], *, rows: bool

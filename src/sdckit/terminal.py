@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sdckit.evaluation import Evaluation
-    from sdckit.registry import Parameter
+    from sdckit.registry import Method, Parameter
 
 WIDTH = 120  # where the output is no terminal
 MANY = 10  # so many names are listed in full
@@ -202,6 +202,14 @@ def parameter_text(parameter: Parameter) -> str:
     default = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
     default = "none" if default in ((), {}) else default
     return f"{parameter.name}={default} ({parameter.text}{choices})"
+
+
+def rows_text(method: Method) -> str:
+    """Whether the rows of a method stand for records."""
+    if method.paired:
+        return "paired"
+    unless = f" unless {method.paired_by} is set" if method.paired_by else ""
+    return f"stand for no original record{unless}"
 
 
 def show_result(

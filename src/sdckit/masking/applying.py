@@ -37,7 +37,7 @@ def apply(
         extra["groups"] = groups
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in one line
         masked: Floats = np.asfortranarray(method.function(values, **placed(method, options, names), **extra))
-    if method.group_size is None and method.paired and count_special(masked.T.ravel())[0]:
+    if method.group_size is None and method.pairs(options) and count_special(masked.T.ravel())[0]:
         # Groups may suppress a cell; elsewhere a lost one is inf - inf.
         masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
     return masked
@@ -89,8 +89,15 @@ def rounded(values: Floats, places: Sequence[int]) -> Floats:
 
 def asks_for_nothing(method: Method, options: dict[str, Any]) -> bool:
     """True for k = 1, percent = 0 and the like: whoever sets them knows that nothing will change."""
-    lows = {p.name: p.low for p in method.parameters if p.low is not None and p.kind is not dict}
-    return bool(lows) and all(options[name] == low for name, low in lows.items())
+    rising = [
+        p for p in method.parameters if p.low is not None and len(p.grid) > 1 and p.grid[0] < p.grid[-1]
+    ]
+    return bool(rising) and all(options[parameter.name] == parameter.low for parameter in rising)
+
+
+def kept_columns(method: Method, options: dict[str, Any]) -> tuple[str, ...]:
+    """Columns that a method was told to keep."""
+    return tuple(name for p in method.parameters if p.kind is tuple for name in options[p.name])
 
 
 def warn_of_originals(
@@ -109,7 +116,7 @@ def warn_of_originals(
     found = [
         f"{name!r} in stratum {stratum!r}" if grouped else repr(name)
         for stratum, rows in strata
-        for name, idle in zip(names, _untouched(original[rows], masked[rows]), strict=True)
+        for name, idle in zip(names, untouched(original[rows], masked[rows]), strict=True)
         if idle and name not in kept
     ]
     if found:
@@ -117,11 +124,11 @@ def warn_of_originals(
         remedy = "raise the parameter, merge strata" if grouped else "raise the parameter"
         warnings.warn(
             f"not masked, every value is as in the original: {listed}; {remedy} or leave the column out",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
-def _untouched(original: Floats, masked: Floats) -> Bools:
+def untouched(original: Floats, masked: Floats) -> Bools:
     """Which columns show all observed values as they were, though there was something to change."""
     gaps = np.isnan(original)
     same: Bools = ((original == masked) | gaps).all(axis=0)

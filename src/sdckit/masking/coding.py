@@ -275,7 +275,7 @@ def top_bottom_code(
         n x p matrix; NaN cells are missing and stay so.
     top, bottom
         Share of a column's observed values that are coded, from 0 to 0.5; with values equal to the last of
-        them, and at least three, for a code must not stand for one or two records.
+        them, and at least three where there are three, for a code must not stand for one or two records.
     above, below
         Limits by value, one for each column, in place of the share; infinite where there is none. The other
         columns go by the share: `top=0` leaves them as they are.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import frames, rules
+from sdckit import checks, frames, rules
+from sdckit.masking.applying import untouched
+from sdckit.rules.wordings import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.compiled import Bools, Floats
+    from sdckit.registry import Method
     from sdckit.rules import Rules
 
 
@@ -28,18 +31,48 @@ class Edits:
     """
 
     rules: Rules
-    masked: tuple[str, ...]  # the columns that a masking changes
+    masked: tuple[str, ...]  # the columns that a masking changes,
     values: Floats
+    kept: tuple[str, ...] = ()  # except for those that a method was told to keep
+
+    def keeping(self, kept: Sequence[str]) -> Edits:
+        """The same where some of the columns are to stay as they are."""
+        return replace(self, kept=tuple(kept))
+
+    def is_free(self, name: str) -> bool:
+        """Whether a column may change."""
+        return name in self.masked and name not in self.kept
 
     @property
     def free(self) -> Bools:
         """Which of the rules' columns may change."""
-        return np.array([name in self.masked for name in self.rules.columns])
+        return np.array([self.is_free(name) for name in self.rules.columns])
+
+    def allow(self, method: Method) -> None:
+        """Refuse rules that would undo the groups of a method: a record's own values would enter."""
+        for rule, text in zip(self.rules.rules, self.rules.texts, strict=True):
+            fixed = [name for name in rule.columns if not self.is_free(name)]
+            if method.group_size is not None and fixed and len(fixed) < len(rule.columns):
+                raise ValueError(
+                    f"{method.name} hides records in groups, and the rule {text} would tell them apart by "
+                    f"{fixed[0]!r}, which is not masked; mask it too or drop the rule"
+                )
+
+    def window(self, width: Any, n: int) -> Floats:
+        """How far the ranks of each masked column move at most; a column that rules may change, at will."""
+        touched = [name in self.rules.columns and self.is_free(name) for name in self.masked]
+        return np.where(touched, float(n), width)
 
     @property
     def known(self) -> Rules | None:
         """The rules that are about masked columns alone: an intruder applies them to a masked record."""
         return self.rules.within(self.masked)
+
+    @property
+    def listed(self) -> str:
+        """The first of the rules in words."""
+        texts = self.rules.texts
+        return "; ".join(texts[:NAMED]) + (f" and {len(texts) - NAMED} more" if texts[NAMED:] else "")
 
     def table(self, masked: Floats) -> Floats:
         """The rules' columns with masked values where there are any."""
@@ -62,7 +95,7 @@ class Edits:
         found = self.rules.repaired(self.table(masked), decimals, self.free)
         result = masked.copy(order="F")
         for j, name in enumerate(columns):
-            if name in self.masked:
+            if self.is_free(name):
                 result[:, self.masked.index(name)] = found[:, j]
         return result
 
@@ -71,22 +104,46 @@ class Edits:
         lost = int((np.isnan(after) & ~np.isnan(before)).sum())
         touched = int(((before != after) & ~np.isnan(before)).sum()) - lost
         cells = int((~np.isnan(before)).sum())
-        texts = self.rules.texts
-        listed = "; ".join(texts[:NAMED]) + (f" and {len(texts) - NAMED} more" if texts[NAMED:] else "")
-        told = [f"edit rules hold in every record ({listed}): {touched} of {cells} masked cells were changed"]
+        rate = f"{touched} of {cells} masked cells were changed"
+        complete = " without a missing cell" if np.isnan(after).any() else ""
+        told = [f"edit rules hold in every record{complete} ({self.listed}): {rate}"]
         if lost:
-            told.append(f"{lost} cells could not meet the edit rules and were suppressed")
+            told.append(f"cells that could not meet the edit rules and were suppressed: {lost}")
         return told
 
+    def warn_of_originals(self, original: Floats, before: Floats, after: Floats) -> None:
+        """Name the masked columns in which the repair has brought every original value back."""
+        back = untouched(original, after) & ~untouched(original, before)
+        found = ", ".join(repr(name) for name, idle in zip(self.masked, back, strict=True) if idle)
+        if found:
+            warnings.warn(
+                f"not masked, the edit rules bring every original value back: {found}; "
+                "also mask the other columns of these rules, or drop the rules",
+                stacklevel=5,
+            )
 
-def edits_of(
-    given: Any, table: frames.Table, masked: Sequence[str], *, roles: Sequence[str], na: Any
-) -> Edits | None:
+
+def named_columns(given: Any, table: frames.Table) -> list[str]:
+    """The columns that declared rules name: numeric ones, whatever their role."""
+    if isinstance(given, rules.Rules):
+        return list(given.columns)
+    declared = [rule for text in _texts(given) if text != rules.DISCOVER for rule in parse(text)]
+    names = [name for rule in declared for name in rule.columns]
+    checks.known_columns(names, table.names, "column of an edit rule")
+    return table.numeric(names) if names else []
+
+
+def _texts(given: Any) -> list[str]:
+    """The rules that are given as text; what is no rule at all is refused by `rules_of`."""
+    several = given if isinstance(given, (list, tuple)) else [given]
+    return [text for text in several if isinstance(text, str)]
+
+
+def edits_of(given: Any, table: frames.Table, masked: Sequence[str], na: Any) -> Edits | None:
     """The rules that a user gave or wants discovered, for a table of which some columns are masked."""
     if given is None:
         return None
-    others = table.numeric(None, leave_out=roles)
-    names = list(dict.fromkeys([*masked, *others]))
+    names = list(dict.fromkeys([*masked, *named_columns(given, table)]))
     names.sort(key=table.names.index)
     values = table.floats(names, na)
     found = rules.rules_of(given, names, values)
@@ -100,8 +157,9 @@ def edits_of(
         if count
     }
     for text, count in broken.items():
+        often = f"{count} record{'s' * (count != 1)}"
         warnings.warn(
-            f"the original itself breaks the rule {text} in {count} records; the masked file will not",
-            stacklevel=4,
+            f"the original itself breaks the rule {text} in {often}; the masked file will not",
+            stacklevel=5,
         )
     return edits

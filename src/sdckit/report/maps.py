@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import plots
+from sdckit import checks, plots
+from sdckit.lines import is_paired
 from sdckit.plots import GREY, INK
 from sdckit.registry import METHODS
 from sdckit.report.look import BEYOND, CONFIG, LIMIT
@@ -51,8 +52,8 @@ class Points:
     @property
     def unpaired(self) -> list[str]:
         """Titles of the methods whose rows stand for no original record."""
-        names = self.drawn["method"].unique(maintain_order=True)
-        return [METHODS[name].title for name in names if _unpaired(name)]
+        drawn = self.drawn.select("method", "parameters").rows()
+        return list(dict.fromkeys(METHODS[name].title for name, text in drawn if not is_paired(name, text)))
 
     @property
     def files(self) -> bool:
@@ -119,14 +120,11 @@ def _looks(colours: list[str]) -> list[tuple[str, str]]:
     return found
 
 
-def _unpaired(name: str) -> bool:
-    return name in METHODS and not METHODS[name].paired
-
-
 def point_rows(points: Points) -> list[dict[str, Any]]:
     """One row per point: where it lies, and the words of its hover text and of its row in the table."""
     names = points.drawn["method"].unique(maintain_order=True).to_list()
     titles = [group.title for group in groups(points)]
+    apart = checks.metrics_named([points.loss])[0].paired  # a loss that unpaired rows have no value of
     return [
         {
             "group": names.index(row["method"]),
@@ -134,9 +132,9 @@ def point_rows(points: Points) -> list[dict[str, Any]]:
             "parameters": row["parameters"] or "",
             "loss": row["loss"],
             "risk": row["risk"],
-            "unpaired": _unpaired(row["method"]),
-            "loss_text": UNRELATED if _unpaired(row["method"]) else number(row["loss"]),
-            "risk_text": UNRELATED if _unpaired(row["method"]) else number(row["risk"]),
+            "unpaired": (lost := not is_paired(row["method"], row["parameters"])),
+            "loss_text": UNRELATED if apart and lost else number(row["loss"]),
+            "risk_text": UNRELATED if lost else number(row["risk"]),
             "frontier": bool(row["frontier"]),
             "chosen": bool(row["chosen"]),
         }

@@ -91,7 +91,7 @@ class Window:
 
     targets: Blocks
     queries: Blocks
-    width: int
+    width: int | Floats  # one for all variables, or one for each
 
     @cached_property
     def boxes(self) -> tuple[Floats, Floats]:

@@ -114,6 +114,7 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     if not isinstance(given, (str, list, tuple)):
         raise TypeError(f"rules are {given!r}; {EXAMPLES}, or give 'discover'")
     texts = [given] if isinstance(given, str) else list(given)
+    texts = [DISCOVER if str(text).strip().lower() == DISCOVER else text for text in texts]
     wanted = [text for text in texts if text != DISCOVER]
     found = [rule for text in wanted for rule in parsed(text, list(names))]
     if len(wanted) < len(texts):

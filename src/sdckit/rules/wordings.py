@@ -24,7 +24,7 @@ EXAMPLES = "write it like 'A = B + C', 'A <= B' or 'A >= 0', odd names in backqu
 PLAIN = re.compile(r"[^\W\d][\w.]*")  # names that need no quotes
 TOKEN = re.compile(
     r"""\s*(?:
-    (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)
+    (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,2})?)
     | (?P<quoted>`(?:[^`]|``)+`|"(?:[^"]|"")+"|'(?:[^']|'')+')
     | (?P<name>[^\W\d][\w.]*)
     | (?P<relation><=|>=|==|≤|≥|=|<|>)

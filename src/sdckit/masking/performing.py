@@ -1,0 +1,229 @@
+"""One masking of one table: roles, strata, rounding, edit rules, and what should be said beside it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit import checks, frames
+from sdckit.masking.applying import (
+    apply,
+    asks_for_nothing,
+    enough_records,
+    groups_of,
+    kept_columns,
+    placed,
+    places_of,
+    rounded,
+    warn_of_originals,
+)
+from sdckit.masking.editing import edits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sdckit.compiled import Floats, Ints
+    from sdckit.masking.editing import Edits
+    from sdckit.registry import Method
+
+NAMED = 5  # so many columns or strata a sentence names
+NO_RULE = "no edit rule is about a masked column, so that no cell was changed for any"
+DEPTH = 4  # a warning points at the line that calls `mask`
+
+
+@dataclass(frozen=True)
+class Masking:
+    """A masked table and what should be said beside it.
+
+    `edits` are the rules that it was made to obey, `window` has for each stratum, or for the whole file, a
+    function that gives the largest move in ranks that the method publishes, for all columns or for each.
+    `paired` tells whether a row stands for the record in its place.
+    """
+
+    data: Any
+    notes: list[str]
+    edits: Edits | None
+    window: list[Callable[[Floats], Any]] | None
+    paired: bool = True
+
+
+@dataclass(frozen=True)
+class Job:
+    """A method, its parameters for each stratum, and the columns that it is to mask."""
+
+    method: Method
+    table: frames.Table
+    names: list[str]
+    values: Floats
+    by: list[str]
+    strata: list[tuple[str, Ints]]
+    options: list[dict[str, Any]]  # of each stratum
+    places: list[int] | None  # decimals of each column; None leaves them unrounded
+    edits: Edits | None
+
+    @cached_property
+    def grouped(self) -> bool:
+        """Whether strata were asked for."""
+        return bool(self.by)
+
+    @cached_property
+    def paired(self) -> bool:
+        """Whether a row stands for the record in its place."""
+        return all(self.method.pairs(chosen) for chosen in self.options)
+
+    @cached_property
+    def kept(self) -> list[str]:
+        """Columns that the method was told to keep."""
+        return [name for chosen in self.options for name in kept_columns(self.method, chosen)]
+
+    def rounded(self, values: Floats) -> Floats:
+        """Values as they are to be published."""
+        return values if self.places is None else rounded(values, self.places)
+
+    def masked(self, rng: np.random.Generator, *, numbered: bool) -> tuple[Floats, Ints]:
+        """The masked matrix and the group of each record, counted on from stratum to stratum."""
+        masked = np.empty_like(self.values)
+        numbers = np.full(len(self.values), -1)
+        for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
+            part = np.asfortranarray(self.values[rows])
+            what = f"stratum {stratum!r}" if self.grouped else "the file"
+            enough_records(self.method, part, chosen, what)
+            groups = groups_of(self.method, part, chosen, self.names) if numbered else None
+            if groups is not None:
+                numbers[rows] = np.where(groups < 0, -1, groups + numbers.max() + 1)
+            masked[rows] = apply(self.method, part, chosen, rng, names=self.names, groups=groups)
+        checks.representable(masked, self.names, self.method.name)
+        return masked, numbers
+
+    def told(self) -> list[str]:
+        """What the method says of itself, and of which strata."""
+        if self.method.tells is None:
+            return []
+        found: dict[str, list[str]] = {}
+        for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
+            options = placed(self.method, chosen, self.names)
+            for text in self.method.tells(self.values[rows], options):
+                found.setdefault(text, []).append(repr(stratum))
+        return [
+            text if len(where) == len(self.strata) else f"{text} (strata: {_listed(where)})"
+            for text, where in found.items()
+        ]
+
+    def warn(self, masked: Floats) -> None:
+        """Name what is published as it was, and what stands beside rows of nobody."""
+        plain = self.rounded(self.values)
+        idle = np.array_equal(plain, masked, equal_nan=True)
+        if self.paired and not (idle and all(asks_for_nothing(self.method, o) for o in self.options)):
+            warn_of_originals(plain, masked, self.names, self.strata, kept=self.kept, grouped=self.grouped)
+        others = [name for name in self.table.names if name not in {*self.names, *self.by}]
+        if others and not self.paired:
+            fact = f"rows of {self.method.name} stand for no original record"
+            beside = _listed([repr(name) for name in others])
+            warnings.warn(f"{fact}, but {beside} are as they were; drop them", stacklevel=DEPTH)
+
+    def repaired(self, masked: Floats) -> tuple[Floats, list[str]]:
+        """The masked columns as the edit rules want them, and what that took."""
+        if self.edits is None:
+            return masked, []
+        after = self.edits.repaired(masked, self.places)
+        self.edits.warn_of_originals(self.rounded(self.values), masked, after)
+        return after, self.edits.told(masked, after)
+
+    def window(self) -> list[Callable[[Floats], Any]] | None:
+        """The largest move in each stratum, where the method publishes one; rules may move values farther."""
+        found = [window for chosen in self.options if (window := self.method.published(chosen)) is not None]
+        if self.edits is not None:
+            found = [partial(_loosened, self.edits, window) for window in found]
+        return found or None
+
+    def with_codes(self, masked: Floats, na: Any) -> Floats:
+        """Put the codes of missing cells back where they were; where rows are new, into any missing cell."""
+        hit = int(np.isin(masked, checks.declared_missing(na)).sum())
+        if hit:
+            fact = f"{hit} masked cell{'s' * (hit > 1)} fell on a code of missing cells"
+            warnings.warn(f"{fact} and will be read as missing; use another code", stacklevel=DEPTH)
+        raw, result = self.table.floats(self.names), masked.copy(order="F")
+        for j, column in enumerate(result.T):
+            declared = np.isnan(self.values[:, j])
+            rows = declared if self.paired else np.isnan(column)
+            codes = raw[declared, j]
+            column[rows] = codes if self.paired or not codes.size else np.resize(codes, int(rows.sum()))
+        return result
+
+
+def perform(
+    data: Any,
+    method: str,
+    who: dict[str, Any],
+    *,
+    rng: Any = None,
+    decimals: int | str | None = None,
+    rules: Any = None,
+    groups: str | None = None,
+    parameters: dict[str, Any],
+) -> Masking:
+    """Mask as `mask` does, and tell about it; `who` says which column plays which role."""
+    record = checks.method_named(method)
+    checks.parameters_known(record, parameters)
+    digits = checks.rounding(decimals)
+    generator = checks.generator(rng)
+    job = _job(record, frames.Table(data), who, parameters, digits, rules)
+    if groups is not None:
+        checks.numbered(record, groups, job.table.names)
+    masked, numbers = job.masked(generator, numbered=groups is not None)
+    masked = job.rounded(masked)
+    job.warn(masked)
+    notes = job.told()
+    notes += [] if groups is None else [f"the column {groups!r} numbers the groups of records"]
+    masked, said = job.repaired(masked)
+    notes += said or ([] if rules is None else [NO_RULE])
+    if who["na"] is not None:
+        masked = job.with_codes(masked, who["na"])
+    whole = [name for name, d in zip(job.names, job.places or (), strict=False) if d == 0]
+    more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
+    made = job.table.with_values(job.names, masked, whole=whole, more=more)
+    return Masking(made, notes, job.edits, job.window(), job.paired)
+
+
+def _job(
+    method: Method,
+    table: frames.Table,
+    who: dict[str, Any],
+    parameters: dict[str, Any],
+    digits: int | str | None,
+    rules: Any,
+) -> Job:
+    """Check what was asked for against the table."""
+    checks.at_least_two(table.n)
+    columns, by, na = who["columns"], frames.names_of(who["by"]), who["na"]
+    roles = [name for role in ("key", "weights", "by") for name in frames.names_of(who[role])]
+    checks.known_columns(roles, table.names)
+    checks.apart(frames.names_of(columns), roles)
+    if columns is None:
+        frames.warn_about_objects(table, roles, DEPTH + 1)
+    names = table.numeric(columns, leave_out=roles)
+    values = table.floats(names, na)
+    if columns is None:
+        frames.warn_about_roles(table, names, values, DEPTH + 1)
+    strata = frames.strata(table, by)
+    options = checks.parameters_by_stratum(method, parameters, [name for name, _ in strata], grouped=bool(by))
+    places = None if digits is None else places_of(values, digits)
+    job = Job(method, table, names, values, by, strata, options, places, None)
+    edits = edits_of(rules, table, names, na)
+    if edits is None:
+        return job
+    edits = edits.keeping(job.kept)
+    edits.allow(method)
+    return replace(job, edits=edits)
+
+
+def _loosened(edits: Edits, window: Callable[[Floats], int], values: Floats) -> Any:
+    return edits.window(window(values), len(values))
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:NAMED]) + (f" and {len(words) - NAMED} more" if words[NAMED:] else "")

@@ -1,0 +1,73 @@
+"""What a reader of a sweep must know beside its numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sdckit.evaluation import WHOLE, small_strata
+from sdckit.masking.performing import NO_RULE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sdckit.masking.editing import Edits
+    from sdckit.plans import Setting
+    from sdckit.registry import Metric
+    from sdckit.tasks import Task
+
+
+def of_sweep(
+    table: pl.DataFrame, task: Task, wanted: Sequence[Setting], settings: Sequence[Setting], *, ruled: bool
+) -> tuple[str, ...]:
+    """All notes; `wanted` are the settings of the plan, `ruled` whether there were to be edit rules."""
+    return (
+        *_rows(task.metrics, settings),
+        *_cells(table),
+        *small_strata(stratum.original.n for stratum in task.strata),
+        *_left_out(wanted, settings),
+        *(_rules(task.edits) if ruled else ()),
+    )
+
+
+def _rows(metrics: Sequence[Metric], settings: Iterable[Setting]) -> list[str]:
+    """Name the methods that have no value of some metrics, because these compare row by row."""
+    methods = dict.fromkeys(setting.method.name for setting in settings if not setting.paired)
+    lost = [metric.name for metric in metrics if metric.paired]
+    if not methods or not lost:
+        return []
+    return [f"rows of {', '.join(methods)} stand for no original record: no value of {', '.join(lost)}"]
+
+
+def _left_out(wanted: Iterable[Setting], settings: Sequence[Setting]) -> list[str]:
+    """Name what the usual grids ask for and the data are too few for."""
+    kept = {id(setting) for setting in settings}
+    lost = [setting for setting in wanted if id(setting) not in kept]
+    left = {setting.method.name for setting in settings}
+    whole = dict.fromkeys(setting.method.name for setting in lost if setting.method.name not in left)
+    part = dict.fromkeys(setting.method.name for setting in lost if setting.method.name in left)
+    notes = (
+        [f"methods left out, as the data have too few records for them: {', '.join(whole)}"] if whole else []
+    )
+    if part:
+        notes.append(f"settings that need more records than there are were left out of: {', '.join(part)}")
+    return notes
+
+
+def _rules(edits: Edits | None) -> list[str]:
+    """Say which edit rules the masked files were made to obey."""
+    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.listed})"]
+
+
+def _cells(table: pl.DataFrame) -> list[str]:
+    """Count the cells that have no value."""
+    whole = table.filter(WHOLE)
+    notes = []
+    for metric, cells in whole.group_by("metric", maintain_order=True).agg(pl.col("n_left_out").max()).rows():
+        if cells:
+            notes.append(f"cells left out of {metric} because they have no value in its terms: up to {cells}")
+    suppressed = whole["n_suppressed"].max()
+    if suppressed:
+        notes.append(f"suppressed cells in a masked file: up to {suppressed!s}")
+    return notes

@@ -1,0 +1,350 @@
+"""The commands with every method: parameters by column and stratum, groups, rows that are not paired."""
+
+import csv
+import io
+import json
+from functools import cache
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import sdckit as sdc
+from command import contents, good, put, put_survey, run, run_here
+from sdckit.files import read
+
+KEYED = ["--key", "id", "--columns", "income,age"]
+UNPAIRED = [name for name, method in sdc.METHODS.items() if not method.paired]
+GROUPING = [name for name, method in sdc.METHODS.items() if method.groups is not None]
+PAIRED = {name for name, metric in sdc.METRICS.items() if metric.paired}
+
+
+@pytest.fixture
+def survey(tmp_path):
+    return put_survey(tmp_path)
+
+
+def mask(folder, method, *more, metrics="brmae", output="out.csv"):
+    words = ["mask", "data.csv", "-o", output, "--method", method, *KEYED, "--metrics", metrics]
+    return good(folder, *words, *more, "--overwrite")
+
+
+def values(done):
+    """The values of the whole file."""
+    rows = json.loads(done.stdout)["table"]
+    return {row["metric"]: row["value"] for row in rows if row["variable"] == row["stratum"] == "all"}
+
+
+# the list
+
+
+def test_methods_are_listed_with_standing_and_rows(tmp_path):
+    rows = json.loads(good(tmp_path, "methods", "--json").stdout)
+    assert [row["method"] for row in rows] == list(sdc.METHODS)
+    for row in rows:
+        method = sdc.METHODS[row["method"]]
+        assert (row["rows"] == "paired") == method.paired
+        assert row["tried"] == method.standing
+        assert row["does"]
+        assert row["reference"]
+        assert all(parameter.name in row["parameters"] for parameter in method.parameters)
+    table = list(csv.DictReader(io.StringIO(good(tmp_path, "methods", "--csv").stdout)))
+    assert [row["rows"] for row in table] == [row["rows"] for row in rows]
+    shown = good(tmp_path, "methods").stdout
+    assert all(f"{name} - {method.title}\n" in shown for name, method in sdc.METHODS.items())
+    assert shown.count("  rows        stand for no original record") == len(UNPAIRED)
+    assert "  rows        stand for no original record unless given is set\n" in shown
+    assert {"default", "on request", "experimental"} == {row["tried"] for row in rows}
+    assert contents(tmp_path) == {}
+
+
+# groups
+
+
+@pytest.mark.parametrize("method", GROUPING)
+def test_groups_are_numbered(tmp_path, survey, method):
+    done = mask(tmp_path, method, "--groups", " group ", "--set", "k=5")
+    frame = read(tmp_path / "out.csv").frame
+    assert frame.columns == [*survey.columns, "group"]
+    sizes = frame["group"].value_counts()
+    assert sizes["count"].min() >= 5
+    assert sorted(sizes["group"]) == list(range(1, sizes.height + 1))
+    assert frame.select("group", "income", "age").n_unique() == sizes.height
+    assert "note: the column 'group' numbers the groups of records\n" in done.stdout
+    without = good(tmp_path, "evaluate", "data.csv", "out.csv", *KEYED, "--metrics", "brmae", "--json")
+    assert 0 < values(without)["brmae"] < 1
+
+
+def test_groups_count_on_from_stratum_to_stratum(tmp_path, survey):
+    mask(tmp_path, "mdav", "--groups", "group", "--set", "k=4", "--by", "region")
+    frame = read(tmp_path / "out.csv").frame
+    assert survey.height == frame.height
+    assert frame.select("group", "region").n_unique() == frame["group"].n_unique() == 15
+
+
+# parameters by stratum and by column
+
+
+def test_k_by_stratum(tmp_path, survey):
+    words = ["--by", "region", "--groups", "g"]
+    mask(tmp_path, "mdav", *words, "--set", "k=nord:3,süd:5, west:10")
+    frame = read(tmp_path / "out.csv").frame
+    found = frame.group_by("region", "g").len().group_by("region").agg(pl.col("len").min())
+    assert dict(found.rows()) == {"nord": 3, "süd": 5, "west": 10}
+    expected = sdc.mask(
+        survey,
+        "mdav",
+        columns=["income", "age"],
+        by="region",
+        k={"nord": 3, "süd": 5, "west": 10},
+        decimals="original",
+    )
+    assert_frame_equal(frame.select("income", "age"), expected.select("income", "age"))
+
+
+def test_variable_weights_change_the_groups(tmp_path, survey):
+    mask(tmp_path, "mdav", output="equal.csv")
+    mask(tmp_path, "mdav", "--set", "variable_weights=age:100", output="age.csv")
+    spread = {}
+    for name in ("equal", "age"):
+        moved = read(tmp_path / f"{name}.csv").frame["age"] - survey["age"]
+        spread[name] = float(np.abs(moved).mean())
+    assert spread["age"] < spread["equal"]
+
+
+def test_given_columns_stay_without_a_warning(tmp_path, survey):
+    done = mask(tmp_path, "shuffle", "--set", "given=age")
+    frame = read(tmp_path / "out.csv").frame
+    assert frame["age"].equals(survey["age"])
+    assert sorted(frame["income"]) == sorted(survey["income"])
+    assert not frame["income"].equals(survey["income"])
+    assert "not changed by the method: age" in done.stdout
+    assert done.stderr == ""
+
+
+def test_limits_by_column(tmp_path, survey):
+    mask(tmp_path, "top_bottom_code", "--set", "above=income:1500")
+    frame = read(tmp_path / "out.csv").frame
+    high = survey["income"] > 1500
+    assert 3 <= high.sum() < survey.height
+    assert frame["income"].filter(high).n_unique() == 1
+    assert frame["income"].filter(~high).n_unique() >= frame.height - high.sum() - 5
+
+
+def test_a_name_with_an_equals_sign(tmp_path):
+    put(tmp_path, "data.csv", "a=b,c\n" + "".join(f"{i}.5,{i * i % 7}\n" for i in range(20)))
+    done = good(tmp_path, "mask", "data.csv", "-o", "o.csv", "--method", "shuffle", "--set", "given=a=b")
+    assert "not changed by the method: a=b" in done.stdout
+
+
+def test_names_with_commas_go_into_quotation_marks(tmp_path, survey):
+    table = survey.rename({"age": "age, years"}).with_columns(sex=pl.Series(["f", "m"] * 30))
+    put(tmp_path, "data.csv", table.write_csv())
+    words = [
+        "mask",
+        "data.csv",
+        "-o",
+        "out.csv",
+        "--key",
+        "id",
+        "--metrics",
+        "brmae",
+        "--overwrite",
+        "--columns",
+    ]
+    both = '"age, years",income'
+    good(tmp_path, *words, both, "--method", "shuffle", "--set", 'given="age, years"')
+    assert read(tmp_path / "out.csv").frame["age, years"].equals(survey["age"])
+    good(tmp_path, *words, both, "--method", "mdav", "--set", 'variable_weights="age, years":4,income:2')
+    sizes = {
+        f"{region}, {sex}": k
+        for k, (region, sex) in enumerate(table.select("region", "sex").unique().rows(), 2)
+    }
+    given = ",".join(f'"{name}:{k}"' for name, k in sizes.items())
+    good(
+        tmp_path,
+        *words,
+        both,
+        "--method",
+        "mdav",
+        "--by",
+        "region,sex",
+        "--groups",
+        "g",
+        "--set",
+        f"k={given}",
+    )
+    frame = read(tmp_path / "out.csv").frame
+    found = frame.group_by("region", "sex", "g").len().group_by("region", "sex").agg(pl.col("len").min())
+    assert all(smallest >= sizes[f"{region}, {sex}"] for region, sex, smallest in found.rows())
+    assert found["len"].n_unique() > 2
+
+
+def test_the_window_of_each_stratum_is_known_to_intruders(tmp_path, survey):
+    assert survey.height
+    words = ["--by", "region", "--seed", "3", "--json"]
+    near, far, mixed = (
+        values(mask(tmp_path, "rank_swap", *words, "--set", f"p={p}", metrics="window"))["window"]
+        for p in ("0.06", "0.9", "nord:0.06,süd:0.9,west:0.9")
+    )
+    assert far < mixed < near
+    assert mixed == pytest.approx((near + 2 * far) / 3, abs=0.1)
+
+
+# rows that are not paired
+
+
+@pytest.mark.parametrize("method", UNPAIRED)
+def test_only_metrics_that_make_sense(tmp_path, survey, method):
+    assert survey.height
+    words = ["mask", "data.csv", "-o", "out.csv", "--method", method, *KEYED]
+    done = good(tmp_path, *words, "--json")
+    told = json.loads(done.stdout)
+    assert not {row["metric"] for row in told["table"]} & PAIRED
+    (left,) = [note for note in told["notes"] if note.startswith("left out because rows are not paired: ")]
+    default = {name for name, metric in sdc.METRICS.items() if metric.default and not metric.experimental}
+    assert set(left.partition(": ")[2].split(", ")) == PAIRED & default
+    assert any("no risk was measured" in note for note in told["notes"])
+    assert not any("cells in 2 masked columns are as in the original" in note for note in told["notes"])
+    assert (
+        f"warning: rows of {method} stand for no original record, but 'id', 'grade', 'region'" in done.stderr
+    )
+    again = json.loads(
+        good(tmp_path, "evaluate", "data.csv", "out.csv", *KEYED, "--unpaired", "--json").stdout
+    )
+    assert again["table"] == told["table"]
+    assert again["meaning"] == told["meaning"]
+
+
+def test_a_mix_of_metrics_names_what_is_left_out(tmp_path, survey):
+    assert survey.height
+    done = mask(tmp_path, "copula", metrics="brmae,ks,linkage")
+    assert "note: left out because rows are not paired: brmae, linkage\n" in done.stdout
+    assert " ks " in done.stdout
+
+
+def test_nothing_is_warned_of_where_all_columns_are_new(tmp_path):
+    put(tmp_path, "data.csv", "a,b\n" + "".join(f"{i}.5,{i * 7 % 31}\n" for i in range(40)))
+    words = ["mask", "data.csv", "-o", "out.csv", "--method", "copula", "--metrics", "ks"]
+    assert good(tmp_path, *words).stderr == ""
+
+
+@pytest.mark.parametrize("method", UNPAIRED)
+def test_missing_cells_of_new_rows_are_not_compared_with_old_ones(tmp_path, survey, method):
+    assert survey["rooms"].null_count() == 6
+    words = [
+        "mask",
+        "data.csv",
+        "-o",
+        "out.csv",
+        "--key",
+        "id",
+        "--columns",
+        "income,rooms",
+        "--metrics",
+        "ks",
+    ]
+    done = good(tmp_path, *words, "--method", method)
+    assert "suppressed" not in done.stdout
+    assert "cells are missing in the original" not in done.stdout
+
+
+def test_a_search_goes_on_without_unpaired_methods(tmp_path, survey):
+    assert survey.height
+    words = [
+        "recommend",
+        "data.csv",
+        "-o",
+        "out.csv",
+        *KEYED,
+        "--max-risk",
+        "linkage=0.5",
+        "--grid",
+        "mdav.k=2:9",
+    ]
+    done = good(tmp_path, *words, "--method", "copula", "--json")
+    assert done.stderr == (
+        "warning: rows of copula stand for no original record, so that no risk can be measured; "
+        "searched without it\n"
+    )
+    choice = json.loads(done.stdout)["choice"]
+    assert choice["method"] == "mdav"
+    assert choice["maskings"] <= 4
+
+
+@pytest.mark.parametrize(
+    "grid", ["mdav.variable_weights=age:4", "top_bottom_code.above=income:900", "shuffle.given=age"]
+)
+def test_parameters_of_columns_in_a_search(tmp_path, survey, grid):
+    assert survey.height
+    words = ["recommend", "data.csv", "-o", "out.csv", *KEYED, "--max-risk", "linkage=1", "--grid", grid]
+    done = good(tmp_path, *words, "--json")
+    choice = json.loads(done.stdout)["choice"]
+    method, _, rest = grid.partition(".")
+    name, _, value = rest.partition("=")
+    assert choice["method"] == method
+    expected = ["age"] if name == "given" else {value.partition(":")[0]: float(value.partition(":")[2])}
+    assert choice["parameters"][name] == expected
+
+
+# everything at once
+
+
+@cache
+def sweep_of_all(folder):
+    put_survey(folder)
+    words = ["--method", "all", "--metrics", "brmae,linkage", "--format", "csv", "--report", "map.html"]
+    return good(folder, "sweep", "data.csv", "-o", "sweep", *KEYED, *words)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("all")
+
+
+def test_every_method_is_swept(folder):
+    done = sweep_of_all(folder)
+    table = pl.read_csv(folder / "sweep" / "sweep.csv")
+    assert table["method"].unique(maintain_order=True).to_list() == list(sdc.METHODS)
+    lost = table.filter(pl.col("value").is_null())["method"].unique().to_list()
+    assert sorted(lost) == sorted(UNPAIRED)
+    named = ", ".join(UNPAIRED)
+    assert f"note: rows of {named} stand for no original record: no value of brmae, linkage\n" in done.stdout
+    assert "left out" not in done.stdout
+
+
+def test_every_method_is_in_the_report(folder):
+    sweep_of_all(folder)
+    page = (folder / "map.html").read_text()
+    for method in sdc.METHODS.values():
+        assert method.title in page
+
+
+def test_what_a_tiny_file_does_not_allow_is_left_out_and_named(tmp_path):
+    put(tmp_path, "data.csv", "a,b\n1.5,2\n2.5,9\n7.5,4\n")
+    done = good(
+        tmp_path, "sweep", "data.csv", "-o", "s", "--method", "all", "--metrics", "ks", "--format", "csv"
+    )
+    left = set(sdc.METHODS) - set(pl.read_csv(tmp_path / "s" / "sweep.csv")["method"])
+    assert left
+    assert "ipso" in left
+    (note,) = [line for line in done.stdout.splitlines() if "too few records for them" in line]
+    assert set(note.rpartition(": ")[2].split(", ")) == left
+    (part,) = [line for line in done.stdout.splitlines() if "settings that need more records" in line]
+    assert "mdav" in part
+
+
+def test_a_method_named_alone_is_refused_for_a_tiny_file(tmp_path):
+    put(tmp_path, "data.csv", "a,b\n1.5,2\n2.5,9\n7.5,4\n")
+    done = run_here(tmp_path, "sweep", "data.csv", "-o", "s", "--method", "ipso", "--metrics", "ks")
+    assert done.returncode == 2
+    assert "the file has 3 records and ipso needs " in done.stderr
+
+
+def test_another_process_masks_by_copula(tmp_path, survey):
+    assert survey.height
+    done = run(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "copula", *KEYED, "--metrics", "ks")
+    assert done.returncode == 0
+    assert "warning: rows of copula stand for no original record, but " in done.stderr
+    assert " ks " in done.stdout

@@ -1,0 +1,103 @@
+"""The map of loss and risk with every method: each has its own look, and unpaired rows their own words."""
+
+from html import unescape
+
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from command import good, put_survey
+from sdckit.lines import points_of
+from sdckit.report.maps import UNRELATED, groups, point_rows, risk_map
+from sdckit.reporting import points_map
+from test_report import Read, specs
+
+UNPAIRED = [name for name, method in sdc.METHODS.items() if not method.paired]
+PALE = "rows that stand for no original record"
+
+
+def settings(metrics, methods=tuple(sdc.METHODS)):
+    """A made-up sweep with two settings of each method; unpaired ones have no value of paired metrics."""
+    rows = [
+        {"method": name, "parameters": f"p={step}", "setting": float(step), "metric": metric}
+        | {"value": None if name in UNPAIRED and sdc.METRICS[metric].paired else 0.1 * step + 0.001 * place}
+        for place, name in enumerate(methods)
+        for step in (1, 2)
+        for metric in metrics
+    ]
+    return points_of(pl.DataFrame(rows))
+
+
+def test_every_method_has_its_own_look():
+    looks = groups(points_map(settings(["brmae", "linkage"]), records=100))
+    assert [look.title for look in looks] == [method.title for method in sdc.METHODS.values()]
+    assert len({(look.colour, look.shape) for look in looks}) == len(sdc.METHODS)
+
+
+def test_the_map_draws_those_looks():
+    points = points_map(settings(["brmae", "linkage"]), records=100)
+    (layer,) = [layer for layer in risk_map(points)["layer"] if layer.get("name") == "points"]
+    drawn = [layer["encoding"][what]["scale"]["range"] for what in ("fill", "shape")]
+    assert list(zip(*drawn, strict=True)) == [(look.colour, look.shape) for look in groups(points)]
+
+
+def test_unpaired_rows_lie_where_unrelated_rows_do():
+    points = points_map(settings(["brmae", "linkage"]), records=100)
+    rows = [row for row in point_rows(points) if row["unpaired"]]
+    assert len(rows) == 2 * len(UNPAIRED)
+    assert {row["loss_text"] for row in rows} == {row["risk_text"] for row in rows} == {UNRELATED}
+    assert {row["risk"] for row in rows} == {0.01}
+    assert {row["loss"] for row in rows} == {points.random}
+    assert not any(row["frontier"] for row in rows)
+    assert all(row["loss_text"] != UNRELATED for row in point_rows(points) if not row["unpaired"])
+
+
+def test_a_loss_of_distributions_is_shown_as_it_is():
+    points = points_map(settings(["ks", "linkage"], ["mdav", "sequential_shuffle", "copula"]), records=100)
+    rows = [row for row in point_rows(points) if row["unpaired"]]
+    assert [row["loss"] for row in rows] == pytest.approx([0.101, 0.201, 0.102, 0.202])
+    assert [row["loss_text"] for row in rows] == ["0.1010", "0.2010", "0.1020", "0.2020"]
+    assert {row["risk_text"] for row in rows} == {UNRELATED}
+
+
+@pytest.mark.parametrize("loss", ["brmae", "ks"])
+def test_a_report_of_paired_and_unpaired_methods(tmp_path, loss):
+    put_survey(tmp_path)
+    words = ["--method", "copula", "--grid", "mdav.k=3,5,9", "--metrics", f"{loss},linkage"]
+    good(tmp_path, "sweep", "data.csv", "-o", "s", *words, "--key", "id", "--report", "r.html")
+    page = (tmp_path / "r.html").read_text()
+    read = Read(page)
+    (row,) = [row for row in read.rows if row[:1] == [sdc.METHODS["copula"].title]]
+    assert row[2:4] == ([UNRELATED] * 2 if loss == "brmae" else [row[2], UNRELATED])
+    assert (row[2] == UNRELATED) == (loss == "brmae")
+    assert sum(row[:1] == [sdc.METHODS["mdav"].title] for row in read.rows) == 3
+    assert f"Pale marks ({sdc.METHODS['copula'].title}): {PALE}" in read.text
+    assert (
+        f"rows of copula stand for no original record: no value of {'brmae, ' * (loss == 'brmae')}linkage"
+        in read.text
+    )
+    assert "datum.unpaired" in str(specs(page))
+
+
+def test_a_report_without_unpaired_methods_says_nothing_of_them(tmp_path):
+    put_survey(tmp_path)
+    words = ["--grid", "mdav.k=3,5", "--metrics", "brmae,linkage", "--key", "id", "--report", "r.html"]
+    good(tmp_path, "sweep", "data.csv", "-o", "s", *words)
+    text = Read((tmp_path / "r.html").read_text()).text
+    assert "Pale marks" not in text
+    assert UNRELATED not in text
+
+
+@pytest.mark.parametrize("command", ["mask", "evaluate"])
+def test_the_report_of_an_unpaired_release(tmp_path, command):
+    put_survey(tmp_path)
+    words = ["--key", "id", "--columns", "income,age", "--report", "r.html", "--overwrite"]
+    good(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "copula", *words)
+    if command == "evaluate":
+        good(tmp_path, "evaluate", "data.csv", "out.csv", "--unpaired", *words)
+    read = Read((tmp_path / "r.html").read_text())
+    assert "left out because rows are not paired: brmae, " in unescape(read.text)
+    assert "no risk was measured" in read.text
+    assert "KS, largest gap" in read.text
+    assert not {"linkage", "map"} & read.sections
+    assert {"measures", "distributions"} <= read.sections
