@@ -18,6 +18,7 @@ from sdckit.options import (
     decimals_option,
     dialect_options,
     grid_option,
+    known_rule_option,
     listing,
     measuring,
     method_option,
@@ -27,6 +28,7 @@ from sdckit.options import (
     rule_option,
     ruling,
     seed_option,
+    set_option,
 )
 
 if TYPE_CHECKING:
@@ -136,9 +138,7 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option("--method", metavar="NAME", required=True, help="How to mask; see `sdckit methods`.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Parameter of the method; repeatable."
-)
+@set_option
 @rule_option
 @click.option(
     "--groups", metavar="NAME", help="Add a column with the number of each record's group, under this name."
@@ -187,7 +187,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     is_flag=True,
     help="Rows stand for no original record, as in synthetic data: no measure that compares rows.",
 )
-@rule_option
+@known_rule_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace such a file if it exists.")
 @roles

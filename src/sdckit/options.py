@@ -91,6 +91,13 @@ decimals_option = click.option(
     show_default=True,
     help="Decimals of masked cells: as in the original column, a number, or none to leave them unrounded.",
 )
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Parameter of the method; with --by also one for each stratum, k=north:5,south:3; repeatable.",
+)
 method_option = click.option(
     "--method",
     "methods",
@@ -98,13 +105,23 @@ method_option = click.option(
     metavar="NAME",
     help="A method with its usual grid, or all for every method there is; repeatable.",
 )
+RULE = (
+    'What records satisfy, such as "total = wages + other" or "age >= 0"; discover finds totals and columns '
+    "without negative values"
+)
 rule_option = click.option(
     "--rule",
     "rules",
     multiple=True,
     metavar="TEXT",
-    help='What records satisfy, such as "total = wages + other" or "age >= 0"; discover finds totals and '
-    "columns without negative values. Masked records are made to obey; repeatable.",
+    help=f"{RULE}. Masked records are made to obey; repeatable.",
+)
+known_rule_option = click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="TEXT",
+    help=f"{RULE}. The attacks know it, and records that break it are counted; repeatable.",
 )
 report_option = click.option(
     "--report",
