@@ -62,6 +62,17 @@ def test_another_process_gives_the_same_table_bit_for_bit(tmp_path, monkeypatch)
     assert_frame_equal(again.table, expected.table, check_exact=True)
 
 
+@pytest.mark.parametrize("metrics", [["brmae", "brmse", "dbrl"], ["brmae:ties=random", "brmse:ties=random"]])
+def test_the_other_process_measures_in_another_order_and_finds_the_same(monkeypatch, metrics):
+    data = frame(60).with_columns((pl.all() / 100).round())  # with ties to draw
+    expected = swept(data, metrics=metrics, replications=4)
+    workers, answered = process_at_once(monkeypatch)
+    found = swept(data, metrics=metrics, replications=4, workers=2)
+    assert_frame_equal(found.table, expected.table, check_exact=True)
+    assert sum(answered) > 0
+    assert_gone(workers)
+
+
 @pytest.mark.parametrize("n", [60, 4500])
 def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
     data = frame(n)

@@ -98,6 +98,7 @@ class Task:
     detail: bool
     places: tuple[int, ...] | None = None  # decimals of each column in a release; None leaves them unrounded
     edits: Edits | None = None  # rules that masked records are made to obey
+    backwards: bool = False  # the last metric first: at the first start, two processes compile half each
 
     @property
     def groups(self) -> list[Stratum]:
@@ -180,8 +181,14 @@ class Task:
         if pairs[0].special[1]:
             checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
         rows = cell.setting.paired
-        found = [self._figures(metric, pairs, options, rows=rows) for metric in self.metrics]
-        return np.concatenate([np.ravel(line) for lines in found for line in lines])
+        found = {metric.name: self._figures(metric, pairs, options, rows=rows) for metric in self._order}
+        return np.concatenate([np.ravel(line) for metric in self.metrics for line in found[metric.name]])
+
+    @property
+    def _order(self) -> Sequence[Metric]:
+        """The order in which metrics are measured; it is theirs where several may draw random ties."""
+        drawn = any(m.random and m.settled.get("ties", self.ties) == "random" for m in self.metrics)
+        return self.metrics[::-1] if self.backwards and not drawn else self.metrics
 
     def _edits(self, setting: Setting) -> Edits | None:
         """The rules for a setting, which may be told to keep some columns."""
@@ -218,7 +225,10 @@ class Task:
     def without_table(self) -> Task:
         """The same task with nothing in it but numbers, to be sent to another process."""
         return replace(
-            self, whole=self.whole.without_table(), strata=[part.without_table() for part in self.strata]
+            self,
+            whole=self.whole.without_table(),
+            strata=[part.without_table() for part in self.strata],
+            backwards=True,
         )
 
     def _masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
