@@ -165,8 +165,9 @@ def moves_of(old, new):
 
 def check_window(masked):
     assert masked.window is not None
-    for old, new in columns_of(masked):
-        assert moves_of(old, new).max() <= masked.window
+    widths = np.broadcast_to(masked.window, masked.before.shape[1])  # one for all columns, or one for each
+    for (old, new), width in zip(columns_of(masked), widths, strict=True):
+        assert moves_of(old, new).max() <= width
 
 
 # --- groups ---

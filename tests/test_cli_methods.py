@@ -208,7 +208,8 @@ def test_only_metrics_that_make_sense(tmp_path, survey, method):
     assert any("no risk was measured" in note for note in told["notes"])
     assert not any("cells in 2 masked columns are as in the original" in note for note in told["notes"])
     assert (
-        f"warning: rows of {method} stand for no original record, but 'id', 'grade', 'region'" in done.stderr
+        f"warning: rows of {method} stand for no original record, and columns beside them are as they were: "
+        "'id', 'grade', 'region'" in done.stderr
     )
     again = json.loads(
         good(tmp_path, "evaluate", "data.csv", "out.csv", *KEYED, "--unpaired", "--json").stdout
@@ -346,5 +347,5 @@ def test_another_process_masks_by_copula(tmp_path, survey):
     assert survey.height
     done = run(tmp_path, "mask", "data.csv", "-o", "out.csv", "--method", "copula", *KEYED, "--metrics", "ks")
     assert done.returncode == 0
-    assert "warning: rows of copula stand for no original record, but " in done.stderr
+    assert "warning: rows of copula stand for no original record, and " in done.stderr
     assert " ks " in done.stdout

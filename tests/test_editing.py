@@ -87,11 +87,37 @@ def test_given_columns_stay_whatever_the_rules_say(method):
     assert not masked["a"].equals(table["a"])
 
 
-def test_the_window_says_nothing_of_columns_that_rules_may_move():
+def test_rules_leave_the_window_alone_and_bring_an_attack_without_it():
     table = summed(50).insert_column(2, pl.Series("c", np.sin(np.arange(50.0))))
     roles = {"columns": None, "key": None, "weights": None, "by": None, "na": None}
     made = perform(table, "rank_swap", roles, rules="total = a + b", rng=1, parameters={"p": 0.1})
-    assert made.window[0](np.zeros((50, 4))).tolist() == [50, 50, 5, 50]
+    assert made.window[0](np.zeros((50, 4))) == 5
+    how = {"window": made.window, "metrics": ["linkage"]}
+    parts = sdc.evaluate(table, made.data, **how, rules=made.edits.known).parts["linkage"]
+    assert {"window", "window_rules"} <= set(parts)
+    assert (
+        parts["window_rules"]
+        == sdc.evaluate(
+            table, made.data, window=[lambda _: np.array([50.0, 50.0, 5.0, 50.0])], metrics=["linkage"]
+        ).parts["linkage"]["window"]
+    )
+    assert "window_rules" not in sdc.evaluate(table, made.data, **how).parts["linkage"]
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS.values() if m.paired_by], ids=lambda m: m.name)
+def test_given_columns_give_records_away(method):
+    table = summed(40)
+    masked = sdc.mask(table, method.name, given="total", rng=1)
+    known = sdc.evaluate(table, masked, columns=["total"], metrics=["linkage"])["linkage"]
+    roles = {"columns": None, "key": None, "weights": None, "by": None, "na": None}
+    made = perform(table, method.name, roles, rng=1, parameters={"given": "total"})
+    found = sdc.evaluate(table, made.data, window=made.window, metrics=["linkage"])
+    assert found["linkage"] >= known > 0.9
+    swept = sdc.sweep(
+        table, {method.name: {"given": [["total"], ["a", "total"]]}}, metrics=["linkage"], rng=1
+    )
+    assert swept.table["parameters"].to_list() == ["given=total", "given=a,total"]
+    assert min(swept.table["value"]) > 0.9
 
 
 def test_named_columns():

@@ -15,6 +15,7 @@ from sdckit import (
     frames,
     masking,
     progress,
+    remarks,
     searching,
     sweepfiles,
     sweeping,
@@ -102,7 +103,7 @@ class Writing:
         return [
             arguments.masked_columns(self.original, values, self.source.frame.columns, whole=whole),
             *rows,
-            *arguments.privacy_notes(replace(result, records=None)),  # nobody sees those
+            *remarks.privacy_notes(replace(result, records=None)),  # nobody sees those
             f"wrote {self.output}",
         ]
 
@@ -176,7 +177,7 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
     result = asked.measure(ours, theirs, per_record=wanted)
     show_warnings()
     shown = result if given["records"] else replace(result, records=None)
-    notes = arguments.privacy_notes(shown)
+    notes = remarks.privacy_notes(shown)
     if given["ranks"] and asked.weights:
         notes.append("weights play no part in the tables of ranks")
     if given["records"]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit import checks, choosing, doubts, frames, outputs, plans, sweepfiles, sweeping, terminal, ties
-from sdckit.evaluation import FEW, Evaluation, evaluate
+from sdckit.evaluation import Evaluation, evaluate
 from sdckit.files import Dialect, Source
 from sdckit.loss.rankmeans import rank_table
 from sdckit.masking import METHODS
@@ -383,14 +383,6 @@ def roles_told(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
     masked = list(masked)
     kept = [name for name in columns if name not in masked]
     return {"variables": ", ".join(masked), "published as they were": ", ".join(kept) or "none"}
-
-
-def privacy_notes(result: Evaluation) -> list[str]:
-    """Warn of losses of single records, and of so few that they come close to it."""
-    cells = result.table.filter(pl.col("variable") != "all")["n_used"]
-    if result.records is None and not cells.is_between(1, FEW - 1).any():
-        return []
-    return ["not for publication: losses of single records tell how far each value moved"]
 
 
 def _is_number(code: str) -> bool:

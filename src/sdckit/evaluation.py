@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import checks, frames, loss, risk
+from sdckit import checks, frames, loss, remarks, risk
 from sdckit.masking.editing import named_columns
 from sdckit.pairs import Original, Pair, Score, Values, pair_of, prepare_table
 from sdckit.progress import track
-from sdckit.registry import METRICS
 from sdckit.rules import rules_of
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys t
     "n_both_missing": pl.Int64,
 }
 WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
-FEW = 3  # losses of fewer records than this are nearly those of single ones
 FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String and not name.startswith("ci_")]
 
 
@@ -187,13 +185,9 @@ def evaluate(
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
-    notes = dict.fromkeys(_rule_notes(wide))
-    if left_out:
-        notes[f"left out because rows are not paired: {', '.join(left_out)}"] = None
-        if any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out):
-            notes["no risk was measured: without pairs nobody can tell whether a record was recognised"] = (
-                None
-            )
+    notes = dict.fromkeys(remarks.rule_notes(wide))
+    if not paired:
+        notes |= dict.fromkeys(remarks.unpaired_notes(pair, left_out))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
     scores = _scores(groups, chosen, options, notes, named=metrics is not None, per_record=per_record)
@@ -208,8 +202,8 @@ def evaluate(
             notes |= dict.fromkeys(score_here.notes)
             if per_record:
                 records[metric.name] = score_here.records
-    notes |= dict.fromkeys(_missing_notes(pair, chosen, missing) if paired else ())
-    notes |= dict.fromkeys(small_strata(group.original.n for _, group in groups[1:]))
+    notes |= dict.fromkeys(remarks.missing_notes(pair, chosen, missing) if paired else ())
+    notes |= dict.fromkeys(remarks.small_strata(group.original.n for _, group in groups[1:]))
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
     return Evaluation(table, meaning, tuple(notes), parts, pl.DataFrame(records) if per_record else None)
@@ -361,40 +355,9 @@ def _rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[s
     ]
 
 
-def small_strata(sizes: Iterable[int]) -> list[str]:
-    """Warn of strata with so few records that their figures tell of single ones."""
-    small = sum(size < FEW for size in sizes)
-    return [f"not for publication: strata with fewer than {FEW} records: {small}"] if small else []
-
-
 def _with_rules(given: Any, original: Any, masked: Any, pair: Pair, *, key: Any, na: Any) -> Pair:
     """The pair with edit rules, and with further columns where a rule names some that are not measured."""
     if given is not None and pair.original.table is not None and not isinstance(original, Original):
         more = [name for name in named_columns(given, pair.original.table) if name not in pair.columns]
         pair = pair_of(original, masked, columns=[*pair.columns, *more], key=key, na=na) if more else pair
     return replace(pair, rules=rules_of(given, pair.columns, pair.original.values))
-
-
-def _rule_notes(pair: Pair) -> list[str]:
-    """Say how many masked records break a rule."""
-    rules = pair.rules
-    if rules is None:
-        return []
-    places = [pair.columns.index(name) for name in rules.columns]
-    found = zip(rules.texts, rules.violations(pair.masked[:, places]), strict=True)
-    return [f"the rule {text} is broken in {count} masked records" for text, count in found if count]
-
-
-def _missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:
-    counts = pair.counts
-    suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())
-    notes = []
-    if suppressed and missing == "pairwise":
-        notes.append(
-            f"suppressed cells, left out of every metric: {suppressed} (the rule penalise counts them)"
-        )
-    if missing == "penalise" and any(not metric.bounded for metric in metrics):
-        notes.append("metrics without a largest value leave suppressed cells out")
-    if imputed:
-        notes.append(f"{imputed} cells are missing in the original but not in the masked data")
-    return notes

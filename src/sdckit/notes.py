@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.evaluation import WHOLE, small_strata
+from sdckit.evaluation import WHOLE
 from sdckit.masking.performing import NO_RULE
+from sdckit.remarks import small_strata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

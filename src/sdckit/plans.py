@@ -113,7 +113,7 @@ def settings_of(plan: Any) -> list[Setting]:
     if not isinstance(plan, Iterable):
         raise TypeError(f"the plan is {plan!r}; give methods with grids, such as {{'mdav': {{'k': [3, 5]}}}}")
     if not isinstance(plan, Mapping):
-        plan = dict.fromkeys(plan, None)
+        plan = dict.fromkeys(map(_hashable, plan), None)
     found: dict[str, Setting] = {}
     for name, grids in plan.items():
         method = checks.method_named(name)
@@ -122,6 +122,15 @@ def settings_of(plan: Any) -> list[Setting]:
     if not found:
         raise ValueError("the plan is empty; name at least one method, such as mdav")
     return list(found.values())
+
+
+def _hashable(name: Any) -> Any:
+    """What is no name at all is refused as one, by its text."""
+    try:
+        hash(name)
+    except TypeError:
+        return repr(name)
+    return name
 
 
 def _settings(method: Method, grid: Any) -> list[Setting]:
@@ -152,7 +161,12 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
 def values_of(parameter: Parameter, given: Any) -> list[Any]:
     """The checked values of one parameter's grid: a value, a list, or text such as 2:30 or 3,5,10."""
     if not (parameter.numeric or parameter.choices):  # one value, whatever it holds
-        values = [given]
+        several = (
+            isinstance(given, (list, tuple))
+            and given
+            and all(isinstance(v, (list, tuple, dict)) for v in given)
+        )
+        values = list(given) if several else [given]
     elif isinstance(given, str):
         parts = [part.strip() for part in given.split(",") if part.strip()]
         values = [value for part in parts for value in (_range(parameter, part) if ":" in part else [part])]

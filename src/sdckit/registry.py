@@ -137,9 +137,9 @@ class Method:
     `records(options, p)` is that number where it depends on more than one parameter. `groups` are the
     numbers of the groups of records that the method publishes together, `groups(values, **options)`; its
     function takes them as `groups=`. `window(options, values)` is the largest move in ranks, where the
-    method publishes one: an intruder knows it. `ceiling(options)` bounds the share of records that any
-    linkage finds in complete data. `tells(values, options)` are sentences that a release should come with,
-    with the options as the function takes them.
+    method publishes one, for all columns or for each: an intruder knows it. `ceiling(options)` bounds the
+    share of records that any linkage finds in complete data. `tells(values, options)` are sentences that a
+    release should come with. `groups`, `window` and `tells` get the options as the function takes them.
     `keeps` are promises that the tests read by their words, "column means (aggregate=mean, complete data)":
     in parentheses stands what they need.
     A method that is not `paired` makes rows that stand for no original record: measures that compare row
@@ -157,7 +157,7 @@ class Method:
     group_size: str | None = None
     records: Callable[[dict[str, Any], int], int] | None = None
     groups: Callable[..., Any] | None = None
-    window: Callable[[dict[str, Any], Any], int] | None = None
+    window: Callable[[dict[str, Any], Any], Any] | None = None
     ceiling: Callable[[dict[str, Any]], float] | None = None
     tells: Callable[[Any, dict[str, Any]], list[str]] | None = None
     paired: bool = True
@@ -180,7 +180,7 @@ class Method:
         """Whether a row stands for the record in its place, with these options."""
         return self.paired or (self.paired_by is not None and bool(options[self.paired_by]))
 
-    def published(self, options: dict[str, Any]) -> Callable[[Any], int] | None:
+    def published(self, options: dict[str, Any]) -> Callable[[Any], Any] | None:
         """The largest move in ranks as a function of the original values; None where none is published."""
         window = self.window
         return None if window is None else lambda values: window(options, values)

@@ -61,13 +61,11 @@ class Stratum:
     def paired(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
         """These records beside their masked values; the published window holds where they were masked."""
         window = setting.method.window if alone or self.rows is not None else None
-        width: Any = None if window is None else window(setting.options, self.original.values)
-        if width is not None and edits is not None:
-            width = edits.window(width, self.original.n)
+        options = masking.placed(setting.method, setting.options, self.original.columns)
         return Pair(
             self.original,
             masked if self.rows is None else masked[self.rows],
-            width,
+            None if window is None else window(options, self.original.values),
             rules=None if edits is None else edits.known,
         )
 

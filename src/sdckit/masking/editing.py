@@ -58,11 +58,6 @@ class Edits:
                     f"{fixed[0]!r}, which is not masked; mask it too or drop the rule"
                 )
 
-    def window(self, width: Any, n: int) -> Floats:
-        """How far the ranks of each masked column move at most; a column that rules may change, at will."""
-        touched = [name in self.rules.columns and self.is_free(name) for name in self.masked]
-        return np.where(touched, float(n), width)
-
     @property
     def known(self) -> Rules | None:
         """The rules that are about masked columns alone: an intruder applies them to a masked record."""

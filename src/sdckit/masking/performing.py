@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sdckit.registry import Method
 
 NAMED = 5  # so many columns or strata a sentence names
-NO_RULE = "no edit rule is about a masked column, so that no cell was changed for any"
+NO_RULE = "there is no edit rule for a masked column, so that no cell was changed for any"
 DEPTH = 4  # a warning points at the line that calls `mask`
 
 
@@ -122,8 +122,8 @@ class Job:
         others = [name for name in self.table.names if name not in {*self.names, *self.by}]
         if others and not self.paired:
             fact = f"rows of {self.method.name} stand for no original record"
-            beside = _listed([repr(name) for name in others])
-            warnings.warn(f"{fact}, but {beside} are as they were; drop them", stacklevel=DEPTH)
+            beside = f"columns beside them are as they were: {_listed([repr(name) for name in others])}"
+            warnings.warn(f"{fact}, and {beside}; drop them", stacklevel=DEPTH)
 
     def repaired(self, masked: Floats) -> tuple[Floats, list[str]]:
         """The masked columns as the edit rules want them, and what that took."""
@@ -134,11 +134,9 @@ class Job:
         return after, self.edits.told(masked, after)
 
     def window(self) -> list[Callable[[Floats], Any]] | None:
-        """The largest move in each stratum, where the method publishes one; rules may move values farther."""
-        found = [window for chosen in self.options if (window := self.method.published(chosen)) is not None]
-        if self.edits is not None:
-            found = [partial(_loosened, self.edits, window) for window in found]
-        return found or None
+        """The largest move in each stratum, where the method publishes one."""
+        options = [placed(self.method, chosen, self.names) for chosen in self.options]
+        return [window for chosen in options if (window := self.method.published(chosen)) is not None] or None
 
     def with_codes(self, masked: Floats, na: Any) -> Floats:
         """Put the codes of missing cells back where they were; where rows are new, into any missing cell."""
@@ -219,10 +217,6 @@ def _job(
     edits = edits.keeping(job.kept)
     edits.allow(method)
     return replace(job, edits=edits)
-
-
-def _loosened(edits: Edits, window: Callable[[Floats], int], values: Floats) -> Any:
-    return edits.window(window(values), len(values))
 
 
 def _listed(words: Sequence[str]) -> str:

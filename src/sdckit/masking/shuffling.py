@@ -76,12 +76,19 @@ def given_normal(relations: Floats, given: Sequence[int], others: Sequence[int])
     return slopes, (vectors * np.sqrt(np.where(roots > TINY, roots, 0.0))) @ vectors.T
 
 
+def kept_exactly(options: dict[str, Any], values: Floats) -> Floats:
+    """An intruder finds given columns as they were, and knows nothing of the moves of the others."""
+    given = np.isin(np.arange(values.shape[1]), options["given"])
+    return np.where(given, 0.0, float(len(values)))
+
+
 @method(
     title="data shuffling",
     parameters=(Parameter("given", tuple, (), "columns that stay and guide the shuffling of the others"),),
     keeps=("the values of each variable", "the given columns", "rank correlations, nearly"),
     basis=Scores,
     random=True,
+    window=kept_exactly,
     paired=False,
     paired_by="given",
     reference="Muralidhar & Sarathy 2006, doi:10.1287/mnsc.1050.0503",

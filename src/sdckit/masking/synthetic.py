@@ -11,7 +11,7 @@ from sdckit import progress
 from sdckit.masking.aggregates import no_move
 from sdckit.masking.coding import HANDBOOK
 from sdckit.masking.noise import covariance_root
-from sdckit.masking.shuffling import normal_relations
+from sdckit.masking.shuffling import kept_exactly, normal_relations
 from sdckit.masking.swapping import Orders
 from sdckit.normals import normals
 from sdckit.registry import Parameter, method
@@ -178,6 +178,7 @@ def enough(options: dict[str, Any], p: int) -> int:
     ),
     random=True,
     records=enough,
+    window=kept_exactly,
     paired=False,
     paired_by="given",
     reference="Burridge 2003, doi:10.1023/A:1025658621216",

@@ -39,6 +39,7 @@ DOES = {
     "dbrl_rank": "picks the record with the nearest ranks{each}",
     "window": "guesses among the records within the published window of ranks{each}",
     "matching": "links all records at once, one to one,",
+    "window_rules": "guesses among the records within the published window, rules apart,{each}",
     "rules": "projects each published record onto the known edit rules and picks the nearest record{each}",
 }
 
@@ -70,6 +71,16 @@ def _window(pair: Pair, options: dict[str, Any]) -> Window:
     return Window(*there, width)
 
 
+def _window_within_rules(pair: Pair, options: dict[str, Any]) -> Window:
+    """The same without the columns that rules may have moved beyond it."""
+    ours, theirs = ordered_blocks(pair)
+    named = () if pair.rules is None else pair.rules.columns
+    known = 0.0 if pair.window is None else pair.window
+    width = np.where([name in named for name in pair.columns], float(pair.original.n), known)
+    there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
+    return Window(*there, width)
+
+
 def _matching(pair: Pair, options: dict[str, Any]) -> Matching:
     n = pair.original.n
     if n > LARGEST:
@@ -87,6 +98,7 @@ ATTACKS: dict[str, Callable[[Pair, dict[str, Any]], Attack]] = {
     "window": _window,
     "matching": _matching,
     "rules": partial(_nearest, corrected),
+    "window_rules": _window_within_rules,
 }
 DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "standardised"}
 
@@ -194,12 +206,14 @@ def score_attack(
 def all_attacks(pair: Pair, direction: str) -> list[Linked]:
     """Every attack that the data suit.
 
-    The window only where the method publishes one, the rules only where the release breaks some.
+    The window only where the method publishes one, the rules only where the release breaks some; where it
+    obeys them, they may have moved values beyond the window.
     """
     suits = {
         "window": pair.window is not None,
         "matching": pair.original.n <= LARGEST,
         "rules": breaks_rules(pair),
+        "window_rules": pair.window is not None and pair.rules is not None,
     }
     return [linked(pair, name, {"direction": direction}) for name in ATTACKS if suits.get(name, True)]
 

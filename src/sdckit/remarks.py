@@ -1,0 +1,72 @@
+"""What a reader must know beside the numbers of one masked file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sdckit.registry import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sdckit.evaluation import Evaluation
+    from sdckit.pairs import Pair
+    from sdckit.registry import Metric
+
+FEW = 3  # losses of fewer records than this are nearly those of single ones
+
+
+def small_strata(sizes: Iterable[int]) -> list[str]:
+    """Warn of strata with so few records that their figures tell of single ones."""
+    small = sum(size < FEW for size in sizes)
+    return [f"not for publication: strata with fewer than {FEW} records: {small}"] if small else []
+
+
+def rule_notes(pair: Pair) -> list[str]:
+    """Say how many masked records break a rule."""
+    rules = pair.rules
+    if rules is None:
+        return []
+    places = [pair.columns.index(name) for name in rules.columns]
+    found = zip(rules.texts, rules.violations(pair.masked[:, places]), strict=True)
+    return [f"the rule {text} is broken in {count} masked records" for text, count in found if count]
+
+
+def unpaired_notes(pair: Pair, left_out: list[str]) -> list[str]:
+    """Say what cannot be measured where rows stand for no original record."""
+    notes = []
+    if not pair.complete:
+        notes.append(
+            "cells are left out where the other file has none in that row, though rows are not paired"
+        )
+    if left_out:
+        notes.append(f"left out because rows are not paired: {', '.join(left_out)}")
+    if any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out):
+        notes.append("no risk was measured: without pairs nobody can tell whether a record was recognised")
+    return notes
+
+
+def missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:
+    """Count the cells that only one of the files has."""
+    counts = pair.counts
+    suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())
+    notes = []
+    if suppressed and missing == "pairwise":
+        notes.append(
+            f"suppressed cells, left out of every metric: {suppressed} (the rule penalise counts them)"
+        )
+    if missing == "penalise" and any(not metric.bounded for metric in metrics):
+        notes.append("metrics without a largest value leave suppressed cells out")
+    if imputed:
+        notes.append(f"{imputed} cells are missing in the original but not in the masked data")
+    return notes
+
+
+def privacy_notes(result: Evaluation) -> list[str]:
+    """Warn of losses of single records, and of so few that they come close to it."""
+    cells = result.table.filter(pl.col("variable") != "all")["n_used"]
+    if result.records is None and not cells.is_between(1, FEW - 1).any():
+        return []
+    return ["not for publication: losses of single records tell how far each value moved"]
