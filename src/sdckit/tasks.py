@@ -61,11 +61,14 @@ class Stratum:
     def paired(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
         """These records beside their masked values; the published window holds where they were masked."""
         window = setting.method.window if alone or self.rows is not None else None
-        options = masking.placed(setting.method, setting.options, self.original.columns)
+        width = None
+        if window is not None:
+            options = masking.placed(setting.method, setting.options, self.original.columns)
+            width = window(options, self.original.values)
         return Pair(
             self.original,
             masked if self.rows is None else masked[self.rows],
-            None if window is None else window(options, self.original.values),
+            width,
             rules=None if edits is None else edits.known,
         )
 

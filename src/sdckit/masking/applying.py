@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sdckit.compiled import Bools, Floats, Ints
     from sdckit.registry import Method
 
-NAMED = 5  # so many columns a warning names
+NAMED = 5  # so many columns or strata a sentence names
 
 
 def apply(
@@ -120,12 +120,17 @@ def warn_of_originals(
         if idle and name not in kept
     ]
     if found:
-        listed = ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if found[NAMED:] else "")
         remedy = "raise the parameter, merge strata" if grouped else "raise the parameter"
         warnings.warn(
-            f"not masked, every value is as in the original: {listed}; {remedy} or leave the column out",
+            f"not masked, every value is as in the original: {shortened(found)}; "
+            f"{remedy} or leave the column out",
             stacklevel=5,
         )
+
+
+def shortened(words: Sequence[str], most: int = NAMED, mark: str = ", ") -> str:
+    """The first of some words, and how many more there are."""
+    return mark.join(words[:most]) + (f" and {len(words) - most} more" if words[most:] else "")
 
 
 def untouched(original: Floats, masked: Floats) -> Bools:

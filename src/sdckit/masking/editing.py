@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit import checks, frames, rules
-from sdckit.masking.applying import untouched
+from sdckit.masking.applying import shortened, untouched
 from sdckit.rules.wordings import parse
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ class Edits:
     @property
     def listed(self) -> str:
         """The first of the rules in words."""
-        texts = self.rules.texts
-        return "; ".join(texts[:NAMED]) + (f" and {len(texts) - NAMED} more" if texts[NAMED:] else "")
+        return shortened(self.rules.texts, NAMED, "; ")
 
     def table(self, masked: Floats) -> Floats:
         """The rules' columns with masked values where there are any."""
@@ -122,7 +121,7 @@ def named_columns(given: Any, table: frames.Table) -> list[str]:
     """The columns that declared rules name: numeric ones, whatever their role."""
     if isinstance(given, rules.Rules):
         return list(given.columns)
-    declared = [rule for text in _texts(given) if text != rules.DISCOVER for rule in parse(text)]
+    declared = [rule for text in _texts(given) if not rules.asks_to_discover(text) for rule in parse(text)]
     names = [name for rule in declared for name in rule.columns]
     checks.known_columns(names, table.names, "column of an edit rule")
     return table.numeric(names) if names else []

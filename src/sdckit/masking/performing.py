@@ -19,18 +19,18 @@ from sdckit.masking.applying import (
     placed,
     places_of,
     rounded,
+    shortened,
     warn_of_originals,
 )
 from sdckit.masking.editing import edits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from sdckit.compiled import Floats, Ints
     from sdckit.masking.editing import Edits
     from sdckit.registry import Method
 
-NAMED = 5  # so many columns or strata a sentence names
 NO_RULE = "there is no edit rule for a masked column, so that no cell was changed for any"
 DEPTH = 4  # a warning points at the line that calls `mask`
 
@@ -64,6 +64,11 @@ class Job:
     options: list[dict[str, Any]]  # of each stratum
     places: list[int] | None  # decimals of each column; None leaves them unrounded
     edits: Edits | None
+
+    @cached_property
+    def plain(self) -> Floats:
+        """The original values as they would be published."""
+        return self.rounded(self.values)
 
     @cached_property
     def grouped(self) -> bool:
@@ -109,20 +114,21 @@ class Job:
             for text in self.method.tells(self.values[rows], options):
                 found.setdefault(text, []).append(repr(stratum))
         return [
-            text if len(where) == len(self.strata) else f"{text} (strata: {_listed(where)})"
+            text if len(where) == len(self.strata) else f"{text} (strata: {shortened(where)})"
             for text, where in found.items()
         ]
 
     def warn(self, masked: Floats) -> None:
         """Name what is published as it was, and what stands beside rows of nobody."""
-        plain = self.rounded(self.values)
-        idle = np.array_equal(plain, masked, equal_nan=True)
+        idle = np.array_equal(self.plain, masked, equal_nan=True)
         if self.paired and not (idle and all(asks_for_nothing(self.method, o) for o in self.options)):
-            warn_of_originals(plain, masked, self.names, self.strata, kept=self.kept, grouped=self.grouped)
+            warn_of_originals(
+                self.plain, masked, self.names, self.strata, kept=self.kept, grouped=self.grouped
+            )
         others = [name for name in self.table.names if name not in {*self.names, *self.by}]
         if others and not self.paired:
             fact = f"rows of {self.method.name} stand for no original record"
-            beside = f"columns beside them are as they were: {_listed([repr(name) for name in others])}"
+            beside = f"columns beside them are as they were: {shortened([repr(name) for name in others])}"
             warnings.warn(f"{fact}, and {beside}; drop them", stacklevel=DEPTH)
 
     def repaired(self, masked: Floats) -> tuple[Floats, list[str]]:
@@ -130,7 +136,7 @@ class Job:
         if self.edits is None:
             return masked, []
         after = self.edits.repaired(masked, self.places)
-        self.edits.warn_of_originals(self.rounded(self.values), masked, after)
+        self.edits.warn_of_originals(self.plain, masked, after)
         return after, self.edits.told(masked, after)
 
     def window(self) -> list[Callable[[Floats], Any]] | None:
@@ -217,7 +223,3 @@ def _job(
     edits = edits.keeping(job.kept)
     edits.allow(method)
     return replace(job, edits=edits)
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:NAMED]) + (f" and {len(words) - NAMED} more" if words[NAMED:] else "")

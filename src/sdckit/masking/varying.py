@@ -9,12 +9,11 @@ import numpy as np
 
 from sdckit import progress
 from sdckit.compiled import Floats, Ints, kernel
+from sdckit.grouping.ledger import SLACK
 from sdckit.masking.aggregates import GROUP_SIZE, publish, share_of_groups
-from sdckit.masking.partition import standardise
+from sdckit.masking.partition import CELLS, standardise
 from sdckit.registry import Parameter, method
 
-CELLS = 100_000_000  # visits to a cell between two looks at the keyboard: a fraction of a second
-SLACK = 1 + 1e-9  # far above the rounding of a distance, so that the bound never cuts off an answer
 LEFT, FORMED, HEAD = range(3)  # what the counters count
 
 

@@ -66,19 +66,20 @@ def _window(pair: Pair, options: dict[str, Any]) -> Window:
     known = pair.window
     within = int(options["within"] * pair.original.n + 1e-9)  # 0.29 * 100 is below 29
     width = within if options["within"] or known is None else known
-    ours, theirs = ordered_blocks(pair)
-    there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
-    return Window(*there, width)
+    return _guess_within(pair, options, width)
 
 
 def _window_within_rules(pair: Pair, options: dict[str, Any]) -> Window:
     """The same without the columns that rules may have moved beyond it."""
-    ours, theirs = ordered_blocks(pair)
     named = () if pair.rules is None else pair.rules.columns
     known = 0.0 if pair.window is None else pair.window
     width = np.where([name in named for name in pair.columns], float(pair.original.n), known)
-    there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
-    return Window(*there, width)
+    return _guess_within(pair, options, width)
+
+
+def _guess_within(pair: Pair, options: dict[str, Any], width: Any) -> Window:
+    ours, theirs = ordered_blocks(pair)
+    return Window(*((ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)), width)
 
 
 def _matching(pair: Pair, options: dict[str, Any]) -> Matching:

@@ -81,6 +81,11 @@ class Rules:
         return _made([rule for rule in self.rules if known.issuperset(rule.columns)], self.columns)
 
 
+def asks_to_discover(text: object) -> bool:
+    """Whether this is no rule but the wish to have rules found."""
+    return isinstance(text, str) and text.strip().lower() == DISCOVER
+
+
 def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     """The rules that a user asks for, declared in words or discovered in the original data.
 
@@ -114,8 +119,7 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     if not isinstance(given, (str, list, tuple)):
         raise TypeError(f"rules are {given!r}; {EXAMPLES}, or give 'discover'")
     texts = [given] if isinstance(given, str) else list(given)
-    texts = [DISCOVER if str(text).strip().lower() == DISCOVER else text for text in texts]
-    wanted = [text for text in texts if text != DISCOVER]
+    wanted = [text for text in texts if not asks_to_discover(text)]
     found = [rule for text in wanted for rule in parsed(text, list(names))]
     if len(wanted) < len(texts):
         found += discoveries.discovered(names, values)
