@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import naive_masking_noise as naive
@@ -331,10 +331,14 @@ def test_multiplicative_noise_changes_signs_as_often_as_said():
 # --- zeros ---
 
 
+TINY = [(5e-324, -5e-324), (-1e-323, 0.0), (2.2250738585072014e-308, 5e-324), (0.0, -0.0)] * 9
+
+
 def check_zeros_kept(before, after):
     assert np.array_equal(before == 0, after == 0)
 
 
+@example(TINY, 0)
 @given(st.lists(st.tuples(cell, cell | st.just(NAN)), min_size=2, max_size=40), st.integers(0, 2**32))
 def test_zeros_stay_and_nothing_else_becomes_one(rows, seed):
     values = np.array(rows)

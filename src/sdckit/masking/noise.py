@@ -28,6 +28,7 @@ PERCENT = Parameter("percent", float, 10.0, "strength of the noise in percent", 
 STRENGTH = replace(PERCENT, grid=(10, 20, 30, 40, 50, 60, 80, 100, 125, 150, 175, 200, 250, 300))
 # Of the value itself: from about 40 % on, signs change (1 value in 160; at 100 % 1 in 6).
 FACTOR = replace(PERCENT, grid=(1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 70, 100))
+SMALLEST = 5e-324  # of the numbers above 0
 SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCALES)
 
 
@@ -321,7 +322,8 @@ def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.rando
     """Multiply every cell by a random factor with mean 1.
 
     The noise is as large as the value: large values are changed much, small ones little, zeros not at
-    all, so the file shows who has a zero. Means are kept in expectation; variances grow, the more so
+    all. No other cell becomes 0, however small it is, so the file shows who has a zero; rounding
+    afterwards may bring new zeros. Means are kept in expectation; variances grow, the more so
     the farther the mean lies from 0. Factors are normal, so with a large `percent` some values change
     their sign: 1 in 2,300 at 30 %, 1 in 44 at 50 %, 1 in 6 at 100 %. Not for variables whose zero is
     arbitrary (years, temperatures), nor for values close together and far from 0, which lose their order.
@@ -367,4 +369,7 @@ def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.rando
     draws *= sizes[:, None]
     draws += 1.0
     draws *= values.T
+    # A product too small for any number would make a zero of a value that is none.
+    lost = (draws == 0) & (values.T != 0)
+    draws[lost] = np.copysign(SMALLEST, draws[lost])
     return draws.T
