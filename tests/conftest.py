@@ -7,9 +7,13 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("local", deadline=None)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+LONGER = 10  # so many times the examples has every test with --hypothesis-profile=long
+USUAL = 100
+hypothesis.settings.register_profile("default", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile(
+    "long", deadline=None, derandomize=False, max_examples=LONGER * USUAL, print_blob=True
+)
+hypothesis.settings.load_profile("default")
 
 SKIPPED = pytest.StashKey[list]()
 
@@ -77,6 +81,20 @@ def demo(tmp_path_factory):
 def pytest_configure(config):
     config.stash[SKIPPED] = []
     config.pluginmanager.register(Skips(config), "skips")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--hypothesis-profile", None) == "long":
+        for test in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
+            lengthen(test)
+
+
+def lengthen(test):
+    """Give a test that sets its own number of examples as many more as all others get by the profile."""
+    chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+    if chosen is not None and chosen.max_examples != hypothesis.settings.default.max_examples:
+        more = hypothesis.settings(chosen, max_examples=LONGER * chosen.max_examples)
+        test._hypothesis_internal_use_settings = more  # noqa: SLF001 - hypothesis offers no other way
 
 
 class Skips:
