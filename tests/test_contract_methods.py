@@ -26,6 +26,7 @@ from contract import (
     strong,
     suited,
     with_holes,
+    with_zeros,
 )
 from sdckit.checks import parameter_value
 from sdckit.lines import direction
@@ -299,6 +300,21 @@ def test_method_on_whole_numbers(method):
         rounded = sdc.mask(frame, method.name, rng=7, decimals="original", **options)
         assert rounded.schema == frame.schema
         assert np.array_equal(rounded.to_numpy(), np.round(exact.to_numpy()))
+
+
+@pytest.mark.filterwarnings(UNMASKED)  # rounding may hide a small change
+def test_a_zero_has_no_sign(method):
+    """Some CPUs exchange 0.0 and -0.0 as they sort: the sign must neither count nor show."""
+    values = with_zeros()
+    values[1::4, 0] = 0.0
+    values[1, 2] = -values[1, 2]
+    signed = values.copy()
+    signed[::4][signed[::4] == 0] = -0.0
+    assert np.signbit(signed[signed == 0]).any()
+    for decimals in (None, 0):
+        plain, other = (masking(method, table, decimals=decimals) for table in (values, signed))
+        assert plain.tobytes() == other.tobytes()
+        assert not np.signbit(plain[plain == 0]).any()
 
 
 def test_minus_999_is_data_until_declared_missing(method):
