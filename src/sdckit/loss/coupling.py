@@ -34,7 +34,7 @@ class Coupled(NamedTuple):
 def coupled(x: Floats, y: Floats, weights: Floats | None) -> Coupled:
     """Couple two columns by their quantiles."""
     if weights is None or not x.size:
-        order = np.argsort(x)
+        order = np.argsort(x, kind="stable")  # sums of ties, rounded alike on every CPU
         return Coupled(x[order], y[order], np.sort(y), np.ones(x.size))
     by_x, by_y = np.lexsort((y, x)), np.lexsort((x, y))
     ends_x, ends_y = np.cumsum(weights[by_x]), np.cumsum(weights[by_y])

@@ -139,7 +139,12 @@ def _number(value: Any, digits: int = 4) -> str:
 
 def told(found: Results, folder: Path, seconds: float) -> list[str]:
     """What the command prints: the verdicts, the comparison and where all of it is."""
-    counts = dict(found.verdicts["verdict"].value_counts(sort=True).rows())
+    counts = dict(
+        found.verdicts["verdict"]
+        .value_counts(name="n")
+        .sort(["n", "verdict"], descending=[True, False])
+        .rows()
+    )
     files = found.study.measured.height + found.study.attacked.measured.height
     lines = [f"{files:,} masked files measured in {seconds:.0f} s."]
     lines.append(

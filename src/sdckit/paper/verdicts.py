@@ -183,7 +183,7 @@ def _cells(frame: pl.DataFrame, methods: tuple[str, ...]) -> list[tuple[str, str
     found = []
     for dataset, rows in _by_dataset(frame):
         for method in methods:
-            cell = rows.filter(method=method).sort("median", descending=True)
+            cell = rows.filter(method=method).sort("median", descending=True, maintain_order=True)
             if cell.height:
                 found.append((dataset, method, dict(cell.select("metric", "median").iter_rows())))
     return found
@@ -217,7 +217,7 @@ def _least(frame: pl.DataFrame) -> str:
     """Per dataset the lowest median of a table of correlations, and where it is."""
     clauses = []
     for dataset, rows in _by_dataset(frame):
-        row = rows.sort("median").row(0, named=True)
+        row = rows.sort("median", maintain_order=True).row(0, named=True)
         against = "" if row["reference"] == "parameter" else f"{LABELS[row['reference']]} and "
         place = f"{LABELS[row['method']]}, {against}{LABELS[row['metric']]}"
         middle = rows.select(pl.col("median").median()).item()
@@ -288,7 +288,7 @@ def _similar(evidence: Evidence) -> Finding:
     overall = evidence.orders.filter(method="all").drop_nulls("share")
     clauses = []
     for dataset, rows in _by_dataset(overall):
-        worst = rows.filter(crossed).sort("share", descending=True).row(0, named=True)
+        worst = rows.filter(crossed).sort("share", descending=True, maintain_order=True).row(0, named=True)
         own = rows.filter(metric="mae", other_metric="mse")["share"].sum()
         names = f"{LABELS[worst['metric']]} and {LABELS[worst['other_metric']]}"
         clauses.append(
