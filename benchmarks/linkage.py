@@ -13,14 +13,14 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 import sdckit as sdc
-from sdckit import trees
-from sdckit.risk.attacks import TOLERANCE
+from sdckit.kernels import kd_tree
+from sdckit.metrics.risk.linkage_attacks import TOLERANCE
 from timing import Row, row, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 RECORDS, ASKED = 1_000_000, 100_000  # the yardstick answers so many, and its time is extrapolated
 NOISE = (0.05, 0.2, 0.5)  # standard deviations, of data with standard deviation 1
@@ -47,10 +47,10 @@ def compared(case: str, x: Floats, y: Floats) -> list[Row]:
     n = len(x)
     truth, share = np.arange(n), n / min(ASKED, n)
     asked = np.random.default_rng(1).permutation(n)[:ASKED]
-    tree, yardstick = trees.grow(x), cKDTree(x)
+    tree, yardstick = kd_tree.grow(x), cKDTree(x)
     contenders: list[Callable[[], object]] = [
-        on_one_thread(lambda: trees.grow(x)),
-        on_one_thread(lambda: trees.beaten(tree, y, truth, TOLERANCE)),
+        on_one_thread(lambda: kd_tree.grow(x)),
+        on_one_thread(lambda: kd_tree.beaten(tree, y, truth, TOLERANCE)),
         on_one_thread(lambda: sdc.dbrl(x, y)),
         lambda: sdc.dbrl(x, y),
         lambda: cKDTree(x),
@@ -94,11 +94,11 @@ def rows() -> list[Row]:
     wide /= wide.std(0)
     noisy = wide + rng.normal(0, 1.5, wide.shape)
     asked = np.arange(1_000)  # the yardstick takes minutes for all
-    tree = trees.grow(wide)
+    tree = kd_tree.grow(wide)
     yardstick = cKDTree(wide)
     search, answered = seconds(
         [
-            on_one_thread(lambda: trees.beaten(tree, noisy, np.arange(len(wide)), TOLERANCE)),
+            on_one_thread(lambda: kd_tree.beaten(tree, noisy, np.arange(len(wide)), TOLERANCE)),
             lambda: yardstick.query(noisy[asked]),
         ],
         REPEATS,

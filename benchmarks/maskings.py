@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.masking import METHODS
-from sdckit.masking.applying import placed
+from sdckit.masking.mask_matrix import placed
 from timing import Row, row, seconds
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
-    from sdckit.registry import Method
+    from sdckit.core.registry import Method
+    from sdckit.kernels.jit import Floats
 
 ROWS, COLUMNS = 1_000_000, 4
 FEWER = {"mdav": 100_000, "vmdav": 10_000}  # mdav has a benchmark of its own

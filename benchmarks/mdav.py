@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.kernels.mdav.groups import mdav_groups, standardise
 from sdckit.masking.microaggregation import mdav
-from sdckit.masking.partition import mdav_groups, standardise
 from timing import Row, row, seconds
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "twins"))
 from textbook import textbook
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 K = 3
 SIZES = (1_000, 5_000, 10_000, 20_000)

@@ -9,14 +9,14 @@ import polars as pl
 from scipy.stats import rankdata
 
 import sdckit as sdc
-from sdckit.keys import SMALL
-from sdckit.ranks import OrderedColumn, average_distance, largest_absolute
+from sdckit.kernels.packed_sort import SMALL
+from sdckit.kernels.rank_distance import OrderedColumn, average_distance, largest_absolute
 from timing import Row, row, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 SLOWEST = 1_000_000  # longer columns are not timed with rankdata and polars: they take minutes
 

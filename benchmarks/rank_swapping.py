@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import sdckit as sdc
+from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.masking.swapping import Rule, swapped
-from sdckit.ranks import OrderedColumn
 from timing import Row, row, seconds
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.console import Console
 
-from sdckit import checks, terminal
+from sdckit.cli import terminal
+from sdckit.core import checks
 
 if TYPE_CHECKING:
     from timing import Row

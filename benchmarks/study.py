@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import sdckit as sdc
 from sdckit.masking import apply
 from sdckit.paper import study
-from sdckit.plans import settings_of
+from sdckit.selection.plan import settings_of
 from timing import Row, row
 
 if TYPE_CHECKING:
-    from sdckit.pairs import Original
+    from sdckit.metrics.pair import Original
 
 SIX = ("brmae_first", "brmse_first", "mae", "mse", "il1", "il1s")  # the note's metrics
 NOTE = ("mdav", "noise", "correlated_noise", "rank_swap")

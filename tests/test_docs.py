@@ -30,7 +30,7 @@ def test_the_readme_names_everything(name):
 
 
 def test_the_readme_shows_what_the_demo_prints(tmp_path, capsys):
-    from sdckit.demo import run
+    from sdckit.cli.demo import run
 
     run(tmp_path / "demo")
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]

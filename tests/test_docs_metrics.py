@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from sdckit.kernels.tie_rules import TIES
 from sdckit.paper import study
 from sdckit.paper.comparison import comparison
 from sdckit.paper.correlations import METHODS, disagreement
 from sdckit.paper.permutations import all_distances, distance_facts, random_distances
 from sdckit.paper.verdicts import CLAIMS
-from sdckit.ties import TIES
 
 HERE = Path(__file__).parent.parent
 DOCS = HERE / "docs"

@@ -11,110 +11,112 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from sdckit.core.version import VERSION
+
+__version__ = VERSION
 
 # Where each public name lives. Modules are loaded when first used, so that importing the package,
 # and with it `sdckit --help`, takes no time.
 _HOMES = {
-    "Choice": "choosing",
-    "Evaluation": "evaluation",
-    "LimitsMissed": "choosing",
+    "Choice": "selection.choice",
+    "Evaluation": "metrics.evaluation",
+    "LimitsMissed": "selection.choice",
     "METHODS": "masking",
-    "METRICS": "risk",
-    "Original": "pairs",
-    "Release": "choosing",
-    "Sweep": "sweeping",
-    "brmae": "loss.rank",
-    "brmse": "loss.rank",
-    "ci_overlap": "loss.moments",
-    "covariance_loss": "loss.moments",
-    "dbrl": "risk.linkage",
-    "dbrl_mahalanobis": "risk.linkage",
-    "dbrl_rank": "risk.linkage",
-    "eigen": "loss.moments",
-    "evaluate": "evaluation",
-    "hellinger": "loss.marginal",
-    "il1": "loss.cells",
-    "il1s": "loss.cells",
-    "il_correl": "loss.moments",
-    "il_variables": "loss.boundedcells",
-    "ks": "loss.marginal",
-    "linkage": "risk.linkage",
-    "linkage_outliers": "risk.linkage",
-    "load_dataset": "datasets",
-    "load_sample": "datasets",
-    "mae": "loss.cells",
+    "METRICS": "metrics.risk",
+    "Original": "metrics.pair",
+    "Release": "selection.choice",
+    "Sweep": "selection.sweeping",
+    "brmae": "metrics.loss.rank",
+    "brmse": "metrics.loss.rank",
+    "ci_overlap": "metrics.loss.moments",
+    "covariance_loss": "metrics.loss.moments",
+    "dbrl": "metrics.risk.linkage",
+    "dbrl_mahalanobis": "metrics.risk.linkage",
+    "dbrl_rank": "metrics.risk.linkage",
+    "eigen": "metrics.loss.moments",
+    "evaluate": "metrics.evaluation",
+    "hellinger": "metrics.loss.distributions",
+    "il1": "metrics.loss.cells",
+    "il1s": "metrics.loss.cells",
+    "il_correl": "metrics.loss.moments",
+    "il_variables": "metrics.loss.bounded_cells",
+    "ks": "metrics.loss.distributions",
+    "linkage": "metrics.risk.linkage",
+    "linkage_outliers": "metrics.risk.linkage",
+    "load_dataset": "io.datasets",
+    "load_sample": "io.datasets",
+    "mae": "metrics.loss.cells",
     "mask": "masking",
-    "matching": "risk.linkage",
-    "mse": "loss.cells",
-    "mse_marginal": "loss.split",
-    "mse_permutation": "loss.split",
-    "pil": "loss.probabilistic",
-    "pmse": "loss.propensity",
-    "prepare": "pairs",
-    "rank_table": "loss.rankmeans",
-    "recommend": "searching",
-    "rid": "risk.interval",
-    "rmae": "loss.rankmeans",
-    "rmdid": "risk.outlier",
-    "rmse": "loss.rankmeans",
-    "score": "risk.weighted",
-    "sdid": "risk.interval",
+    "matching": "metrics.risk.linkage",
+    "mse": "metrics.loss.cells",
+    "mse_marginal": "metrics.loss.mse_split",
+    "mse_permutation": "metrics.loss.mse_split",
+    "pil": "metrics.loss.probabilistic",
+    "pmse": "metrics.loss.propensity",
+    "prepare": "metrics.pair",
+    "rank_table": "metrics.loss.rank_means",
+    "recommend": "selection.bisection",
+    "rid": "metrics.risk.interval",
+    "rmae": "metrics.loss.rank_means",
+    "rmdid": "metrics.risk.robust_interval",
+    "rmse": "metrics.loss.rank_means",
+    "score": "metrics.risk.trade_off_score",
+    "sdid": "metrics.risk.interval",
     "show_progress": "progress",
-    "sweep": "sweeping",
-    "wasserstein": "loss.marginal",
-    "window": "risk.linkage",
+    "sweep": "selection.sweeping",
+    "wasserstein": "metrics.loss.distributions",
+    "window": "metrics.risk.linkage",
 }
 
 if TYPE_CHECKING:  # the same names for type checkers and editors
-    from sdckit.choosing import Choice as Choice
-    from sdckit.choosing import LimitsMissed as LimitsMissed
-    from sdckit.choosing import Release as Release
-    from sdckit.datasets import load_dataset as load_dataset
-    from sdckit.datasets import load_sample as load_sample
-    from sdckit.evaluation import Evaluation as Evaluation
-    from sdckit.evaluation import evaluate as evaluate
-    from sdckit.loss.boundedcells import il_variables as il_variables
-    from sdckit.loss.cells import il1 as il1
-    from sdckit.loss.cells import il1s as il1s
-    from sdckit.loss.cells import mae as mae
-    from sdckit.loss.cells import mse as mse
-    from sdckit.loss.marginal import hellinger as hellinger
-    from sdckit.loss.marginal import ks as ks
-    from sdckit.loss.marginal import wasserstein as wasserstein
-    from sdckit.loss.moments import ci_overlap as ci_overlap
-    from sdckit.loss.moments import covariance_loss as covariance_loss
-    from sdckit.loss.moments import eigen as eigen
-    from sdckit.loss.moments import il_correl as il_correl
-    from sdckit.loss.probabilistic import pil as pil
-    from sdckit.loss.propensity import pmse as pmse
-    from sdckit.loss.rank import brmae as brmae
-    from sdckit.loss.rank import brmse as brmse
-    from sdckit.loss.rankmeans import rank_table as rank_table
-    from sdckit.loss.rankmeans import rmae as rmae
-    from sdckit.loss.rankmeans import rmse as rmse
-    from sdckit.loss.split import mse_marginal as mse_marginal
-    from sdckit.loss.split import mse_permutation as mse_permutation
+    from sdckit.core.registry import METHODS as METHODS
+    from sdckit.core.registry import METRICS as METRICS
+    from sdckit.io.datasets import load_dataset as load_dataset
+    from sdckit.io.datasets import load_sample as load_sample
     from sdckit.masking import mask as mask
-    from sdckit.pairs import Original as Original
-    from sdckit.pairs import prepare as prepare
+    from sdckit.metrics.evaluation import Evaluation as Evaluation
+    from sdckit.metrics.evaluation import evaluate as evaluate
+    from sdckit.metrics.loss.bounded_cells import il_variables as il_variables
+    from sdckit.metrics.loss.cells import il1 as il1
+    from sdckit.metrics.loss.cells import il1s as il1s
+    from sdckit.metrics.loss.cells import mae as mae
+    from sdckit.metrics.loss.cells import mse as mse
+    from sdckit.metrics.loss.distributions import hellinger as hellinger
+    from sdckit.metrics.loss.distributions import ks as ks
+    from sdckit.metrics.loss.distributions import wasserstein as wasserstein
+    from sdckit.metrics.loss.moments import ci_overlap as ci_overlap
+    from sdckit.metrics.loss.moments import covariance_loss as covariance_loss
+    from sdckit.metrics.loss.moments import eigen as eigen
+    from sdckit.metrics.loss.moments import il_correl as il_correl
+    from sdckit.metrics.loss.mse_split import mse_marginal as mse_marginal
+    from sdckit.metrics.loss.mse_split import mse_permutation as mse_permutation
+    from sdckit.metrics.loss.probabilistic import pil as pil
+    from sdckit.metrics.loss.propensity import pmse as pmse
+    from sdckit.metrics.loss.rank import brmae as brmae
+    from sdckit.metrics.loss.rank import brmse as brmse
+    from sdckit.metrics.loss.rank_means import rank_table as rank_table
+    from sdckit.metrics.loss.rank_means import rmae as rmae
+    from sdckit.metrics.loss.rank_means import rmse as rmse
+    from sdckit.metrics.pair import Original as Original
+    from sdckit.metrics.pair import prepare as prepare
+    from sdckit.metrics.risk.interval import rid as rid
+    from sdckit.metrics.risk.interval import sdid as sdid
+    from sdckit.metrics.risk.linkage import dbrl as dbrl
+    from sdckit.metrics.risk.linkage import dbrl_mahalanobis as dbrl_mahalanobis
+    from sdckit.metrics.risk.linkage import dbrl_rank as dbrl_rank
+    from sdckit.metrics.risk.linkage import linkage as linkage
+    from sdckit.metrics.risk.linkage import linkage_outliers as linkage_outliers
+    from sdckit.metrics.risk.linkage import matching as matching
+    from sdckit.metrics.risk.linkage import window as window
+    from sdckit.metrics.risk.robust_interval import rmdid as rmdid
+    from sdckit.metrics.risk.trade_off_score import score as score
     from sdckit.progress import show_progress as show_progress
-    from sdckit.registry import METHODS as METHODS
-    from sdckit.registry import METRICS as METRICS
-    from sdckit.risk.interval import rid as rid
-    from sdckit.risk.interval import sdid as sdid
-    from sdckit.risk.linkage import dbrl as dbrl
-    from sdckit.risk.linkage import dbrl_mahalanobis as dbrl_mahalanobis
-    from sdckit.risk.linkage import dbrl_rank as dbrl_rank
-    from sdckit.risk.linkage import linkage as linkage
-    from sdckit.risk.linkage import linkage_outliers as linkage_outliers
-    from sdckit.risk.linkage import matching as matching
-    from sdckit.risk.linkage import window as window
-    from sdckit.risk.outlier import rmdid as rmdid
-    from sdckit.risk.weighted import score as score
-    from sdckit.searching import recommend as recommend
-    from sdckit.sweeping import Sweep as Sweep
-    from sdckit.sweeping import sweep as sweep
+    from sdckit.selection.bisection import recommend as recommend
+    from sdckit.selection.choice import Choice as Choice
+    from sdckit.selection.choice import LimitsMissed as LimitsMissed
+    from sdckit.selection.choice import Release as Release
+    from sdckit.selection.sweeping import Sweep as Sweep
+    from sdckit.selection.sweeping import sweep as sweep
 
 
 def __getattr__(name: str) -> Any:

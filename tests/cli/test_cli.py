@@ -25,8 +25,8 @@ from command import (
     put_survey,
     run,
 )
-from sdckit.checks import MISSING
-from sdckit.ties import TIES
+from sdckit.core.checks import MISSING
+from sdckit.kernels.tie_rules import TIES
 
 SHARED = """--columns --key --weights --by --na --ties --missing --seed --delimiter --decimal-comma --encoding
 --json --csv --quiet --overwrite"""

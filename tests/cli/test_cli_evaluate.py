@@ -9,7 +9,7 @@ import pytest
 
 import sdckit as sdc
 from command import ROLES, VARIABLES, contents, good, put_survey, run_here
-from sdckit.files import read
+from sdckit.io.files import read
 
 FILES = ["a.csv", "b.csv", "c.csv"]
 METRICS = ["--metrics", "brmae,il1s,dbrl,linkage"]

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import sdckit as sdc
 from command import ROLES, contents, good, put, put_survey, run, said
-from sdckit.files import read
+from sdckit.io.files import read
 
 SEED = "918273645"
 

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 import sdckit as sdc
 from command import contents, good, put, put_survey, run, run_here
-from sdckit.files import read
+from sdckit.io.files import read
 
 KEYED = ["--key", "id", "--columns", "income,age"]
 UNPAIRED = [name for name, method in sdc.METHODS.items() if not method.paired]

@@ -12,7 +12,7 @@ import pytest
 
 import sdckit as sdc
 from command import arguments, contents, environment, good, interruptible, put, run, run_here, said
-from sdckit.files import read
+from sdckit.io.files import read
 
 SEED = 918273645
 GRIDS = {

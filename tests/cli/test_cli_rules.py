@@ -9,7 +9,7 @@ import pytest
 
 import sdckit as sdc
 from command import contents, good, put, run, run_here, said
-from sdckit.files import read
+from sdckit.io.files import read
 
 SUM = "total = wages + `other pay`"
 BOUNDS = ["total >= 0", "wages >= 0", "`other pay` >= 0"]

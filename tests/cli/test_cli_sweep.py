@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 import sdckit as sdc
 from command import contents, good, put, put_survey, run_here
-from sdckit.tasks import Task
+from sdckit.selection.task import Task
 from sweeps import frame, swept
 
 ROLES = ["--key", "id", "--weights", "weight", "--by", "region"]

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from command import contents, good, run, said
-from sdckit.files import read, write
+from sdckit.io.files import read, write
 from stat_data import MAKERS, SEX, N, put_spss, put_stata, raw
 
 MASK = ["--method", "noise", "--seed", "1"]

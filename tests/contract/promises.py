@@ -14,7 +14,7 @@ import numpy as np
 
 import chances
 import invariants
-from sdckit.checks import parameter_named, parameter_value
+from sdckit.core.checks import parameter_named, parameter_value
 
 DRAWS = 40
 COMPLETE = "complete data"

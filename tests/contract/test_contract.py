@@ -12,8 +12,8 @@ import pytest
 
 import sdckit as sdc
 from contract import NAMES, data, documented, ladder, shaken
-from sdckit.checks import Unsuited, metrics_named, parameter_value
-from sdckit.pairs import pair_of
+from sdckit.core.checks import Unsuited, metrics_named, parameter_value
+from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")
 

@@ -28,8 +28,8 @@ from contract import (
     with_holes,
     with_zeros,
 )
-from sdckit.checks import parameter_value
-from sdckit.lines import direction
+from sdckit.core.checks import parameter_value
+from sdckit.selection.points import direction
 
 UNMASKED = "ignore:not masked, every value"
 

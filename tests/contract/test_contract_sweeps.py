@@ -6,8 +6,8 @@ import pytest
 
 import sdckit as sdc
 from contract import NAMES, data, strong, with_holes
-from sdckit.plans import cells_of, settings_of
-from sdckit.tasks import generator
+from sdckit.selection.plan import cells_of, settings_of
+from sdckit.selection.task import generator
 
 UNMASKED = "ignore:not masked, every value"
 BY_COLUMN = [(m.name, p) for m in sdc.METHODS.values() for p in m.parameters if p.kind in (tuple, dict)]

@@ -10,9 +10,9 @@ import pytest
 import reports
 import sdckit as sdc
 from leaks import digits, leaks
+from sdckit.core.text import number
 from sdckit.report import report
-from sdckit.report.bundle import bundle
-from sdckit.terminal import number
+from sdckit.report.vega_bundle import bundle
 
 LEVELS = ("value", "random", "tie_low", "tie_high")
 

@@ -10,8 +10,8 @@ import pytest
 import sdckit as sdc
 from command import good
 from leaks import leaks
-from sdckit.demo import SEED as DEMO_SEED
-from sdckit.report.bundle import bundle
+from sdckit.cli.demo import SEED as DEMO_SEED
+from sdckit.report.vega_bundle import bundle
 
 SEED = 918273645
 VARIABLES = ["turnover", "wages", "profit", "materials"]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.frames import Table, decimals_of, match_keys, rounded, strata
+from sdckit.core.table import Table, decimals_of, match_keys, round_column, strata_of
 
 NAN = float("nan")
 
@@ -301,18 +301,20 @@ def test_names_of_identifiers(name):
 
 def test_strata_in_order_of_appearance():
     frame = pl.DataFrame({"g": ["v", None, "u", "v"], "h": [1, 1, 2, 1]})
-    found = strata(Table(frame), ["g", "h"])
+    found = strata_of(Table(frame), ["g", "h"])
     assert [(name, rows.tolist()) for name, rows in found] == [
         ("v, 1", [0, 3]),
         ("(missing), 1", [1]),
         ("u, 2", [2]),
     ]
-    assert [(name, rows.tolist()) for name, rows in strata(Table(frame), None)] == [("all", [0, 1, 2, 3])]
+    assert [(name, rows.tolist()) for name, rows in strata_of(Table(frame), None)] == [("all", [0, 1, 2, 3])]
 
 
 def test_strata_are_told_apart():
     def labels(by, **columns):
-        return {name: rows.tolist() for name, rows in strata(Table(pd.DataFrame(columns).astype(object)), by)}
+        return {
+            name: rows.tolist() for name, rows in strata_of(Table(pd.DataFrame(columns).astype(object)), by)
+        }
 
     pairs = {"r": ["x, y", "x", "x"], "s": ["z", "y, z", "y"]}
     assert labels(["r", "s"], **pairs) == {"'x, y', z": [0], "x, 'y, z'": [1], "x, y": [2]}
@@ -321,13 +323,13 @@ def test_strata_are_told_apart():
     assert labels("g", g=["all", "'all'", "b"]) == {"'all'": [0], "\"'all'\"": [1], "b": [2]}
     assert labels("g", g=[1, "1", 1, "'1'"]) == {"1": [0, 2], "'1'": [1], "\"'1'\"": [3]}
     assert labels([], g=[1, 2]) == {"all": [0, 1]}
-    lists = strata(Table(pl.DataFrame({"g": [[1], [2], [1]]})), "g")
+    lists = strata_of(Table(pl.DataFrame({"g": [[1], [2], [1]]})), "g")
     assert [(name, rows.tolist()) for name, rows in lists] == [("[1]", [0, 2]), ("[2]", [1])]
 
 
 def test_strata_of_nullable_pandas():
     frame = pd.DataFrame({"g": pd.array([1, None, 1], dtype="Int64")})
-    assert [name for name, _ in strata(Table(frame), "g")] == ["1", "(missing)"]
+    assert [name for name, _ in strata_of(Table(frame), "g")] == ["1", "(missing)"]
 
 
 # --- keys ---
@@ -458,8 +460,8 @@ def test_nullable_integers_of_pandas_stay_so(given_, expected):
 def test_rounding_does_not_overflow():
     values = np.array([1e300, -2e300, 0.123456789, NAN, 2.0**53])
     assert decimals_of(values) == 9
-    assert np.array_equal(rounded(values, 15), values, equal_nan=True)
-    assert np.array_equal(rounded(values, 2), [1e300, -2e300, 0.12, NAN, 2.0**53], equal_nan=True)
+    assert np.array_equal(round_column(values, 15), values, equal_nan=True)
+    assert np.array_equal(round_column(values, 2), [1e300, -2e300, 0.12, NAN, 2.0**53], equal_nan=True)
 
 
 def test_declared_codes_are_missing_and_come_back():

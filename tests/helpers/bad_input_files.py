@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from bad_input import PEOPLE, mask, text
-from sdckit.files import write
+from sdckit.io.files import write
 
 
 def stored(suffix, frame=PEOPLE):

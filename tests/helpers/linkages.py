@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.pairs import Pair, pair_of
+from sdckit.metrics.pair import Pair, pair_of
 
 NAN = float("nan")
 DIRECTIONS = ("masked_to_original", "original_to_masked")

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 import sdckit as sdc
-from sdckit.evaluation import SCHEMA, Evaluation
-from sdckit.pairs import pair_of
+from sdckit.metrics.evaluation import SCHEMA, Evaluation
+from sdckit.metrics.pair import pair_of
 from sdckit.report import Points, report
 
 SEED = 918273645

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sdckit import datasets, files
+from sdckit.io import datasets, files
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 needs_data = pytest.mark.skipif(
     not os.environ.get("SDCKIT_DATA"), reason="SDCKIT_DATA names no folder with the data sets"
 )

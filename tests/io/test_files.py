@@ -14,21 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command import interruptible
-from sdckit.files import Dialect, read, write
-from sdckit.outputs import atomic, check_target
+from full_disk import LIMITED
+from sdckit.io.atomic import atomic, check_target
+from sdckit.io.files import Dialect, read, write
 
 ONE = pl.DataFrame({"a": [1]})
-LIMITED = """
-import resource, sys
-import polars as pl
-from sdckit import files
-frame = pl.DataFrame({"a": [i / 7 for i in range(20_000)]})
-resource.setrlimit(resource.RLIMIT_FSIZE, (8_192, 8_192))
-try:
-    files.write(sys.argv[1], frame, overwrite=True)
-except OSError as error:
-    print(error)
-"""
 
 
 def put(folder, content, name="table.csv"):

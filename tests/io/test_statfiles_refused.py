@@ -9,11 +9,12 @@ import pyreadstat
 import pytest
 
 from command import contents, put
-from sdckit.files import check_fit, read, write
-from sdckit.outputs import check_target
-from sdckit.statfiles import dates, writing
+from full_disk import LIMITED
+from sdckit.io.atomic import check_target
+from sdckit.io.files import check_fit, read, write
+from sdckit.io.statfiles import dates
+from sdckit.io.statfiles.write import library
 from stat_data import MAKERS, put_spss
-from test_files import LIMITED
 
 SUFFIXES = [".sav", ".zsav", ".dta", ".xpt"]
 
@@ -89,9 +90,9 @@ def test_without_pyreadstat_a_line_names_the_extra(tmp_path, monkeypatch):
 def test_other_files_do_not_load_pyreadstat(tmp_path):
     put(tmp_path, "x.csv", "a,b\n1,2\n")
     code = (
-        "import sys; from sdckit.files import read, write; "
+        "import sys; from sdckit.io.files import read, write; "
         "s = read('x.csv'); write('y.csv', s.frame, source=s); "
-        "assert not any(m.startswith(('pyreadstat', 'sdckit.stat')) for m in sys.modules)"
+        "assert not any(m.startswith(('pyreadstat', 'sdckit.io.stat')) for m in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60)
 
@@ -112,7 +113,7 @@ def test_damaged_files_are_read_or_refused_but_never_end_the_process(tmp_path, s
     pytest.importorskip("resource", reason="this system has no limit on memory")
     data = MAKERS[suffix](tmp_path / f"in{suffix}").read_bytes()
     code = (
-        "import random, resource, sys\nfrom pathlib import Path\nfrom sdckit.files import read\n"
+        "import random, resource, sys\nfrom pathlib import Path\nfrom sdckit.io.files import read\n"
         "resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))\n"
         "path, dice, refused = Path(sys.argv[1]), random.Random(5), 0\ndata = path.read_bytes()\n"
         "for _ in range(300):\n"
@@ -136,7 +137,7 @@ def test_what_pyreadstat_refuses_is_one_line(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise pyreadstat.ReadstatError("A provided label\nis odd")
 
-    monkeypatch.setattr(writing.library(), "write_dta", refuse)
+    monkeypatch.setattr(library(), "write_dta", refuse)
     with pytest.raises(
         ValueError, match=r"^could not write '.*x.dta' \(a provided label\); use another format$"
     ):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import sdckit
-from sdckit import compiled
+from sdckit.kernels import jit
 
 PACKAGE = Path(sdckit.__file__).parent
 
@@ -25,7 +25,7 @@ def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
         return float(done.stdout)
 
     assert answer() == answer() == 0.125
-    file = copy / "runs.py"
+    file = copy / "kernels" / "near_ties.py"
     honest = "        begin = max(begin, j * fresh)"
     assert honest in file.read_text()
     file.write_text(file.read_text().replace(honest, "        begin = j"))  # no ties any more
@@ -34,13 +34,13 @@ def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
 
 def test_the_digest_follows_the_sources_of_kernels_only(tmp_path, monkeypatch):
     shutil.copytree(PACKAGE, tmp_path / "sdckit", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(compiled, "__file__", str(tmp_path / "sdckit" / "compiled.py"))
-    before = compiled.digest_of_kernels()
-    (tmp_path / "sdckit" / "cli.py").write_text("")
-    assert compiled.digest_of_kernels() == before
-    with (tmp_path / "sdckit" / "ties.py").open("a") as file:
+    monkeypatch.setattr(jit, "__file__", str(tmp_path / "sdckit" / "kernels" / "jit.py"))
+    before = jit.digest_of_kernels()
+    (tmp_path / "sdckit" / "cli" / "__init__.py").write_text("")
+    assert jit.digest_of_kernels() == before
+    with (tmp_path / "sdckit" / "kernels" / "tie_rules.py").open("a") as file:
         file.write("\n")
-    assert compiled.digest_of_kernels() != before
+    assert jit.digest_of_kernels() != before
 
 
 def test_kernels_work_without_a_folder_for_the_cache(monkeypatch):
@@ -49,7 +49,7 @@ def test_kernels_work_without_a_folder_for_the_cache(monkeypatch):
 
     monkeypatch.setattr("numba.core.dispatcher.FunctionCache", nowhere)
 
-    @compiled.kernel
+    @jit.kernel
     def double(value):
         return 2 * value
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from sdckit.grouping import filtering, ledger, planting, rounding, shrinking
-from sdckit.masking import partition
-from sdckit.masking.partition import mdav_groups, standardise
+from sdckit.kernels.mdav import float32_copy, float32_scan, groups, state, tree_build, tree_search
+from sdckit.kernels.mdav.groups import mdav_groups, standardise
 from textbook import textbook
 
 SHAPES = {
@@ -43,9 +42,9 @@ def table(shape, n, p, seed):
 
 def force(monkeypatch, path):
     """Send small files, too, through the tree, the filter or both."""
-    monkeypatch.setattr(partition, "SMALL", 0)
+    monkeypatch.setattr(groups, "SMALL", 0)
     for name, value in PATHS[path].items():
-        monkeypatch.setattr(partition, name, value)
+        monkeypatch.setattr(groups, name, value)
 
 
 @pytest.fixture
@@ -57,13 +56,13 @@ def calls(monkeypatch):
         original = getattr(module, name)
 
         def counted(book, rounded):
-            seen[name].append(int(book.counters[ledger.LEFT]))
+            seen[name].append(int(book.counters[state.LEFT]))
             return original(book, rounded)
 
         monkeypatch.setattr(module, name, counted)
 
-    spy(planting, "plant")
-    spy(filtering, "lay_out")
+    spy(tree_build, "plant")
+    spy(float32_scan, "lay_out")
     return seen
 
 
@@ -143,7 +142,7 @@ def test_without_its_margin_the_copy_would_mislead(monkeypatch, path):
     points = standardise(table("crowded", 2000, 2, seed=5))
     expected = textbook(points, 3)
     np.testing.assert_array_equal(mdav_groups(points, 3, points), expected)
-    for module in (rounding, planting, filtering):
+    for module in (float32_copy, tree_build, float32_scan):
         monkeypatch.setattr(module, "set_margin", lambda rounded, _largest: rounded.margin[1:].fill(0))
     assert (mdav_groups(points, 3, points) != expected).any()
 
@@ -186,10 +185,10 @@ def test_the_choice_of_the_way(calls):
 @pytest.mark.parametrize("shape", ["mostly zero", "all equal", "integers"])
 def test_equal_records_do_not_make_the_tree_slow(shape):
     points = standardise(table(shape, 16_000, 2, seed=6))
-    book = ledger.start(points, 3)
-    tree = planting.plant(book, rounding.round_off(points))
-    shrinking.advance(tree, 3, 100_000)
-    assert book.counters[ledger.WORK] / book.counters[ledger.FORMED] < len(tree.smallest) / 10
+    book = state.start(points, 3)
+    tree = tree_build.plant(book, float32_copy.round_off(points))
+    tree_search.advance(tree, 3, 100_000)
+    assert book.counters[state.WORK] / book.counters[state.FORMED] < len(tree.smallest) / 10
 
 
 @pytest.mark.parametrize("path", [None, *PATHS])
@@ -201,8 +200,8 @@ def test_progress_goes_up_to_the_end(monkeypatch, path):
         assert (what, total) == ("MDAV", 1.0)
         yield told.append
 
-    monkeypatch.setattr(partition.progress, "track", track)
-    monkeypatch.setattr(partition, "CELLS", 1_000_000)
+    monkeypatch.setattr(groups.progress, "track", track)
+    monkeypatch.setattr(groups, "CELLS", 1_000_000)
     if path:
         force(monkeypatch, path)
     mdav_groups(table("correlated", 6000, 8, seed=4), 3)

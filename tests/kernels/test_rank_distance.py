@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from sdckit import keys
-from sdckit.ranks import (
+from columns import SHAPES, N, column, near
+from sdckit.kernels import packed_sort
+from sdckit.kernels.rank_distance import (
     OrderedColumn,
     RankSums,
     average_distance,
@@ -15,71 +16,16 @@ from sdckit.ranks import (
     largest_absolute,
     largest_squared,
 )
-from sdckit.stack import RULES, ColumnStack
-from sdckit.ties import Alignment, distance
+from sdckit.kernels.rank_distance_batch import RULES, ColumnStack
+from sdckit.kernels.tie_rules import Alignment, distance
 
-N = 6000  # long enough for the paths of long columns
 ULP = np.spacing(1e9)
-
-
-def near(rng, n, centre=1e9, width=40):
-    return centre + np.spacing(centre) * rng.integers(-width, width, n)
 
 
 def distances(order, ties):
     """The rank distance of each column of a stack."""
     n, absolute2, squared4 = order.sums(ties)
     return [RankSums(n, a, b) for a, b in zip(absolute2.tolist(), squared4.tolist(), strict=True)]
-
-
-SHAPES = {
-    "normal": lambda rng, n: rng.normal(size=n),
-    "lognormal": lambda rng, n: rng.lognormal(8, 3, n),
-    "zero-inflated": lambda rng, n: np.where(rng.random(n) < 0.6, 0.0, rng.lognormal(size=n)),
-    "zeros in the middle": lambda rng, n: np.where(rng.random(n) < 0.3, 0.0, rng.normal(size=n)),
-    "heavy maximum": lambda rng, n: np.minimum(rng.normal(size=n), 0.2),
-    "two heavy values": lambda rng, n: np.clip(rng.normal(size=n), -0.5, 0.5),
-    "heavy value with near ties": lambda rng, n: np.where(
-        rng.random(n) < 0.5, 1e9, np.where(rng.random(n) < 0.06, near(rng, n), 1e9 + rng.normal(size=n) * 1e6)
-    ),
-    "heavy negative with near ties": lambda rng, n: np.where(
-        rng.random(n) < 0.5, -1e9, np.where(rng.random(n) < 0.06, near(rng, n, -1e9), rng.normal(size=n))
-    ),
-    "heavy value among near ties": lambda rng, n: np.where(rng.random(n) < 0.5, 1e9, near(rng, n, width=500)),
-    "small integers": lambda rng, n: rng.integers(-40, 41, n).astype(float),
-    "integers, one of them not whole": lambda rng, n: np.where(
-        np.arange(n) == n // 2 + 1, 0.5, rng.integers(-40, 41, n)
-    ),
-    "integers from a half": lambda rng, n: rng.integers(-40, 41, n) + 0.5,
-    "wide integers": lambda rng, n: rng.integers(0, 10**6, n).astype(float),
-    "large integers": lambda rng, n: 2.0**53 - rng.integers(0, 3 * n, n),
-    "near ties": lambda rng, n: near(rng, n, width=n),
-    "short runs of near ties": lambda rng, n: np.ldexp(
-        1.0 + rng.integers(0, 20, n) * 2.0**-50, rng.integers(0, 200, n)
-    ),
-    "few near ties": lambda rng, n: np.where(
-        rng.random(n) < 0.02, near(rng, n), 1e9 + rng.normal(size=n) * 1e6
-    ),
-    "one long run of near ties": lambda rng, n: np.where(
-        rng.random(n) < 0.05, near(rng, n, width=10**6), 1e6 * rng.normal(size=n)
-    ),
-    "near and true ties": lambda rng, n: near(rng, n, width=12),
-    "cents": lambda rng, n: np.round(rng.lognormal(3, 1, n), 2),
-    "negative cents": lambda rng, n: -np.round(rng.lognormal(3, 1, n), 2),
-    "signed zeros": lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, -0.0) * rng.integers(0, 2, n)
-    + rng.choice([-1.0, -0.0, 0.0, 1.0, 5e-324, -5e-324], n),
-    "subnormal": lambda rng, n: rng.integers(-50, 50, n) * 5e-324,
-    "huge": lambda rng, n: rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n),
-    "largest": lambda rng, n: rng.choice([1.7976931348623157e308, -1.7976931348623157e308, 1e308, 0.0], n),
-    "constant": lambda _rng, n: np.full(n, 0.1),
-    "microaggregated": lambda rng, n: np.repeat(rng.normal(size=n), 3)[rng.permutation(3 * n)][:n],
-    "ascending": lambda _rng, n: np.arange(n) / 7,
-    "descending": lambda _rng, n: -np.arange(n) / 7,
-}  # fmt: skip
-
-
-def column(name, n=N, seed=0):
-    return SHAPES[name](np.random.default_rng([seed, n]), n)
 
 
 def assert_sums(found, x, y):
@@ -286,8 +232,8 @@ def test_long_runs_of_values_that_only_differ_in_their_last_bits_are_sorted_at_o
     x = y + rng.normal(size=n)
     ordered = OrderedColumn(x)
     calls = []
-    at_once = keys.sort_exactly
-    monkeypatch.setattr(keys, "sort_exactly", lambda *given: calls.append(at_once(*given)))
+    at_once = packed_sort.sort_exactly
+    monkeypatch.setattr(packed_sort, "sort_exactly", lambda *given: calls.append(at_once(*given)))
     assert_sums(average_distance(ordered, y), x, y)
     assert len(calls) == 1
 
@@ -297,7 +243,7 @@ def test_long_runs_of_values_that_only_differ_in_their_last_bits_are_sorted_at_o
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_quantised_keys_give_the_same_order_and_distances(name, monkeypatch):
-    monkeypatch.setattr(keys, "QUANTISED", 1)  # as for columns whose labels leave too few bits
+    monkeypatch.setattr(packed_sort, "QUANTISED", 1)  # as for columns whose labels leave too few bits
     x, y = column("lognormal", seed=1), column(name, seed=2)
     assert_order(OrderedColumn(y), y)
     assert_sums(average_distance(OrderedColumn(x), y), x, y)
@@ -314,7 +260,7 @@ def millions():
 @pytest.mark.parametrize("quantised", [False, True])
 def test_millions_of_rows_equal_plain_numpy(millions, quantised, monkeypatch):
     x, ordered = millions
-    monkeypatch.setattr(keys, "QUANTISED", 1 if quantised else 1 << 40)
+    monkeypatch.setattr(packed_sort, "QUANTISED", 1 if quantised else 1 << 40)
     order = np.argsort(x, kind="stable")
     assert np.array_equal(ordered.order, order)
     rng = np.random.default_rng(8)
@@ -331,7 +277,7 @@ def test_millions_of_rows_equal_plain_numpy(millions, quantised, monkeypatch):
 
 def test_quantised_keys_keep_the_order_across_the_cells_of_their_histogram(monkeypatch):
     """The counts are chosen so that a rounded key of one cell would pass the first key of the next."""
-    monkeypatch.setattr(keys, "QUANTISED", 1)
+    monkeypatch.setattr(packed_sort, "QUANTISED", 1)
     n, below, edge = 4_300_004, 2_756_217, 1.0625
     values = np.concatenate(
         [

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
-from sdckit.ranks import OrderedColumn, largest_absolute, largest_squared, tie_sum
-from sdckit.ties import TIES, Alignment, distance, random_level
-from test_ranks import SHAPES, column
+from columns import SHAPES, column
+from sdckit.kernels.rank_distance import OrderedColumn, largest_absolute, largest_squared, tie_sum
+from sdckit.kernels.tie_rules import TIES, Alignment, distance, random_level
 
 few = st.integers(0, 3).map(float)
 short_pairs = st.integers(2, 6).flatmap(

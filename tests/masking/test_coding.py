@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import naive_masking_coding as naive
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
+from sdckit.core.registry import METHODS
+from sdckit.kernels.rank_distance import largest_absolute, largest_squared
 from sdckit.masking.coding import (
     bases_of,
     mean_of,
@@ -21,8 +23,6 @@ from sdckit.masking.coding import (
     top_bottom_code,
     warn_of_limits,
 )
-from sdckit.ranks import largest_absolute, largest_squared
-from sdckit.registry import METHODS
 
 SIZES = [1e-300, 1e-12, 1.0, 1e150, 1e300]
 rows = st.lists(st.tuples(cell, cell | st.just(NAN)), min_size=2, max_size=40)

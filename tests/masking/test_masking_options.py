@@ -10,7 +10,7 @@ import pytest
 
 import sdckit as sdc
 from contract import NAMES, NAN, data, masking, needed, small, strong, with_holes
-from sdckit.masking.performing import perform
+from sdckit.masking.mask_table import perform
 
 METHODS = list(sdc.METHODS.values())
 WITH_GRID = [m.name for m in METHODS if any(p.grid for p in m.parameters)]

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
-from sdckit.grouping import ledger, scanning
-from sdckit.masking import partition
-from sdckit.masking.aggregates import within_share
+from sdckit.kernels.mdav import flat_scan, state
+from sdckit.kernels.mdav import groups as partition
+from sdckit.kernels.mdav.groups import mdav_groups, standardise
+from sdckit.masking.group_means import within_share
 from sdckit.masking.microaggregation import individual_ranking, mdav
-from sdckit.masking.partition import mdav_groups, standardise
 
 SHAPES = {
     "normal": lambda rng, n, p: rng.normal(size=(n, p)),
@@ -93,8 +93,8 @@ def test_mdav_in_small_steps_forms_the_same_groups(monkeypatch):
 
 def test_mdav_subtracts_rows_in_ascending_order():
     points = lines("lognormal", 300, 4, seed=9)
-    flat = scanning.start(points, 40)
-    assert not scanning.advance(flat, 40, 1)
+    flat = flat_scan.start(points, 40)
+    assert not flat_scan.advance(flat, 40, 1)
     total = [naive.row_by_row_sum(column) for column in points.T]
     for rows in (np.flatnonzero(flat.slots < 0)[flat.groups[flat.slots < 0] == number] for number in (0, 1)):
         for row in rows:
@@ -319,7 +319,7 @@ def test_heap_keeps_the_smallest_of_many():
     near, group = np.full(20, np.inf), np.full(20, 500)
     for row in rng.permutation(500):
         if (distances[row], row) < (near[0], group[0]):
-            ledger.replace_largest(near, group, 20, distances[row], row)
+            state.replace_largest(near, group, 20, distances[row], row)
     np.testing.assert_array_equal(np.sort(group), np.sort(np.lexsort((np.arange(500), distances))[:20]))
 
 

@@ -9,14 +9,19 @@ import naive
 import naive_masking_groups as twins
 from maskings import fails
 from microaggregations import NAN, column, holes, lines, sets
-from sdckit.masking import aggregates
-from sdckit.masking.aggregates import publish, within_share
+from sdckit.core.registry import METHODS
+from sdckit.kernels.mdav.groups import mdav_groups
+from sdckit.masking import group_means
+from sdckit.masking.group_means import publish, within_share
 from sdckit.masking.microaggregation import individual_ranking, mdav, mdav_numbers
-from sdckit.masking.optimal import optimal_univariate
-from sdckit.masking.partition import mdav_groups
-from sdckit.masking.projections import blocked_mdav, blocked_numbers, pca_microaggregation, pca_numbers
-from sdckit.masking.varying import vmdav, vmdav_numbers
-from sdckit.registry import METHODS
+from sdckit.masking.optimal_univariate import optimal_univariate
+from sdckit.masking.pca_microaggregation import (
+    blocked_mdav,
+    blocked_numbers,
+    pca_microaggregation,
+    pca_numbers,
+)
+from sdckit.masking.vmdav import vmdav, vmdav_numbers
 
 # --- what is published of a group ---
 
@@ -30,14 +35,14 @@ def test_medians_by_hand():
     np.testing.assert_array_equal(found[:, 1], [5.5, NAN, 5.5, 5.5, NAN, 5.5])
 
 
-@pytest.mark.parametrize("aggregate", aggregates.MEASURES)
+@pytest.mark.parametrize("aggregate", group_means.MEASURES)
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_aggregates_equal_their_twin(aggregate, share, monkeypatch):
     values = holes(lines("lognormal", 80, 3), share)
     groups = np.random.default_rng(1).integers(-1, 12, 80)
     expected = twins.aggregates(values, groups, 3, aggregate)
     np.testing.assert_allclose(publish(values, groups, 3, aggregate), expected, rtol=1e-14)
-    monkeypatch.setattr(aggregates, "RUNS", 2)
+    monkeypatch.setattr(group_means, "RUNS", 2)
     np.testing.assert_allclose(publish(values, groups, 3, aggregate), expected, rtol=1e-14)
 
 

@@ -8,14 +8,21 @@ from hypothesis import strategies as st
 import naive
 import naive_masking_groups as twins
 from microaggregations import NAN, column, holes, lines, sets
-from sdckit.masking import optimal, projections, varying
-from sdckit.masking.aggregates import within_share
+from sdckit.core.registry import METHODS
+from sdckit.kernels.mdav.groups import mdav_groups
+from sdckit.masking import optimal_univariate as optimal
+from sdckit.masking import pca_microaggregation as projections
+from sdckit.masking import vmdav as varying
+from sdckit.masking.group_means import within_share
 from sdckit.masking.microaggregation import mdav
-from sdckit.masking.optimal import optimal_sizes, optimal_univariate
-from sdckit.masking.partition import mdav_groups
-from sdckit.masking.projections import blocked_mdav, blocked_numbers, pca_microaggregation, pca_numbers
-from sdckit.masking.varying import vmdav, vmdav_numbers
-from sdckit.registry import METHODS
+from sdckit.masking.optimal_univariate import optimal_sizes, optimal_univariate
+from sdckit.masking.pca_microaggregation import (
+    blocked_mdav,
+    blocked_numbers,
+    pca_microaggregation,
+    pca_numbers,
+)
+from sdckit.masking.vmdav import vmdav, vmdav_numbers
 
 # --- variable group sizes ---
 

@@ -11,7 +11,9 @@ import naive_masking_noise as naive
 import sdckit as sdc
 from contract import data
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.masking.exact_moments import BLOCK, _blocks, moment_preserving_noise, romm, space_of
+from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.scaling import powers_of_two
+from sdckit.masking.moment_preserving import BLOCK, _blocks, moment_preserving_noise, romm, space_of
 from sdckit.masking.noise import (
     correlated_noise,
     kim_noise,
@@ -19,8 +21,6 @@ from sdckit.masking.noise import (
     noise,
     zero_preserving_noise,
 )
-from sdckit.normals import normals
-from sdckit.scales import powers_of_two
 
 EPS = np.finfo(float).eps
 EXACT = {

@@ -9,9 +9,9 @@ import naive_masking_noise as naive
 import sdckit as sdc
 from contract import data
 from maskings import NAN, generator
+from sdckit.kernels.normal_draws import normals
 from sdckit.masking.noise import noise
-from sdckit.masking.outliers import SAMPLE, outlier_noise, reach_of, robust_distances
-from sdckit.normals import normals
+from sdckit.masking.outlier_noise import SAMPLE, outlier_noise, reach_of, robust_distances
 
 
 def test_distance_of_one_column_by_hand():

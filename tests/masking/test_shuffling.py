@@ -13,8 +13,8 @@ from scipy.stats import rankdata
 import naive_masking_shuffles as slow
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
+from sdckit.kernels.normal_draws import normals
 from sdckit.masking.shuffling import Scores, classes_of, given_normal, lonely, sequential_shuffle, shuffle
-from sdckit.normals import normals
 from swappings import check_values_kept
 
 tables = st.integers(1, 4).flatmap(

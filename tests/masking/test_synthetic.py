@@ -9,17 +9,10 @@ import naive_masking_coding as naive
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from naive import middle_ranks2
+from sdckit.core.registry import METHODS
+from sdckit.kernels.normal_draws import normals
 from sdckit.masking.noise import correlated_noise
-from sdckit.masking.synthetic import (
-    copula,
-    correlation_root,
-    explained_by,
-    ipso,
-    quantiles_at,
-    resample,
-)
-from sdckit.normals import normals
-from sdckit.registry import METHODS
+from sdckit.masking.synthetic import copula, correlation_root, explained_by, ipso, quantiles_at, resample
 
 SIZES = [1e-300, 1e-12, 1.0, 1e150, 1e300]
 column_of_cells = st.lists(cell | st.just(NAN), min_size=2, max_size=40).filter(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
-from sdckit.pairs import pair_of
+from sdckit.metrics.pair import pair_of
 
 RANKS, CELLS = ["brmae", "brmse"], ["mae", "mse", "il1", "il1s"]
 EXACT = [*RANKS, *CELLS, "rmae", "rmse", "mse_permutation"]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import naive_loss
 import sdckit as sdc
 from contract import data, shaken
-from sdckit.checks import metrics_named
-from sdckit.loss.coupling import coupled
-from sdckit.loss.marginal import bin_edges, bin_of, hellinger_distance
-from sdckit.pairs import pair_of
+from sdckit.core.checks import metrics_named
+from sdckit.metrics.loss.distributions import bin_edges, bin_of, hellinger_distance
+from sdckit.metrics.loss.per_variable import coupled
+from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")
 

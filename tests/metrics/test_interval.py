@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import naive_risk
 import sdckit as sdc
-from sdckit.pairs import pair_of
-from sdckit.risk.chance import MOST, mean_level, permutations, shuffled
-from sdckit.risk.interval import score_rid, score_sdid
+from sdckit.metrics.pair import pair_of
+from sdckit.metrics.risk.chance_level import MOST, mean_level, permutations, shuffled
+from sdckit.metrics.risk.interval import score_rid, score_sdid
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
 FILES = sorted(path.stem for path in FOLDER.glob("*_*.csv")) or ["Tarragona_mdav_k3"]

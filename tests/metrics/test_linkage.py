@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import sdckit as sdc
 from linkages import ATTACKS, DIRECTIONS, NAN, all_values, masked_as, score, tied_files
 from maskings import fails
-from sdckit.checks import Unsuited
-from sdckit.risk import attacks, linking
-from sdckit.risk.assignment import LARGEST, Matching
-from sdckit.risk.chance import permutations
-from sdckit.risk.linking import outliers
+from sdckit.core.checks import Unsuited
+from sdckit.metrics.risk import linkage_attacks, linkage_scores
+from sdckit.metrics.risk.chance_level import permutations
+from sdckit.metrics.risk.linkage_scores import outliers
+from sdckit.metrics.risk.one_to_one import LARGEST, Matching
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
 TO_ORIGINAL, TO_MASKED = DIRECTIONS
@@ -126,7 +126,7 @@ def test_microaggregation_of_untied_data_keeps_every_attack_below_one_in_k(seed,
 def test_the_check_sees_credit_by_the_order_of_rows(monkeypatch):
     def as_solved(self, truth):
         hit = (self.links == truth).astype(float)
-        return attacks.Credits(hit, hit, hit)
+        return linkage_attacks.Credits(hit, hit, hit)
 
     x = np.random.default_rng(0).normal(size=(60, 2))
     arguments = (x, np.asarray(sdc.METHODS["mdav"].function(x, k=3)), 20, 3)
@@ -140,9 +140,9 @@ def test_the_check_sees_a_first_of_equals(monkeypatch):
         found = kept(self, truth)
         return found._replace(expected=found.optimistic)
 
-    kept = attacks.Nearest.credits
+    kept = linkage_attacks.Nearest.credits
     x = np.random.default_rng(0).normal(size=(60, 2))
-    monkeypatch.setattr(attacks.Nearest, "credits", first)
+    monkeypatch.setattr(linkage_attacks.Nearest, "credits", first)
     assert fails(check_groups, x, np.asarray(sdc.METHODS["mdav"].function(x, k=3)), 20, 3)
 
 
@@ -311,8 +311,8 @@ def test_sentences_say_who_looks_up_whom(name):
         assert "; chance alone would give " in sentence
         assert "nan" not in sentence
         assert not sentence.endswith(".")
-    if name in linking.DOES:
-        does = linking.DOES[name].format(each=" for each published one")
+    if name in linkage_scores.DOES:
+        does = linkage_scores.DOES[name].format(each=" for each published one")
         assert does in forward
     if name == "linkage_outliers":
         assert "among the records farthest from the centre" in forward
@@ -332,7 +332,7 @@ def test_shares_are_told_in_hundredths(value, words):
     x = np.arange(5.0)
     found = score("dbrl", x, x)
     changed = replace(found, value=replace(found.value, overall=value))
-    assert linking.explain(changed).endswith(f"is right in {words} of 100 cases")
+    assert linkage_scores.explain(changed).endswith(f"is right in {words} of 100 cases")
 
 
 @pytest.mark.parametrize(

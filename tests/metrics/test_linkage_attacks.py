@@ -12,9 +12,9 @@ import naive_risk
 import sdckit as sdc
 from linkages import ATTACKS, DIRECTIONS, NAN, all_values, score, tied_file, tied_files, with_holes
 from maskings import fails
-from sdckit import trees
-from sdckit.risk import attacks
-from sdckit.risk.assignment import Matching
+from sdckit.kernels import kd_tree
+from sdckit.metrics.risk import linkage_attacks
+from sdckit.metrics.risk.one_to_one import Matching
 
 FILES = 240
 
@@ -86,7 +86,7 @@ def test_ties_survive_beside_an_enormous_value_or_far_from_zero(size):
 
 
 def test_the_check_sees_ties_broken_by_rounding(monkeypatch):
-    monkeypatch.setattr(attacks, "TOLERANCE", 0.0)
+    monkeypatch.setattr(linkage_attacks, "TOLERANCE", 0.0)
     broken = [fails(check_twin, "dbrl", *tied_file(seed), DIRECTIONS[0], 1) for seed in range(40)]
     assert any(broken)
 
@@ -96,8 +96,8 @@ def test_the_check_sees_the_first_of_equals_credited(monkeypatch):
         closer, tied = beaten(*arguments)
         return np.array([closer, np.minimum(tied, 1)])
 
-    beaten = trees.beaten
-    monkeypatch.setattr(trees, "beaten", greedy)
+    beaten = kd_tree.beaten
+    monkeypatch.setattr(kd_tree, "beaten", greedy)
     assert fails(check_twin, "dbrl", *tied_file(3), DIRECTIONS[0], 1)
 
 
@@ -158,7 +158,7 @@ def test_the_order_of_the_records_plays_no_part(files, random, window):
 def test_a_solver_alone_would_credit_the_order_of_rows(monkeypatch):
     def as_solved(self, truth):
         hit = (self.links == truth).astype(float)
-        return attacks.Credits(hit, hit, hit)
+        return linkage_attacks.Credits(hit, hit, hit)
 
     x = np.arange(12.0)[:, None]  # whoever goes with whom, the sum is the same
     y = x + 20

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
-from sdckit.pairs import pair_of
+from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")
 CELLS = {"mae": sdc.mae, "mse": sdc.mse, "il1": sdc.il1, "il1s": sdc.il1s}

@@ -11,11 +11,11 @@ import pytest
 import naive_loss
 import sdckit as sdc
 from contract import data, shaken
-from sdckit.checks import Unsuited
-from sdckit.loss.moments import overlap
-from sdckit.loss.probabilistic import Moments, families
-from sdckit.loss.wholefile import correlations, dependent
-from sdckit.pairs import pair_of
+from sdckit.core.checks import Unsuited
+from sdckit.metrics.loss.moments import overlap
+from sdckit.metrics.loss.per_file import correlations, dependent
+from sdckit.metrics.loss.probabilistic import Moments, families
+from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")

@@ -6,10 +6,10 @@ import pytest
 import naive_loss
 import sdckit as sdc
 from contract import data, shaken
-from sdckit.checks import Unsuited
-from sdckit.loss import propensity
-from sdckit.loss.propensity import design, fit_logistic, whitened
-from sdckit.pairs import pair_of
+from sdckit.core.checks import Unsuited
+from sdckit.metrics.loss import propensity
+from sdckit.metrics.loss.propensity import design, fit_logistic, whitened
+from sdckit.metrics.pair import pair_of
 
 
 def parts(x, y, model="quadratic"):

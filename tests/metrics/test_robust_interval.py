@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import naive_risk
 import sdckit as sdc
-from sdckit.checks import Unsuited
-from sdckit.pairs import pair_of, prepare
-from sdckit.risk.chance import MOST
-from sdckit.risk.outlier import robust_distances, score_rmdid
+from sdckit.core.checks import Unsuited
+from sdckit.metrics.pair import pair_of, prepare
+from sdckit.metrics.risk.chance_level import MOST
+from sdckit.metrics.risk.robust_interval import robust_distances, score_rmdid
 
 NAN = float("nan")
 

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.evaluation import within_strata
-from sdckit.lines import parameters_of
+from sdckit.metrics.evaluation import within_strata
+from sdckit.selection.points import parameters_of
 from sweeps import frame
 
 LINKING = [m.name for m in sdc.METRICS.values() if m.family == "risk" and m.needs == "rows"]

@@ -8,9 +8,9 @@ import pytest
 
 import naive_risk
 import sdckit as sdc
-from sdckit.pairs import pair_of
-from sdckit.registry import METRICS
-from sdckit.risk.weighted import information_loss, loss_terms, weighted_score
+from sdckit.core.registry import METRICS
+from sdckit.metrics.pair import pair_of
+from sdckit.metrics.risk.trade_off_score import information_loss, loss_terms, weighted_score
 
 NAN = float("nan")
 

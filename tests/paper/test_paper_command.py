@@ -11,7 +11,7 @@ import pytest
 import sdckit as sdc
 from command import run
 from pictures import pixels
-from sdckit import folders
+from sdckit.io import output_folder
 from sdckit.paper import command, study
 
 NOTE = {"figure-1", "figure-2", "figure-3", "figure-5", "figure-7", "figure-8"}  # what one data set fills
@@ -203,7 +203,7 @@ def test_the_level_of_row_order_lies_between_what_shuffles_score():
 
 def test_what_has_no_successor_goes_and_everything_else_stays(tmp_path):
     for names in (["a.csv", "b.csv"], ["b.csv", "c.csv"]):
-        with folders.filled(tmp_path, "mark.txt", "ours") as draft:
+        with output_folder.filled(tmp_path, "mark.txt", "ours") as draft:
             for name in names:
                 (draft / name).write_text(name)
         (tmp_path / "mine.csv").write_text("mine")

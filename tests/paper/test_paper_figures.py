@@ -8,11 +8,10 @@ import pytest
 import vl_convert
 
 from pictures import pixels, points
-from sdckit import plots
-from sdckit.paper import figures_panels
-from sdckit.paper.figures import all_figures
+from sdckit.paper.figures import all_figures, parts
 from sdckit.paper.results import Study
 from sdckit.paper.risks import ATTACKS, Risks
+from sdckit.report import charts
 
 GRIDS = {
     "mdav": [1.0, 2.0, 10.0, 20.0, 30.0],
@@ -133,7 +132,7 @@ def figures():
 
 @pytest.fixture(scope="module")
 def pictures(figures):
-    return {name: plots.svg(figure.chart) for name, figure in figures.items()}
+    return {name: charts.svg(figure.chart) for name, figure in figures.items()}
 
 
 def test_the_ten_figures_come_first_then_ours(figures):
@@ -232,8 +231,8 @@ def test_figures_print_letters_correlations_and_levels(pictures):
 
 
 def test_scales_of_correlations_end_at_one():
-    assert figures_panels.around_correlations(pl.Series([0.9, 1.0])) == pytest.approx((0.895, 1.0))
-    assert figures_panels.around_correlations(pl.Series([0.98, 0.98])) == pytest.approx((0.979, 0.981))
+    assert parts.around_correlations(pl.Series([0.9, 1.0])) == pytest.approx((0.895, 1.0))
+    assert parts.around_correlations(pl.Series([0.98, 0.98])) == pytest.approx((0.979, 0.981))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +247,7 @@ def test_scales_of_correlations_end_at_one():
     ],
 )
 def test_a_correlation_is_never_rounded_to_one(value, text):
-    assert figures_panels.correlation_text(value) == text
+    assert parts.correlation_text(value) == text
 
 
 @pytest.mark.parametrize(
@@ -269,7 +268,7 @@ def test_three_datasets_are_refused():
 def test_few_and_many_replications_are_drawn(replications):
     found = draw("Tarragona", replications=replications)
     for name in ("figure-5", "figure-5-ties", "figure-7-ties"):
-        picture = pixels(plots.png(found[name].chart, 1))
+        picture = pixels(charts.png(found[name].chart, 1))
         assert (picture < 200).any(axis=2).sum() > 1000
     assert f"(number: {replications})" in found["figure-5"].caption
 

@@ -6,9 +6,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sdckit as sdc
-from sdckit import choosing
-from sdckit.lines import lines_of
 from sdckit.paper import risks, safety, study
+from sdckit.selection import choice
+from sdckit.selection.points import lines_of
 
 LOSSES_AND_RISKS = ["brmae", "brmse", "linkage", "linkage_outliers"]
 
@@ -46,7 +46,7 @@ def test_the_numbers_are_those_of_a_sweep(tiny, attacked):
         own = attacked.points.filter(method=method)
         assert own.select(LOSSES_AND_RISKS).rows() == [tuple(point.values.values()) for point in line]
         for limit in risks.LIMITS:
-            place = choosing.weakest_safe(line, {"linkage": limit})
+            place = choice.weakest_safe(line, {"linkage": limit})
             row = attacked.safe.filter(method=method, limit=limit).row(0, named=True)
             assert (row["safe"] == "none") == (place is None)
             if place is not None:
@@ -82,7 +82,7 @@ def test_finished_files_are_kept(tiny, tmp_path, monkeypatch):
     part = risks.measure(tiny, {"noise": [{"percent": [300]}]}, **how)
     whole = risks.measure(tiny, plan, **how)
     assert_frame_equal(part, whole[-1:])
-    monkeypatch.setattr("sdckit.tasks.Task.measure", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr("sdckit.selection.task.Task.measure", lambda *_: pytest.fail("measured again"))
     assert_frame_equal(risks.measure(tiny, plan, **how), whole)
 
 

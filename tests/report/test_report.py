@@ -1,9 +1,7 @@
 """The report's content: every part optional, numbers as in the tables, any name as text, no thin bin."""
 
-import json
 import re
 from html import unescape
-from html.parser import HTMLParser
 
 import hypothesis.extra.numpy as npst
 import numpy as np
@@ -14,63 +12,18 @@ from hypothesis import strategies as st
 
 import reports
 import sdckit as sdc
-from sdckit.pairs import pair_of
-from sdckit.registry import METRICS
-from sdckit.report import bundle as scripts
+from read_page import Read, bare, specs
+from sdckit.core.registry import METRICS
+from sdckit.core.text import number
+from sdckit.metrics.pair import pair_of
 from sdckit.report import report
-from sdckit.report.maps import groups
-from sdckit.report.metrics import label
+from sdckit.report import vega_bundle as scripts
+from sdckit.report.measures import label
 from sdckit.report.privacy import THRESHOLD, distribution, public_facts, records_at_risk
-from sdckit.terminal import number
+from sdckit.report.risk_map import groups
 
 WILD = '<script>alert(1)</script> "it\'s" [/b] & {{ 7 * 7 }}'
 SECTIONS = {"choice", "map", "measures", "linkage", "variables", "distributions", "notes", "facts"}
-
-
-class Read(HTMLParser):
-    """The words of a page, its sections and the rows of its tables."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.words, self.sections, self.rows, self.tags = [], set(), [], []
-        self.skipped = self.inside = False
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        named = dict(attributes)
-        self.skipped = tag in {"script", "style"}
-        if tag == "section" and "id" in named:
-            self.sections.add(named["id"])
-        if tag == "tr":
-            self.rows.append([])
-        if tag in {"td", "th"}:
-            self.inside = True
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag):
-        self.skipped = self.skipped and tag not in {"script", "style"}
-        self.inside = self.inside and tag not in {"td", "th"}
-
-    def handle_data(self, data):
-        if self.skipped:
-            return
-        self.words.append(data)
-        if self.inside:
-            self.rows[-1][-1] += data.strip()
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-
-def specs(page):
-    found = re.search(r'<script type="application/json" id="specs">(.*?)</script>', page, re.DOTALL)
-    return json.loads(found[1]) if found else {}
-
-
-def bare(**parts):
-    return report(title="A title", done=["What was done."], **parts)
 
 
 def test_a_report_of_nothing_has_no_sections_and_no_scripts():

@@ -5,7 +5,7 @@ import pytest
 
 import sdckit as sdc
 from browser import PHONE, cells, opened
-from sdckit.demo import LIMITS, PLAN
+from sdckit.cli.demo import LIMITS, PLAN
 
 POINTS = ".points_marks path"
 

@@ -7,10 +7,10 @@ import pytest
 
 import sdckit as sdc
 from command import good, put_survey
-from sdckit.lines import points_of
-from sdckit.report.maps import UNRELATED, groups, point_rows, risk_map
-from sdckit.reporting import points_map
-from test_report import Read, specs
+from read_page import Read, specs
+from sdckit.report.build import points_map
+from sdckit.report.risk_map import UNRELATED, groups, point_rows, risk_map
+from sdckit.selection.points import points_of
 
 UNPAIRED = [name for name, method in sdc.METHODS.items() if not method.paired]
 PALE = "rows that stand for no original record"

@@ -6,10 +6,10 @@ import pytest
 
 import reports
 import sdckit as sdc
-from sdckit.pairs import pair_of
+from read_page import Read, bare, specs
+from sdckit.core.text import number
+from sdckit.metrics.pair import pair_of
 from sdckit.report.privacy import THRESHOLD, thin_variables
-from sdckit.terminal import number
-from test_report import Read, bare, specs
 
 
 def heat_rows(**parts):

@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit import frames
-from sdckit.masking.editing import edits_of, named_columns
-from sdckit.masking.performing import NO_RULE, perform
-from sdckit.registry import METHODS
+from sdckit.core.registry import METHODS
+from sdckit.core.table import Table
+from sdckit.masking.mask_table import NO_RULE, perform
+from sdckit.rules.edits import edits_of, named_columns
 
 TABLE = pl.DataFrame(
     {
@@ -28,7 +28,7 @@ def summed(n):
 
 
 def edits(given, masked=("total", "a", "b"), *, table=TABLE, na=None):
-    return edits_of(given, frames.Table(table), masked, na)
+    return edits_of(given, Table(table), masked, na)
 
 
 def matrix(*rows):
@@ -121,7 +121,7 @@ def test_given_columns_give_records_away(method):
 
 
 def test_named_columns():
-    table = frames.Table(TABLE)
+    table = Table(TABLE)
     assert named_columns(["total = a + b", "discover", "a >= 0"], table) == ["total", "a", "b"]
     assert named_columns("discover", table) == []
     assert named_columns(edits("a <= b").rules, table) == ["a", "b"]

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit import searching, tasks
-from sdckit.choosing import LimitsMissed
-from sdckit.lines import Point, parameters_of, weakest_safe
-from sdckit.plans import settings_of
-from sdckit.searching import Searched
-from sdckit.tasks import Task
+from sdckit.selection import bisection
+from sdckit.selection import task as tasks
+from sdckit.selection.bisection import Searched
+from sdckit.selection.choice import LimitsMissed
+from sdckit.selection.plan import settings_of
+from sdckit.selection.points import Point, parameters_of, weakest_safe
+from sdckit.selection.task import Task
 from sweeps import frame
 
 GRIDS = {
@@ -210,7 +211,7 @@ def test_falling_risks_take_few_questions(first, n):
     places = asked(line, risks)
     safe = weakest_safe(line.points, {"dbrl": 0.1})
     assert (sorted(line.measured)[safe] if safe is not None else n) == min(first, n)
-    assert len(places) <= 2 + math.ceil(math.log2(n + 1)) + n // searching.GUARDED
+    assert len(places) <= 2 + math.ceil(math.log2(n + 1)) + n // bisection.GUARDED
 
 
 @given(st.integers(1, 29), st.floats(0.03, 0.6), st.integers(0, 29))

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import command
-from sdckit.journal import Journal
-from sdckit.workplace import CELLS, PLAN, README, WARNING, Workplace
+from sdckit.selection.checkpoint import Journal
+from sdckit.selection.sweep_folder import CELLS, PLAN, README, WARNING, Workplace
 
 LENGTH = 3
 RECORD = 8 + 8 * LENGTH + 4  # bytes of key, values and check sum
@@ -126,7 +126,7 @@ def test_two_threads_append_whole_records(tmp_path):
     assert_found(path, range(2000))
 
 
-HEAD = "import resource, sys\nfrom pathlib import Path\nfrom test_journal import Journal, LENGTH, line\n"
+HEAD = "import resource, sys\nfrom pathlib import Path\nfrom test_checkpoint import Journal, LENGTH, line\n"
 HALF = """
 with Journal(Path(sys.argv[1]), LENGTH, append=True) as journal:
     for key in range(int(sys.argv[2]), 3000, 2):
@@ -146,7 +146,8 @@ with Journal(Path(sys.argv[1]), LENGTH) as journal:
 
 def start(script, *words):
     environment = command.environment()
-    environment["PYTHONPATH"] += f"{os.pathsep}{Path(__file__).parent}"
+    for module in (__file__, command.__file__):
+        environment["PYTHONPATH"] += f"{os.pathsep}{Path(module).parent}"
     return subprocess.Popen(
         [sys.executable, "-c", HEAD + script, *map(str, words)],
         env=environment,

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.choosing import choose
-from sdckit.lines import Point, lines_of, parameters_of, pareto, points_of, weakest_safe
-from sdckit.registry import METHODS
+from sdckit.core.registry import METHODS
+from sdckit.selection.choice import choose
+from sdckit.selection.points import Point, lines_of, parameters_of, pareto, points_of, weakest_safe
 from sweeps import frame
 
 NAN = float("nan")

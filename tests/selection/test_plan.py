@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.checks import entropy_of
-from sdckit.plans import (
+from sdckit.core.checks import entropy_of
+from sdckit.selection.plan import (
     LARGEST_GRID,
     Cell,
     Setting,

@@ -6,9 +6,9 @@ import pytest
 
 import sdckit as sdc
 from command import put_survey
-from sdckit import choosing
-from sdckit.choosing import TRIES, LimitsMissed, choose
-from sdckit.lines import lines_of
+from sdckit.selection import choice as choosing
+from sdckit.selection.choice import TRIES, LimitsMissed, choose
+from sdckit.selection.points import lines_of
 from sweeps import frame
 
 PLANS = {

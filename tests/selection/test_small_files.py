@@ -5,7 +5,7 @@ import pytest
 
 import sdckit as sdc
 from command import good, run_here
-from sdckit.lines import parameters_of
+from sdckit.selection.points import parameters_of
 from sweeps import frame
 
 SMALL = 12

@@ -16,8 +16,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import command
-from sdckit.tasks import Task
-from sdckit.workplace import CELLS, PLAN, Workplace
+from sdckit.selection.sweep_folder import CELLS, PLAN, Workplace
+from sdckit.selection.task import Task
 from sweeps import GRIDS, frame, swept
 
 # --- a folder ---
@@ -144,7 +144,8 @@ def test_the_folder_is_private(tmp_path):
 
 DRIVER = """
 import os, sys, time
-from sdckit import cli, tasks
+from sdckit import cli
+from sdckit.selection import task as tasks
 tasks.PATIENCE = tasks.WORTH = tasks.BATCH = 0.0
 finished, measure = tasks.Task.finished, tasks.Worker.measure
 limit, together, pause = int(sys.argv.pop()), sys.argv.pop() == "together", float(sys.argv.pop())

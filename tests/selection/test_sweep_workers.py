@@ -10,16 +10,17 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import command
-from sdckit import progress, tasks
-from sdckit.tasks import Crew, Task
-from sdckit.worker import Worker
+from sdckit import progress
+from sdckit.selection import task
+from sdckit.selection.task import Crew, Task
+from sdckit.selection.worker import Worker
 from sweeps import frame, swept
 
 
 def process_at_once(monkeypatch):
     """Start another process from the first moment; this one waits for its first answer, so that both work."""
     for name in ("PATIENCE", "WORTH", "BATCH"):
-        monkeypatch.setattr(tasks, name, 0.0)
+        monkeypatch.setattr(task, name, 0.0)
     workers, answered = [], []
 
     class Watched(Worker):
@@ -39,7 +40,7 @@ def process_at_once(monkeypatch):
         work(crew)
 
     work = Crew.work
-    monkeypatch.setattr(tasks, "Worker", Watched)
+    monkeypatch.setattr(task, "Worker", Watched)
     monkeypatch.setattr(Crew, "work", late)
     return workers, answered
 
@@ -79,15 +80,15 @@ def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
     plan = {"noise": {"percent": [10, 60]}, "rank_swap": {"p": [0.01, 0.2]}}
     more = {"metrics": ["brmae", "il1s", "dbrl", "window"], "detail": True}
     expected = swept(data, plan, **more)
-    monkeypatch.setattr(tasks, "LONG", 0)
-    monkeypatch.setattr(tasks, "Worker", None)  # nobody may start a process
+    monkeypatch.setattr(task, "LONG", 0)
+    monkeypatch.setattr(task, "Worker", None)  # nobody may start a process
     for workers in (2, 5):
         found = swept(data, plan, workers=workers, **more)
         assert_frame_equal(found.table, expected.table, check_exact=True)
 
 
 def test_short_work_starts_no_process(monkeypatch):
-    monkeypatch.setattr(tasks, "Worker", None)
+    monkeypatch.setattr(task, "Worker", None)
     assert swept(workers=8).table.equals(swept().table)
 
 
@@ -121,7 +122,7 @@ def test_a_process_that_dies_costs_no_cell(monkeypatch, when):
     """The system ends processes when memory is short; whoever is left measures their cells."""
     expected = swept(replications=20)
     workers, answered = process_at_once(monkeypatch)
-    measure = tasks.Worker.measure
+    measure = task.Worker.measure
 
     def dying(worker, cells):
         if when == "at once" or answered:
@@ -129,7 +130,7 @@ def test_a_process_that_dies_costs_no_cell(monkeypatch, when):
             worker.process.wait()
         return measure(worker, cells)
 
-    monkeypatch.setattr(tasks.Worker, "measure", dying)
+    monkeypatch.setattr(task.Worker, "measure", dying)
     found = swept(replications=20, workers=2)
     assert_frame_equal(found.table, expected.table, check_exact=True)
     assert_gone(workers)
@@ -153,7 +154,7 @@ def test_progress_speaks_of_the_sweep_and_not_of_its_cells(monkeypatch, capsys, 
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setattr(progress, "PLAIN_STEP", 0.0)
     if threads:
-        monkeypatch.setattr(tasks, "LONG", 0)
+        monkeypatch.setattr(task, "LONG", 0)
     progress.show_progress(True)
     try:
         swept(frame(4500), {"rank_swap": {"p": [0.01, 0.2]}}, workers=2, metrics=["brmae", "dbrl"])
@@ -170,7 +171,7 @@ def test_a_process_that_cannot_begin_costs_no_cell(monkeypatch, program):
     data = frame(20_000)  # more than a pipe holds
     expected = swept(data, plan, metrics="brmae")
     for name in ("PATIENCE", "WORTH"):
-        monkeypatch.setattr(tasks, name, 0.0)
+        monkeypatch.setattr(task, name, 0.0)
     monkeypatch.setattr(sys, "executable", program)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

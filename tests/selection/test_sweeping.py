@@ -9,10 +9,10 @@ from polars.testing import assert_frame_equal
 
 import command
 import sdckit as sdc
-from sdckit import tasks
-from sdckit.evaluation import FIGURES, SCHEMA
-from sdckit.plans import cells_of, settings_of
-from sdckit.tasks import generator
+from sdckit.metrics.evaluation import FIGURES, SCHEMA
+from sdckit.selection import task
+from sdckit.selection.plan import cells_of, settings_of
+from sdckit.selection.task import generator
 
 PLAN = {
     "mdav": {"k": [2, 5]},
@@ -383,7 +383,7 @@ def test_notes_name_what_the_numbers_leave_out():
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_any_work(options, text, tmp_path, monkeypatch):
-    monkeypatch.setattr(tasks.Task, "measure", lambda *_: pytest.fail("worked"))
+    monkeypatch.setattr(task.Task, "measure", lambda *_: pytest.fail("worked"))
     with pytest.raises((ValueError, TypeError), match=text):
         swept(frame(), **{"folder": tmp_path / "x"} | options)
     assert not (tmp_path / "x").exists()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
-from sdckit.tasks import generator
+from sdckit.selection.task import generator
 from sweeps import frame
 
 PERCENT, METRICS = 60, ["brmae", "dbrl"]

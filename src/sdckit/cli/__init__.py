@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit import __version__, terminal
-from sdckit.options import (
+from sdckit.cli import terminal
+from sdckit.cli.options import (
     decimals_option,
     dialect_options,
     grid_option,
@@ -30,6 +30,7 @@ from sdckit.options import (
     seed_option,
     set_option,
 )
+from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +108,7 @@ class Commands(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, "--version", "-V", message="sdckit %(version)s")
+@click.version_option(VERSION, "--version", "-V", message="sdckit %(version)s")
 @click.pass_context
 def sdckit(context: click.Context) -> None:
     """Mask numeric microdata and measure what the masking cost, from 0 to 1.
@@ -125,7 +126,7 @@ def sdckit(context: click.Context) -> None:
 @click.option("--quiet", "-q", is_flag=True, help="No table.")
 def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
     """Mask a bundled sample in four ways and compare them."""
-    from sdckit.demo import run
+    from sdckit.cli.demo import run
 
     run(Path(output), quiet=quiet)
 
@@ -155,9 +156,9 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 
     Every figure is measured on the file as written.
     """
-    from sdckit import actions
+    from sdckit.cli import commands
 
-    actions.mask(data, output, given)
+    commands.mask(data, output, given)
 
 
 @sdckit.command(
@@ -199,9 +200,9 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 
     Several masked files of one original are put beside each other; with --report, on one map.
     """
-    from sdckit import actions
+    from sdckit.cli import commands
 
-    actions.evaluate(original, masked, given)
+    commands.evaluate(original, masked, given)
 
 
 @sdckit.command(
@@ -244,9 +245,9 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     Finished work is kept: after Ctrl-C, or worse, the same command goes on where it was stopped, and a
     larger plan computes only what is new. FOLDER/private holds the seed: keep it to yourself.
     """
-    from sdckit import actions
+    from sdckit.cli import commands
 
-    actions.sweep(data, output, given)
+    commands.sweep(data, output, given)
 
 
 @sdckit.command(
@@ -293,9 +294,9 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
     file is measured as written. It is drawn again where it misses a limit, and no file that misses one is
     left. Exit code 1 says that no setting meets the limits.
     """
-    from sdckit import actions
+    from sdckit.cli import commands
 
-    actions.recommend(data, output, given)
+    commands.recommend(data, output, given)
 
 
 @sdckit.command(
@@ -327,7 +328,9 @@ def paper(output: Path, **given: Any) -> None:
     Leaves a folder with the numbers, the figures, a comparison with R's sdcMicro, a verdict on each claim
     and one page, index.html, that holds all of it. After Ctrl-C the same command goes on.
     """
-    from sdckit import arguments, checks, progress
+    from sdckit import progress
+    from sdckit.cli import request
+    from sdckit.core import checks
     from sdckit.paper import command
 
     progress.show_progress(not given["quiet"])
@@ -335,9 +338,9 @@ def paper(output: Path, **given: Any) -> None:
     try:
         lines = command.run(
             output,
-            data=arguments.names(given["data"]) or [],
+            data=request.names(given["data"]) or [],
             replications=checks.count_of("replications", given["replications"]),
-            formats=arguments.names(given["formats"]) or [],
+            formats=request.names(given["formats"]) or [],
             seed=given["seed"],
             workers=given["workers"] and checks.count_of("workers", given["workers"]),
             overwrite=given["overwrite"],
@@ -391,7 +394,3 @@ def methods(**given: bool) -> None:
         for method in METHODS.values()
     ]
     terminal.show_rows(rows, given)
-
-
-if __name__ == "__main__":
-    main()

@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit import (
-    arguments,
-    checks,
-    files,
-    frames,
-    masking,
-    progress,
-    remarks,
-    searching,
-    sweepfiles,
-    sweeping,
-    telling,
-    terminal,
-)
-from sdckit.pairs import pair_of
+from sdckit import masking, progress
+from sdckit.cli import request, sweep_output, terminal
+from sdckit.core import checks
+from sdckit.core.table import Table
+from sdckit.io import files
+from sdckit.metrics.notes import privacy_notes
+from sdckit.metrics.pair import pair_of
+from sdckit.selection import bisection, sweeping, wording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,11 +23,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from sdckit.arguments import Asked
-    from sdckit.evaluation import Evaluation
-    from sdckit.files import Source
+    from sdckit.cli.request import Asked
+    from sdckit.io.files import Source
     from sdckit.masking import Masking
-    from sdckit.pairs import Original
+    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.pair import Original
 
 
 def show_warnings() -> None:
@@ -54,9 +47,9 @@ def report(given: dict[str, Any], page: Callable[[Any], str]) -> list[str]:
     """Write a report where one is asked for, and say so; `page` makes it with the room that knows how."""
     if not given["report"]:
         return []
-    from sdckit import reporting  # noqa: PLC0415 - slow to import, and only for reports
+    from sdckit.report import build  # noqa: PLC0415 - slow to import, and only for reports
 
-    reporting.write(given["report"], page(reporting), overwrite=given["overwrite"])
+    build.write(given["report"], page(build), overwrite=given["overwrite"])
     return [f"wrote {given['report']}"]
 
 
@@ -65,7 +58,7 @@ class Writing:
 
     def __init__(self, source: Source, asked: Asked, original: Original, output: Path, given: Any) -> None:
         self.source, self.asked, self.original, self.output = source, asked, original, output
-        self.decimals = arguments.decimals(given)
+        self.decimals = request.decimals(given)
         self.overwrite = given["overwrite"]
         self.per_record = given.get("report") is not None
         self.written: pl.DataFrame = source.frame
@@ -88,7 +81,7 @@ class Writing:
             overwrite=self.overwrite,
         ) as draft:
             written = files.read_draft(draft, self.output, dialect).frame
-            self.written = arguments.like(written, self.source.frame)
+            self.written = request.like(written, self.source.frame)
             result = self.asked.measure_release(self.original, self.written, made, per_record=self.per_record)
             if check is not None:
                 check(result)
@@ -98,12 +91,12 @@ class Writing:
 
     def notes(self, result: Evaluation, *, whole: bool) -> list[str]:
         """What was masked and what was not."""
-        values = frames.Table(self.written).floats(self.original.columns, self.asked.na)
-        rows = [arguments.untouched(self.original, values)] if self.asked.paired else []
+        values = Table(self.written).floats(self.original.columns, self.asked.na)
+        rows = [request.untouched(self.original, values)] if self.asked.paired else []
         return [
-            arguments.masked_columns(self.original, values, self.source.frame.columns, whole=whole),
+            request.masked_columns(self.original, values, self.source.frame.columns, whole=whole),
             *rows,
-            *remarks.privacy_notes(replace(result, records=None)),  # nobody sees those
+            *privacy_notes(replace(result, records=None)),  # nobody sees those
             f"wrote {self.output}",
         ]
 
@@ -111,15 +104,15 @@ class Writing:
 def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Mask a file, measure what was written, print it."""
     progress.show_progress(not given["quiet"])
-    asked = arguments.understood(given)
+    asked = request.understood(given)
     method = checks.method_named(given["method"])
-    parameters = arguments.settings(given["settings"])
+    parameters = request.settings(given["settings"])
     checks.parameters_known(method, parameters)
     asked = replace(asked, paired=method.pairs(method.defaults() | parameters))
     checks.metrics_of_rows(asked.metrics, paired=asked.paired)
-    arguments.decimals(given)
-    arguments.check_output(output, [data], overwrite=given["overwrite"])
-    arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
+    request.decimals(given)
+    request.check_output(output, [data], overwrite=given["overwrite"])
+    request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
     files.check_fit(output, source.frame, source)
@@ -139,11 +132,11 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     show_warnings()
     wrote: list[str] = []
 
-    def page(reporting: Any, result: Evaluation) -> str:
+    def page(build: Any, result: Evaluation) -> str:
         pair = pair_of(writing.original, writing.written)
-        facts = asked.facts | arguments.roles_told(pair.columns, source.frame.columns)
+        facts = asked.facts | request.roles_told(pair.columns, source.frame.columns)
         told = replace(result, notes=(*result.notes, *made.notes))
-        return str(reporting.of_evaluation(told, name=output.name, pair=pair, facts=facts))
+        return str(build.of_evaluation(told, name=output.name, pair=pair, facts=facts))
 
     def then(result: Evaluation) -> None:
         wrote.extend(report(given, lambda room: page(room, result)))
@@ -156,11 +149,11 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
 def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> None:
     """Compare one masked file, or several, with their original."""
     progress.show_progress(not given["quiet"])
-    asked = arguments.understood(given)
-    arguments.check_evaluation(given, masked)
+    asked = request.understood(given)
+    request.check_evaluation(given, masked)
     if given["records"]:
-        arguments.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
-    arguments.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
+        request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
+    request.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
     source = source_of(original, asked, given)
     theirs = {str(path): files.read(path, asked.dialect).frame for path in masked}
     asked = asked.within(given, source)
@@ -177,7 +170,7 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
     result = asked.measure(ours, theirs, per_record=wanted)
     show_warnings()
     shown = result if given["records"] else replace(result, records=None)
-    notes = remarks.privacy_notes(shown)
+    notes = privacy_notes(shown)
     if given["ranks"] and asked.weights:
         notes.append("weights play no part in the tables of ranks")
     if given["records"]:
@@ -186,10 +179,10 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
         )
         notes.append(f"wrote {given['records']}")
 
-    def page(reporting: Any) -> str:
-        pair = pair_of(ours, arguments.like(theirs, ours), **asked.compared(ours))
-        facts = asked.facts | arguments.roles_told(pair.columns, ours.columns)
-        return str(reporting.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
+    def page(build: Any) -> str:
+        pair = pair_of(ours, request.like(theirs, ours), **asked.compared(ours))
+        facts = asked.facts | request.roles_told(pair.columns, ours.columns)
+        return str(build.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += report(given, page)
     ranks = asked.ranks(ours, theirs) if given["ranks"] else None
@@ -225,14 +218,14 @@ def _evaluate_several(
 def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Mask a file in many ways; leave tables, a picture and, on request, a report."""
     progress.show_progress(not given["quiet"])
-    asked, plan, more = arguments.understood_sweep(given)
-    sweepfiles.check_folder(output, data)
-    arguments.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
+    asked, plan, more = request.understood_sweep(given)
+    sweep_output.check_folder(output, data)
+    request.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
     asked.warn_of_text(source, "measured")
     show_warnings()
-    place = output / sweepfiles.PRIVATE
+    place = output / sweep_output.PRIVATE
     try:
         found = sweeping.sweep(
             source.frame,
@@ -247,11 +240,11 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
         )
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
-    written = sweepfiles.write(found, output, given["form"])
+    written = sweep_output.write(found, output, given["form"])
     if report(given, lambda room: room.of_sweep(found, name=data.name, facts=asked.facts)):
         written.append(given["report"])
     if not given["quiet"]:
-        terminal.console().print(sweepfiles.overview(found))
+        terminal.console().print(sweep_output.overview(found))
         for note in found.notes:
             terminal.say(f"note: {note}")
         terminal.say(f"wrote {', '.join(str(file) for file in written)}")
@@ -260,15 +253,15 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
 def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Find the masking with the least loss within limits, mask, measure, write."""
     progress.show_progress(not given["quiet"])
-    asked = arguments.understood(given | {"metrics": None})
-    how = arguments.understood_search(given)
-    arguments.check_output(output, [data], overwrite=given["overwrite"])
-    arguments.check_report(given["report"], [data], overwrite=given["overwrite"])
+    asked = request.understood(given | {"metrics": None})
+    how = request.understood_search(given)
+    request.check_output(output, [data], overwrite=given["overwrite"])
+    request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
     files.check_fit(output, source.frame, source)
     original = asked.prepared(source)
-    choice = searching.recommend(
+    choice = bisection.recommend(
         source.frame, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed, **asked.who
     )
     show_warnings()
@@ -277,10 +270,10 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     writing = Writing(source, asked, original, output, given)
     generator = checks.generator(asked.seed)
 
-    def page(reporting: Any, result: Evaluation, draws: int) -> str:
-        facts = asked.facts | arguments.roles_told(original.columns, source.frame.columns)
+    def page(build: Any, result: Evaluation, draws: int) -> str:
+        facts = asked.facts | request.roles_told(original.columns, source.frame.columns)
         pair = pair_of(original, writing.written)
-        return str(reporting.of_choice(choice, result, name=data.name, draws=draws, pair=pair, facts=facts))
+        return str(build.of_choice(choice, result, name=data.name, draws=draws, pair=pair, facts=facts))
 
     def draw(count: int) -> tuple[Evaluation, list[str]]:
         """The report is written before the masked file gets its name: where one fails, neither is there."""
@@ -294,7 +287,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
         return writing.write(made, choice.check, then), notes
 
     (result, notes), draws = choice.drawn(draw)
-    tried = f"{choice.maskings} maskings were tried; the release took {telling.draws(draws)}."
+    tried = f"{choice.maskings} maskings were tried; the release took {wording.draws(draws)}."
     terminal.show_result(
         replace(result, records=None),
         given,

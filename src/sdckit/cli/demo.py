@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sdckit import checks, datasets, files, folders, reporting, terminal
-from sdckit.evaluation import evaluate
-from sdckit.pairs import pair_of
-from sdckit.sweeping import sweep
+from sdckit.cli import terminal
+from sdckit.core import checks
+from sdckit.core.text import number
+from sdckit.io import datasets, files, output_folder
+from sdckit.metrics.evaluation import evaluate
+from sdckit.metrics.pair import pair_of
+from sdckit.report import build
+from sdckit.selection.sweeping import sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
 
-    from sdckit.choosing import Choice
-    from sdckit.evaluation import Evaluation
-    from sdckit.sweeping import Sweep
+    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.selection.choice import Choice
+    from sdckit.selection.sweeping import Sweep
 
 PLAN: dict[str, dict[str, Any]] = {
     "mdav": {"k": [3, 5, 8, 10, 20]},
@@ -33,13 +37,13 @@ SEED = 20  # the sample is synthetic and public; a real release takes no publish
 
 def run(folder: Path, *, quiet: bool = False) -> Choice:
     """Sweep, choose, mask, measure, report; the folder is filled when all went well."""
-    folders.check(folder, MARK)
+    output_folder.check(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     found = sweep(original, PLAN, columns=variables, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)
     generator = checks.generator(SEED)
-    with folders.filled(folder, MARK, REPEATS) as draft:
+    with output_folder.filled(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
 
@@ -52,7 +56,7 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
             return written, result
 
         (written, measured), draws = choice.drawn(draw)
-        page = reporting.of_sweep(
+        page = build.of_sweep(
             found,
             name="the sample",
             choice=choice,
@@ -60,7 +64,7 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
             pair=pair_of(original, written, columns=variables),
             facts={"draws of the release": str(draws), "variables": ", ".join(variables)},
         )
-        reporting.write(draft / "report.html", page, overwrite=False)
+        build.write(draft / "report.html", page, overwrite=False)
     if not quiet:
         _show(folder, found, choice, measured, original.height, len(variables))
     return choice
@@ -76,7 +80,7 @@ def _show(
         [
             point.method,
             point.parameters,
-            *(terminal.number(point.values[name]) for name in (MINIMISE, *LIMITS)),
+            *(number(point.values[name]) for name in (MINIMISE, *LIMITS)),
         ]
         for point in choice.safe
     ]

@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import checks, choosing, doubts, frames, outputs, plans, sweepfiles, sweeping, terminal, ties
-from sdckit.evaluation import Evaluation, evaluate
-from sdckit.files import Dialect, Source
-from sdckit.loss.rankmeans import rank_table
+from sdckit.cli import sweep_output, terminal
+from sdckit.core import checks
+from sdckit.core.table import Table, warn_about_roles
+from sdckit.io import atomic, text_numbers
+from sdckit.io.files import Dialect, Source
+from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
-from sdckit.pairs import Original, prepare
+from sdckit.metrics.evaluation import Evaluation, evaluate
+from sdckit.metrics.loss.rank_means import rank_table
+from sdckit.metrics.pair import Original, prepare
+from sdckit.selection import choice, sweeping
+from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 REPORTS = (".html", ".htm")
 
@@ -93,13 +99,13 @@ class Asked:
         if self.key:
             unique = frame.select(self.key).n_unique()
             checks.unique_keys(unique, frame.height, ", ".join(self.key), "original")
-        columns = frames.Table(frame).numeric(self.variables, leave_out=self.roles)
+        columns = Table(frame).numeric(self.variables, leave_out=self.roles)
         return prepare(frame, columns=columns, weights=self.weights, na=self.na)
 
     def warn_of_text(self, source: Source, done: str) -> None:
         """Name the text columns that are numeric but for a few words; refuse those that are needed."""
         left = any(c.dtype.is_numeric() and c.name not in self.roles for c in source.frame)
-        for name, (reason, remedy) in doubts.text_numbers(source, skip=self.roles).items():
+        for name, (reason, remedy) in text_numbers.text_numbers(source, skip=self.roles).items():
             fact = f"column {name!r} is read as text because {reason}"
             if self.columns is None and not left:
                 raise ValueError(f"no numeric column left: {fact}; {remedy}")
@@ -111,8 +117,8 @@ class Asked:
             found = terminal.listed([repr(name) for name in self.categories])
             fact = f"taken for categories, as each value has a label, and not {done}: {found}"
             warnings.warn(f"{fact}; name them with --columns to have them {done}", stacklevel=2)
-            table = frames.Table(source.frame)
-            frames.warn_about_roles(table, self.numbers, table.floats(self.numbers, self.na))
+            table = Table(source.frame)
+            warn_about_roles(table, self.numbers, table.floats(self.numbers, self.na))
 
     def measure(self, ours: pl.DataFrame, theirs: pl.DataFrame, *, per_record: bool) -> Evaluation:
         """Compare two files."""
@@ -160,7 +166,7 @@ class Asked:
 
     def compared(self, ours: pl.DataFrame) -> dict[str, Any]:
         """The options that pair two files as they are measured."""
-        columns = frames.Table(ours).numeric(self.variables, leave_out=self.roles)
+        columns = Table(ours).numeric(self.variables, leave_out=self.roles)
         return {"columns": columns, "key": self.key or None, "na": self.na}
 
     @property
@@ -182,7 +188,7 @@ def understood(given: dict[str, Any]) -> Asked:
         **_roles(given),
         na=[code for code in given["na"] if _is_number(code)] or None,
         metrics=names(given["metrics"]),
-        ties=checks.one_of("rule for ties", given["ties"], ties.TIES),
+        ties=checks.one_of("rule for ties", given["ties"], tie_rules.TIES),
         missing=checks.one_of("rule for missing cells", given["missing"], checks.MISSING),
         seed=given["seed"],
         dialect=Dialect(
@@ -213,11 +219,11 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]
     if given["plan"] is not None:
         if plan:
             raise ValueError("--plan excludes --grid and --method; put all grids into one of them")
-        plan, said = plans.plan_of_file(given["plan"])
+        plan, said = plan_of_file(given["plan"])
         given |= {name: value for name, value in said.items() if given[name] is None}
-    plans.settings_of(plan)
+    settings_of(plan)
     repeated = given["replications"]
-    checks.one_of("format", given["form"], sweepfiles.FORMATS)
+    checks.one_of("format", given["form"], sweep_output.FORMATS)
     more = {
         "replications": 1 if repeated is None else checks.count_of("replications", repeated),
         "draws": checks.one_of("rule for draws", given["draws"] or "common", sweeping.DRAWS),
@@ -231,17 +237,17 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]
 def _plan(given: dict[str, Any]) -> dict[str, Any] | None:
     """The plan behind --method and --grid; None where neither is given."""
     named = METHODS if "all" in given["methods"] else [checks.method_named(n).name for n in given["methods"]]
-    return dict.fromkeys(named, None) | plans.plan_of_words(given["grids"]) or None
+    return dict.fromkeys(named, None) | plan_of_words(given["grids"]) or None
 
 
 def understood_search(given: dict[str, Any]) -> dict[str, Any]:
     """Check the options of a search that need no data."""
     plan = _plan(given)
-    plans.settings_of(plan)
+    settings_of(plan)
     return {
         "plan": plan,
         "rules": list(given["rules"]) or None,
-        "max_risk": choosing.checked_limits(limits(given["limits"]), given["minimise"]),
+        "max_risk": choice.checked_limits(limits(given["limits"]), given["minimise"]),
         "minimise": given["minimise"],
         "replications": checks.count_of("replications", given["replications"]),
         "decimals": decimals(given),
@@ -329,13 +335,13 @@ def check_report(
 
 
 def check_output(
-    output: Path, inputs: Iterable[Path], *, overwrite: bool, suffixes: Sequence[str] = outputs.SUFFIXES
+    output: Path, inputs: Iterable[Path], *, overwrite: bool, suffixes: Sequence[str] = atomic.SUFFIXES
 ) -> None:
     """Refuse an output that could not be written, or that is an input."""
     for data in inputs:
         if data.exists() and output.exists() and data.samefile(output):
             raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
-    outputs.check_target(output, overwrite, suffixes)
+    atomic.check_target(output, overwrite, suffixes)
 
 
 def like(theirs: pl.DataFrame, ours: pl.DataFrame) -> pl.DataFrame:

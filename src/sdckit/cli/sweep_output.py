@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit import files, folders, outputs, plots, terminal
-from sdckit.workplace import PLAN
+from sdckit.cli import terminal
+from sdckit.core.text import number
+from sdckit.io import atomic, files, output_folder
+from sdckit.report import charts
+from sdckit.selection.sweep_folder import PLAN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.table import Table
 
-    from sdckit.sweeping import Sweep
+    from sdckit.selection.sweeping import Sweep
 
 PRIVATE = "private"
 FORMATS = ("parquet", "csv")
@@ -26,7 +29,7 @@ def check_folder(folder: Path, data: Path) -> None:
     """Take a new or empty folder, or that of an earlier sweep; never another's, nor the data's own file."""
     begun = folder.is_dir() and {file.name for file in folder.iterdir()} == {PRIVATE}
     if not begun:  # or killed before it wrote anything
-        folders.check(folder, f"{PRIVATE}/{PLAN}")
+        output_folder.check(folder, f"{PRIVATE}/{PLAN}")
     for file in (path for form in FORMATS for path in _files(folder, form)):
         if file.exists() and data.exists() and file.samefile(data):
             raise ValueError(f"'{file}' is the input, which is never changed; choose another folder with -o")
@@ -41,8 +44,8 @@ def write(found: Sweep, folder: Path, form: str) -> list[Path]:
     table, summary, picture = _files(folder, form)
     files.write(table, found.table, overwrite=True)
     files.write(summary, found.summary, overwrite=True)
-    with outputs.atomic(picture, overwrite=True) as draft:
-        draft.write_text(plots.svg(found.plot()), encoding="utf-8")
+    with atomic.atomic(picture, overwrite=True) as draft:
+        draft.write_text(charts.svg(found.plot()), encoding="utf-8")
     for other in FORMATS:
         if other != form:
             (folder / f"sweep.{other}").unlink(missing_ok=True)
@@ -65,5 +68,5 @@ def overview(found: Sweep) -> Table:
         settings = part["parameters"].unique(maintain_order=True)
         for setting in dict.fromkeys([settings[0], settings[-1]]):
             values = dict(part.filter(pl.col("parameters") == setting).select("metric", "value").rows())
-            rows.append([method, setting, *(terminal.number(values[metric]) for metric in metrics)])
+            rows.append([method, setting, *(number(values[metric]) for metric in metrics)])
     return terminal.grid(["method", "parameters", *metrics], rows, right=2)

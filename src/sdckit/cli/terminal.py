@@ -9,6 +9,8 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.text import number
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from sdckit.evaluation import Evaluation
-    from sdckit.registry import Method, Parameter
+    from sdckit.core.registry import Method, Parameter
+    from sdckit.metrics.evaluation import Evaluation
 
 WIDTH = 120  # where the output is no terminal
 MANY = 10  # so many names are listed in full
@@ -77,20 +79,6 @@ class Warnings:
             self.held = False
             for text in self.seen:
                 complain("warning", text)
-
-
-def number(value: float | None) -> str:
-    """Four decimals below 1, four significant digits above; a dash where there is no value."""
-    if value is None or math.isnan(value):
-        return "-"
-    size = abs(value)
-    if size == 0:
-        return "0"
-    if size < 1:
-        return f"{value:.4f}" if size >= 1e-4 else f"{value:.3e}"
-    if size >= 1e6:
-        return f"{value:.3e}"
-    return f"{value:,.{max(3 - math.floor(math.log10(size)), 0)}f}"
 
 
 def grid(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
@@ -195,7 +183,7 @@ def _plain(content: Any) -> Any:
 
 def parameter_text(parameter: Parameter) -> str:
     """A parameter with its default and range, in words."""
-    from sdckit.checks import range_of  # noqa: PLC0415 - not needed for --help
+    from sdckit.core.checks import range_of  # noqa: PLC0415 - not needed for --help
 
     span = f",{range_of(parameter)}" if parameter.low is not None else ""
     choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.compiled import count_special
-from sdckit.registry import METHODS, METRICS, Method, Metric, Parameter
+from sdckit.core.registry import METHODS, METRICS, Method, Metric, Parameter
+from sdckit.kernels.jit import count_special
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 MISSING = ("pairwise", "penalise")
 TOGETHER = 10  # so many records at least stand behind a figure that is to be published

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.pairs import Pair, Score
-
 METRICS: dict[str, Metric] = {}
 METHODS: dict[str, Method] = {}
 
@@ -55,7 +53,8 @@ class Metric:
     `score` computes it from a prepared pair, `function` is the public call that returns a float,
     `explain` turns a score into a sentence for people who are not specialists. `needs` says what the
     metric looks at: "cells", "ranks", "rows" (records as a whole), "columns" (each variable's values,
-    whatever their order), "moments" or "table" (both files stacked).
+    whatever their order), "moments" or "table" (both files stacked). A pair and its score are of types that
+    the layer of metrics defines (`metrics.pair.Pair`, `metrics.score.Score`); nothing here looks into them.
     """
 
     name: str
@@ -64,8 +63,8 @@ class Metric:
     bounds: tuple[float, float]
     best: float
     needs: str
-    score: Callable[..., Score]
-    explain: Callable[[Score], str]
+    score: Callable[..., Any]
+    explain: Callable[[Any], str]
     function: Callable[..., float]
     reference: str
     parameters: tuple[Parameter, ...] = ()
@@ -117,7 +116,7 @@ class Metric:
         score = partial(self.score, **options)
         return replace(self, name=name, score=score, parameters=left, settled=options)
 
-    def score_with(self, pair: Pair, options: dict[str, Any], **details: bool) -> Score:
+    def score_with(self, pair: object, options: dict[str, Any], **details: bool) -> Any:
         """Score a pair with those of the options that this metric knows and leaves open."""
         given = {name: value for name, value in options.items() if name in self.open}
         if "missing" in given and not self.bounded:
@@ -191,7 +190,7 @@ class Method:
 
 
 def metric(
-    *, score: Callable[..., Score], explain: Callable[[Score], str], **record: Any
+    *, score: Callable[..., Any], explain: Callable[[Any], str], **record: Any
 ) -> Callable[[Function], Function]:
     """File the decorated public function as a metric under its own name."""
 

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from sdckit import checks
+from sdckit.core import checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Bools, Floats, Ints
 
 LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
 IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" or "valid"
@@ -269,7 +269,7 @@ def _from_objects(array: Any) -> Any:
     return np.array([np.nan if _is_missing(cell) else float(cell) for cell in cells]).reshape(array.shape)
 
 
-def strata(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, Ints]]:
+def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, Ints]]:
     """Names and rows of the strata, in order of first appearance; one stratum "all" without `by`."""
     names = names_of(by)
     if not names:
@@ -384,7 +384,18 @@ def decimals_of(values: Floats) -> int:
     return 15
 
 
-def rounded(values: Floats, decimals: int) -> Floats:
+def round_column(values: Floats, decimals: int) -> Floats:
     """Values with so many decimals; those beyond 2**53 are whole, and numpy's rounding would overflow."""
     small = np.abs(values) < LARGEST_INTEGER
     return np.where(small, np.round(np.where(small, values, 0), decimals), values)
+
+
+def untouched(original: Floats, masked: Floats) -> Bools:
+    """Which columns show all observed values as they were, though there was something to change."""
+    gaps = np.isnan(original)
+    same: Bools = ((original == masked) | gaps).all(axis=0)
+    if not same.any():
+        return same
+    observed = (~gaps).sum(axis=0)
+    constant = np.fmin.reduce(original) == np.fmax.reduce(original)
+    return same & (observed > 0) & ~(constant & (observed > 1))

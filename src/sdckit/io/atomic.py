@@ -73,7 +73,7 @@ def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
     suffix = path.suffix.lower()
     if suffix in suffixes:
         if suffix in STAT_SUFFIXES:
-            from sdckit.statfiles import library  # noqa: PLC0415 - only where such a file is named
+            from sdckit.io.statfiles import library  # noqa: PLC0415 - only where such a file is named
 
             library()
         return

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from sdckit.dialects import Dialect
-    from sdckit.files import Source
+    from sdckit.io.dialect import Dialect
+    from sdckit.io.files import Source
 
 
 def shown(

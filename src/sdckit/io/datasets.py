@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sdckit import files, outputs
+from sdckit.io import atomic, files
 
 ADDRESS = "https://raw.githubusercontent.com/sdcTools/sdcMicro/cf3251017482bb215f0a9abf4a930f502399fb72/data/"
 PATIENCE = 30.0  # seconds without an answer
@@ -53,7 +53,7 @@ def load_sample() -> pl.DataFrame:
     >>> load_sample().select("firm", "sector", "employees", "turnover").row(0)
     ('F0001', 'trade', 1, 113)
     """
-    return files.read(Path(__file__).parent / "data" / "sample.csv").frame
+    return files.read(Path(__file__).parents[1] / "data" / "sample.csv").frame
 
 
 def load_dataset(name: str) -> pl.DataFrame:
@@ -142,7 +142,7 @@ def _fetched(name: str, file: _File) -> bytes:
     target = cache_folder() / f"{file.stem}.rda"
     with suppress(OSError):  # no place for a cache is no reason to withhold the data
         target.parent.mkdir(parents=True, exist_ok=True)
-        with outputs.atomic(target, overwrite=True) as temporary:
+        with atomic.atomic(target, overwrite=True) as temporary:
             temporary.write_bytes(data)
     return data
 

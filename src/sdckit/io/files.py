@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit import csvtext
-from sdckit.dialects import DEFAULT, Dialect
-from sdckit.outputs import (
+from sdckit.io import csv_text
+from sdckit.io.atomic import (
     CSV_SUFFIXES,
     PARQUET_SUFFIXES,
     POLARS_ERRORS,
@@ -24,9 +23,10 @@ from sdckit.outputs import (
     atomic,
     check_target,
 )
+from sdckit.io.dialect import DEFAULT, Dialect
 
 if TYPE_CHECKING:
-    from sdckit.statfiles.meta import Meta
+    from sdckit.io.statfiles.meta import Meta
 
 __all__ = [
     "DEFAULT",
@@ -109,7 +109,7 @@ def _parsed(path: Path, data: bytes, dialect: Dialect) -> Source:
         frame = _parse_parquet(path, data)
         _check_names(path, frame.columns)
     elif path.suffix.lower() not in CSV_SUFFIXES:
-        from sdckit import statfiles  # noqa: PLC0415 - only where such a file is named
+        from sdckit.io import statfiles  # noqa: PLC0415 - only where such a file is named
 
         told = dialect.encoding != DEFAULT.encoding
         frame, meta = statfiles.read(path, data, dialect.encoding if told else None)
@@ -341,7 +341,7 @@ def drafted(
             raise ValueError(f"could not write '{path}' ({reason}); {remedy}") from error
     with atomic(path, overwrite) as temporary:
         if content is None:
-            from sdckit.statfiles import writing  # noqa: PLC0415 - only where such a file is named
+            from sdckit.io.statfiles import write as writing  # noqa: PLC0415 - only where such a file is named
 
             made_from = (None, None) if source is None else (source.frame, source.meta)
             writing.write(temporary, path, frame, *made_from)
@@ -371,7 +371,7 @@ def check_fit(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) 
     stat = path.suffix.lower() in STAT_SUFFIXES
     if not stat and meta is None:
         return
-    from sdckit.statfiles.meta import check_names, fitted, plain_missing  # noqa: PLC0415 - only where named
+    from sdckit.io.statfiles.meta import check_names, fitted, plain_missing  # noqa: PLC0415 - only where named
 
     if stat:
         check_names(path, frame.columns)
@@ -392,4 +392,4 @@ def _content(
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         return buffer.getvalue()
-    return csvtext.content(path, csvtext.shown(frame, source, whole, dialect), dialect)
+    return csv_text.content(path, csv_text.shown(frame, source, whole, dialect), dialect)

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.compiled import Ints
+    from sdckit.kernels.jit import Ints
 
 LARGEST = 1 << 22  # longer arrays come in huge pages and go back to the system after use
 KEPT = 6  # arrays kept for the next call, all of the last length asked for

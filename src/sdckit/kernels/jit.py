@@ -19,13 +19,13 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def digest_of_kernels() -> str:
-    """Digest of all modules with kernels.
+    """Digest of all modules with kernels, wherever in the package they are.
 
     A compiled kernel contains code of the kernels it calls, also of other modules, while numba asks
     only whether the kernel's own file has changed: after an update it would go on with old code.
     """
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
+    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
         text = file.read_bytes()
         if b"@kernel" in text or b"@inlined" in text:
             digest.update(text)

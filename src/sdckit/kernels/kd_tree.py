@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.compiled import Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.jit import Floats, Int, Ints, inlined, kernel
 from sdckit.progress import STOPPING, each
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Int, Ints, kernel
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, kernel
 
 CHUNK = 256
 LONG_RUN = 64  # a longer run of near ties is sorted apart

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.compiled import Floats, inlined, kernel
+from sdckit.kernels.jit import Floats, inlined, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Int, Ints, inlined, kernel
-from sdckit.runs import (
+from sdckit.kernels.buffers import borrowed
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.near_ties import (
     _flag_unseen,
     all_short,
     collided_runs,
@@ -21,7 +22,6 @@ from sdckit.runs import (
     settle_runs,
     starts_of_keys,
 )
-from sdckit.scratch import borrowed
 
 SMALL = 4096  # below this, sampling a column for a heavy value costs more than it saves
 QUANTISED = 1 << 24  # from here on, too few bits of a float64 fit beside the label

@@ -12,18 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Int, Ints, inlined, kernel
-from sdckit.keys import (
-    SMALL,
-    SortedKeys,
-    fill_keys,
-    find_blocks,
-    heavy_value,
-    sample_of,
-    sort_as_floats,
-    sort_keys,
-)
-from sdckit.runs import (
+from sdckit.kernels.buffers import borrowed
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.near_ties import (
     CHUNK,
     all_short,
     collided_runs,
@@ -33,7 +24,16 @@ from sdckit.runs import (
     order_run,
     starts_of_keys,
 )
-from sdckit.scratch import borrowed
+from sdckit.kernels.packed_sort import (
+    SMALL,
+    SortedKeys,
+    fill_keys,
+    find_blocks,
+    heavy_value,
+    sample_of,
+    sort_as_floats,
+    sort_keys,
+)
 
 Sums = tuple[Int, Int, Int]  # of |r - s|, and of (r - s)**2 in two halves; ranks doubled
 COUNTABLE = 1 << 16  # integers of a narrower range are counted instead of sorted

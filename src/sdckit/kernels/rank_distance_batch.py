@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Int, Ints, kernel
-from sdckit.keys import fill_keys, sort_as_floats
-from sdckit.ranks import OrderedColumn, RankSums, middle_sums, tie_sum, to_middles2
-from sdckit.runs import count_collisions, ends, settle_run, starts_of_keys
-from sdckit.ties import mean_gap
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, kernel
+from sdckit.kernels.near_ties import count_collisions, ends, settle_run, starts_of_keys
+from sdckit.kernels.packed_sort import fill_keys, sort_as_floats
+from sdckit.kernels.rank_distance import OrderedColumn, RankSums, middle_sums, tie_sum, to_middles2
+from sdckit.kernels.tie_rules import mean_gap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 
 def powers_of_two(values: Floats) -> Floats:

@@ -13,9 +13,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.compiled import Floats, Ints, inlined, kernel
-from sdckit.keys import find_blocks, sort_keys
-from sdckit.ranks import (
+from sdckit.kernels.buffers import borrowed
+from sdckit.kernels.jit import Floats, Ints, inlined, kernel
+from sdckit.kernels.near_ties import ends
+from sdckit.kernels.packed_sort import find_blocks, sort_keys
+from sdckit.kernels.rank_distance import (
     OrderedColumn,
     RankSums,
     average_distance,
@@ -25,8 +27,6 @@ from sdckit.ranks import (
     largest_squared,
     tie_sum,
 )
-from sdckit.runs import ends
-from sdckit.scratch import borrowed
 
 Number = TypeVar("Number", np.int64, np.float64)
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.ranks import OrderedColumn
+from sdckit.kernels.rank_distance import OrderedColumn
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 PERMUTATIONS = (9, 99)  # fewest and most random pairings behind a level of unrelated order
 ENOUGH = 1_000_000  # records in all pairings together

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sdckit.masking.applying import apply, enough_records, kept_columns, placed, places_of, rounded
-from sdckit.masking.performing import Masking, perform
-from sdckit.registry import METHODS
+from sdckit.core.registry import METHODS
+from sdckit.masking.mask_matrix import apply, enough_records, kept_columns, placed, places_of, rounded
+from sdckit.masking.mask_table import Masking, perform
 
 from sdckit.masking import (  # isort: skip - the order of the tables
     microaggregation,
-    varying,
-    optimal,
-    projections,
+    vmdav,
+    optimal_univariate,
+    pca_microaggregation,
     noise,
-    exact_moments,
-    outliers,
+    moment_preserving,
+    outlier_noise,
     swapping,
     shuffling,
     coding,
@@ -31,22 +31,22 @@ __all__ = [
     "apply",
     "coding",
     "enough_records",
-    "exact_moments",
     "kept_columns",
     "mask",
     "microaggregation",
+    "moment_preserving",
     "noise",
-    "optimal",
-    "outliers",
+    "optimal_univariate",
+    "outlier_noise",
+    "pca_microaggregation",
     "perform",
     "placed",
     "places_of",
-    "projections",
     "rounded",
     "shuffling",
     "swapping",
     "synthetic",
-    "varying",
+    "vmdav",
 ]
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.masking.aggregates import FEWEST, no_move
-from sdckit.registry import Parameter, method
-from sdckit.scales import deviations, powers_of_two, spread
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.scaling import deviations, powers_of_two, spread
+from sdckit.masking.group_means import FEWEST, no_move
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239"
 FINEST = 2.0**50  # a value of so many bases has no digits to lose

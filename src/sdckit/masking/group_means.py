@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.registry import Parameter
-from sdckit.scales import deviations, powers_of_two
+from sdckit.core.registry import Parameter
+from sdckit.kernels.scaling import deviations, powers_of_two
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 RUNS = 100_000  # aggregated at once: the steps in between need several times the memory of the values
 MEASURES = ("mean", "median")

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks, frames
-from sdckit.compiled import count_special
+from sdckit.core import checks
+from sdckit.core.table import decimals_of, round_column, untouched
+from sdckit.core.text import shortened
+from sdckit.kernels.jit import count_special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Bools, Floats, Ints
-    from sdckit.registry import Method
-
-NAMED = 5  # so many columns or strata a sentence names
+    from sdckit.core.registry import Method
+    from sdckit.kernels.jit import Floats, Ints
 
 
 def apply(
@@ -79,12 +79,12 @@ def enough_records(method: Method, values: Floats, options: dict[str, Any], what
 
 def places_of(values: Floats, decimals: int | str) -> list[int]:
     """The decimals of each column: those that it shows, or a number for all."""
-    return [frames.decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
+    return [decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
 
 
 def rounded(values: Floats, places: Sequence[int]) -> Floats:
     """Each column rounded to its own number of decimals."""
-    return np.column_stack([frames.rounded(column, d) for column, d in zip(values.T, places, strict=True)])
+    return np.column_stack([round_column(column, d) for column, d in zip(values.T, places, strict=True)])
 
 
 def asks_for_nothing(method: Method, options: dict[str, Any]) -> bool:
@@ -126,19 +126,3 @@ def warn_of_originals(
             f"{remedy} or leave the column out",
             stacklevel=5,
         )
-
-
-def shortened(words: Sequence[str], most: int = NAMED, mark: str = ", ") -> str:
-    """The first of some words, and how many more there are."""
-    return mark.join(words[:most]) + (f" and {len(words) - most} more" if words[most:] else "")
-
-
-def untouched(original: Floats, masked: Floats) -> Bools:
-    """Which columns show all observed values as they were, though there was something to change."""
-    gaps = np.isnan(original)
-    same: Bools = ((original == masked) | gaps).all(axis=0)
-    if not same.any():
-        return same
-    observed = (~gaps).sum(axis=0)
-    constant = np.fmin.reduce(original) == np.fmax.reduce(original)
-    return same & (observed > 0) & ~(constant & (observed > 1))

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks, frames
-from sdckit.masking.applying import (
+from sdckit.core import checks
+from sdckit.core.table import Table, names_of, strata_of, warn_about_objects, warn_about_roles
+from sdckit.core.text import shortened
+from sdckit.masking.mask_matrix import (
     apply,
     asks_for_nothing,
     enough_records,
@@ -19,17 +21,16 @@ from sdckit.masking.applying import (
     placed,
     places_of,
     rounded,
-    shortened,
     warn_of_originals,
 )
-from sdckit.masking.editing import edits_of
+from sdckit.rules.edits import edits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.compiled import Floats, Ints
-    from sdckit.masking.editing import Edits
-    from sdckit.registry import Method
+    from sdckit.core.registry import Method
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.rules.edits import Edits
 
 NO_RULE = "there is no edit rule for a masked column, so that no cell was changed for any"
 DEPTH = 4  # a warning points at the line that calls `mask`
@@ -56,7 +57,7 @@ class Job:
     """A method, its parameters for each stratum, and the columns that it is to mask."""
 
     method: Method
-    table: frames.Table
+    table: Table
     names: list[str]
     values: Floats
     by: list[str]
@@ -175,7 +176,7 @@ def perform(
     checks.parameters_known(record, parameters)
     digits = checks.rounding(decimals)
     generator = checks.generator(rng)
-    job = _job(record, frames.Table(data), who, parameters, digits, rules)
+    job = _job(record, Table(data), who, parameters, digits, rules)
     if groups is not None:
         checks.numbered(record, groups, job.table.names)
     masked, numbers = job.masked(generator, numbered=groups is not None)
@@ -195,7 +196,7 @@ def perform(
 
 def _job(
     method: Method,
-    table: frames.Table,
+    table: Table,
     who: dict[str, Any],
     parameters: dict[str, Any],
     digits: int | str | None,
@@ -203,17 +204,17 @@ def _job(
 ) -> Job:
     """Check what was asked for against the table."""
     checks.at_least_two(table.n)
-    columns, by, na = who["columns"], frames.names_of(who["by"]), who["na"]
-    roles = [name for role in ("key", "weights", "by") for name in frames.names_of(who[role])]
+    columns, by, na = who["columns"], names_of(who["by"]), who["na"]
+    roles = [name for role in ("key", "weights", "by") for name in names_of(who[role])]
     checks.known_columns(roles, table.names)
-    checks.apart(frames.names_of(columns), roles)
+    checks.apart(names_of(columns), roles)
     if columns is None:
-        frames.warn_about_objects(table, roles, DEPTH + 1)
+        warn_about_objects(table, roles, DEPTH + 1)
     names = table.numeric(columns, leave_out=roles)
     values = table.floats(names, na)
     if columns is None:
-        frames.warn_about_roles(table, names, values, DEPTH + 1)
-    strata = frames.strata(table, by)
+        warn_about_roles(table, names, values, DEPTH + 1)
+    strata = strata_of(table, by)
     options = checks.parameters_by_stratum(method, parameters, [name for name, _ in strata], grouped=bool(by))
     places = None if digits is None else places_of(values, digits)
     job = Job(method, table, names, values, by, strata, options, places, None)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
-from sdckit.masking.aggregates import (
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.mdav.groups import mdav_groups, standardise
+from sdckit.masking.group_means import (
     AGGREGATE,
     GROUP_SIZE,
     no_move,
@@ -16,11 +18,9 @@ from sdckit.masking.aggregates import (
     share_of_groups,
     tell_of_medians,
 )
-from sdckit.masking.partition import mdav_groups, standardise
-from sdckit.registry import Parameter, method
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 WEIGHTS = Parameter("variable_weights", dict, {}, "weight of a variable in distances, 1 if not given", low=0)
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.compiled import kernel
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.jit import kernel
+from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.scaling import deviations, powers_of_two
 from sdckit.masking.noise import STRENGTH
-from sdckit.normals import normals
 from sdckit.progress import track
-from sdckit.registry import Parameter, method
-from sdckit.scales import deviations, powers_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 LANGSRUD = (
     "Langsrud 2019, Information preserving regression-based tools for statistical disclosure control, "

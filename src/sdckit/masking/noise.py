@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.normals import normals
-from sdckit.registry import Parameter, method
-from sdckit.scales import deviations, powers_of_two, spread
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.scaling import deviations, powers_of_two, spread
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 BRAND = "Brand 2002, doi:10.1007/3-540-47804-3_8"
 KIM = (

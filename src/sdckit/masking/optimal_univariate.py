@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sdckit import progress
-from sdckit.compiled import Floats, Ints, kernel
-from sdckit.masking.aggregates import GROUP_SIZE, no_move, run_aggregates
-from sdckit.registry import method
-from sdckit.scales import powers_of_two
+from sdckit.core.registry import method
+from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.scaling import powers_of_two
+from sdckit.masking.group_means import GROUP_SIZE, no_move, run_aggregates
 
 CELLS = 100_000_000  # steps between two looks at the keyboard: a fraction of a second
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.scaling import powers_of_two, spread
 from sdckit.masking.noise import STRENGTH
-from sdckit.normals import normals
-from sdckit.registry import Parameter, method
-from sdckit.scales import powers_of_two, spread
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 TEMPL = (
     "Templ & Meindl 2008, Robustification of microdata masking methods and the comparison with existing "

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit import progress
-from sdckit.masking.aggregates import GROUP_SIZE, publish, share_of_groups, within_share
-from sdckit.masking.partition import mdav_groups, standardise
-from sdckit.registry import Parameter, method
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.mdav.groups import mdav_groups, standardise
+from sdckit.masking.group_means import GROUP_SIZE, publish, share_of_groups, within_share
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 SAMPLE = 20_000  # records on which blocked and exact MDAV are compared
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.compiled import Floats, Ints, kernel
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.scaling import powers_of_two
 from sdckit.masking.swapping import Orders
-from sdckit.normals import normals
 from sdckit.progress import each
-from sdckit.ranks import OrderedColumn
-from sdckit.registry import Parameter, method
-from sdckit.scales import powers_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.keys import SMALL
-from sdckit.masking.aggregates import FEWEST
-from sdckit.masking.swapkernels import hand_out, level_tails, swap_by_moves, swap_ranks, swap_stack
-from sdckit.normals import normals
-from sdckit.ranks import OrderedColumn
-from sdckit.registry import Parameter, method
-from sdckit.scales import powers_of_two
-from sdckit.scratch import borrowed
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.buffers import borrowed
+from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.packed_sort import SMALL
+from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.scaling import powers_of_two
+from sdckit.masking.group_means import FEWEST
+from sdckit.masking.swapping_kernels import hand_out, level_tails, swap_by_moves, swap_ranks, swap_stack
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 
 class Orders:

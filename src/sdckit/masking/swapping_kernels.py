@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.compiled import Floats, Ints, inlined, kernel
+from sdckit.kernels.jit import Floats, Ints, inlined, kernel
 from sdckit.progress import track
 
 Words = npt.NDArray[np.uint64]  # one bit per rank, set once the rank is dealt with

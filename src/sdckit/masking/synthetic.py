@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sdckit import progress
-from sdckit.masking.aggregates import no_move
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.scaling import deviations, powers_of_two, spread
 from sdckit.masking.coding import HANDBOOK
+from sdckit.masking.group_means import no_move
 from sdckit.masking.noise import covariance_root
 from sdckit.masking.shuffling import kept_exactly, normal_relations
 from sdckit.masking.swapping import Orders
-from sdckit.normals import normals
-from sdckit.registry import Parameter, method
-from sdckit.scales import deviations, powers_of_two, spread
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Bools, Floats, Ints
+    from sdckit.kernels.jit import Bools, Floats, Ints
 
 QUANTILES = ("interpolated", "step")
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit import progress
-from sdckit.compiled import Floats, Ints, kernel
-from sdckit.grouping.ledger import SLACK
-from sdckit.masking.aggregates import GROUP_SIZE, publish, share_of_groups
-from sdckit.masking.partition import CELLS, standardise
-from sdckit.registry import Parameter, method
+from sdckit.core.registry import Parameter, method
+from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.mdav.groups import CELLS, standardise
+from sdckit.kernels.mdav.state import SLACK
+from sdckit.masking.group_means import GROUP_SIZE, publish, share_of_groups
 
 LEFT, FORMED, HEAD = range(3)  # what the counters count
 

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import checks, frames, loss, remarks, risk
-from sdckit.masking.editing import named_columns
-from sdckit.pairs import Original, Pair, Score, Values, pair_of, prepare_table
+from sdckit.core import checks
+from sdckit.core.table import Table, names_of, strata_of, warn_about_roles
+from sdckit.metrics import loss, risk
+from sdckit.metrics.notes import missing_notes, rule_notes, small_strata, unpaired_notes
+from sdckit.metrics.pair import Original, Pair, Score, Values, pair_of, prepare_table
 from sdckit.progress import track
 from sdckit.rules import rules_of
+from sdckit.rules.edits import named_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from sdckit.compiled import Floats
-    from sdckit.registry import Metric
+    from sdckit.core.registry import Metric
+    from sdckit.kernels.jit import Floats
 
 __all__ = ["Evaluation", "evaluate", "loss", "risk"]
 
@@ -87,13 +90,13 @@ class Evaluation:
 
     def to_html(self, name: str = "the masked file") -> str:
         """A report on these measures: one self-contained page, without original records."""
-        from sdckit import reporting  # noqa: PLC0415 - only for those who report
+        from sdckit.report import build  # noqa: PLC0415 - only for those who report
 
-        return reporting.of_evaluation(self, name=name)
+        return build.of_evaluation(self, name=name)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table as CSV, in one step."""
-        from sdckit import files  # noqa: PLC0415 - only for those who write
+        from sdckit.io import files  # noqa: PLC0415 - only for those who write
 
         files.write(path, self.table, overwrite=overwrite)
 
@@ -185,9 +188,9 @@ def evaluate(
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
-    notes = dict.fromkeys(remarks.rule_notes(wide))
+    notes = dict.fromkeys(rule_notes(wide))
     if not paired:
-        notes |= dict.fromkeys(remarks.unpaired_notes(pair, left_out))
+        notes |= dict.fromkeys(unpaired_notes(pair, left_out))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
     scores = _scores(groups, chosen, options, notes, named=metrics is not None, per_record=per_record)
@@ -202,8 +205,8 @@ def evaluate(
             notes |= dict.fromkeys(score_here.notes)
             if per_record:
                 records[metric.name] = score_here.records
-    notes |= dict.fromkeys(remarks.missing_notes(pair, chosen, missing) if paired else ())
-    notes |= dict.fromkeys(remarks.small_strata(group.original.n for _, group in groups[1:]))
+    notes |= dict.fromkeys(missing_notes(pair, chosen, missing) if paired else ())
+    notes |= dict.fromkeys(small_strata(group.original.n for _, group in groups[1:]))
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
     return Evaluation(table, meaning, tuple(notes), parts, pl.DataFrame(records) if per_record else None)
@@ -308,20 +311,18 @@ def _prepare(
 ) -> tuple[Pair, list[tuple[str, Pair]]]:
     """Align the files; the strata, with the whole file first."""
     if isinstance(original, Original):
-        checks.apart(original.columns, frames.names_of(by))
+        checks.apart(original.columns, names_of(by))
         pair = pair_of(original, masked, columns=columns, key=key, weights=weights, na=na)
     else:
-        prepared = prepare_table(
-            frames.Table(original), columns=columns, key=key, weights=weights, na=na, by=by
-        )
+        prepared = prepare_table(Table(original), columns=columns, key=key, weights=weights, na=na, by=by)
         if columns is None and prepared.table is not None:
-            frames.warn_about_roles(prepared.table, prepared.columns, prepared.values)
+            warn_about_roles(prepared.table, prepared.columns, prepared.values)
         pair = pair_of(prepared, masked)
     groups = [("all", pair)]
     if by is not None:
         if pair.original.table is None:
             raise ValueError("these prepared data have no strata; give the table itself")
-        groups += [(name, pair.take(rows)) for name, rows in frames.strata(pair.original.table, by)]
+        groups += [(name, pair.take(rows)) for name, rows in strata_of(pair.original.table, by)]
     return pair, groups
 
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.registry import METRICS
+from sdckit.core.registry import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sdckit.evaluation import Evaluation
-    from sdckit.pairs import Pair
-    from sdckit.registry import Metric
+    from sdckit.core.registry import Metric
+    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.pair import Pair
 
 FEW = 3  # losses of fewer records than this are nearly those of single ones
 

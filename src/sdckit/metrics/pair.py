@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sdckit import checks, frames
-from sdckit.compiled import count_special
-from sdckit.keys import SMALL
+from sdckit.core import checks
+from sdckit.core.table import Table, match_keys, names_of
+from sdckit.kernels.jit import count_special
+from sdckit.kernels.packed_sort import SMALL
+from sdckit.kernels.rank_distance import OrderedColumn, RankSums, gap_distance
+from sdckit.kernels.rank_distance_batch import RULES, ColumnStack, StackOrder
+from sdckit.kernels.scaling import spread
+from sdckit.kernels.tie_rules import Alignment, TieSummary, distance, row_gaps2, summarise
+from sdckit.kernels.weighted_ranks import WeightedRanks
 from sdckit.progress import each
-from sdckit.ranks import OrderedColumn, RankSums, gap_distance
-from sdckit.scales import spread
-from sdckit.stack import RULES, ColumnStack, StackOrder
-from sdckit.ties import Alignment, TieSummary, distance, row_gaps2, summarise
-from sdckit.weighting import WeightedRanks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Bools, Floats, Int, Ints
+    from sdckit.kernels.jit import Bools, Floats, Int, Ints
     from sdckit.rules import Rules
 
 
@@ -63,7 +64,7 @@ class Original:
         values: Floats,
         *,
         weights: Floats | None = None,
-        table: frames.Table | None = None,
+        table: Table | None = None,
         key: str | Sequence[str] | None = None,
         na: object = None,
     ) -> None:
@@ -162,15 +163,13 @@ def prepare(
         if na is not None:
             raise ValueError("the original is prepared already; declare missing codes when you prepare it")
         return original
-    return prepare_table(frames.Table(original), columns=columns, key=key, weights=weights, na=na)
+    return prepare_table(Table(original), columns=columns, key=key, weights=weights, na=na)
 
 
-def prepare_table(
-    table: frames.Table, *, columns: Any, key: Any, weights: Any, na: Any, by: Any = None
-) -> Original:
+def prepare_table(table: Table, *, columns: Any, key: Any, weights: Any, na: Any, by: Any = None) -> Original:
     """The same for a table that is known to be one; strata are no variables."""
     named = [weights] if isinstance(weights, (str, int)) else []
-    roles = [name for role in (key, by, named) for name in frames.names_of(role)]
+    roles = [name for role in (key, by, named) for name in names_of(role)]
     checks.known_columns(roles, table.names)
     names = table.numeric(columns, leave_out=roles)
     values = table.floats(names, na)
@@ -178,7 +177,7 @@ def prepare_table(
     return Original(names, values, weights=found, table=table, key=key, na=na)
 
 
-def weight_values(table: frames.Table, weights: Any) -> Floats | None:
+def weight_values(table: Table, weights: Any) -> Floats | None:
     """Survey weights by column name or as one number per record."""
     if weights is None:
         return None
@@ -186,7 +185,7 @@ def weight_values(table: frames.Table, weights: Any) -> Floats | None:
         name = str(weights)
         values = table.floats(table.numeric([name]))[:, 0]
     else:
-        name, values = "weights", frames.Table(weights).floats(["x1"])[:, 0]
+        name, values = "weights", Table(weights).floats(["x1"])[:, 0]
         checks.same_length("weights", len(values), table.n)
     return checks.weights_of(values, name)
 
@@ -365,7 +364,7 @@ def pair_of(
     prepared = prepare(original, columns=columns, key=key, weights=weights, na=na)
     if isinstance(original, Original) and weights is not None:
         prepared = with_weights(original, weights)
-    table = frames.Table(masked)
+    table = Table(masked)
     absent = [name for name in prepared.columns if name not in table.names]
     if absent:
         raise ValueError(f"the masked data have no column {absent[0]!r}; they have: {', '.join(table.names)}")
@@ -373,7 +372,7 @@ def pair_of(
     values = table.floats(names, prepared.na if na is None else na)
     by = key if key is not None else prepared.key
     if by is not None and prepared.table is not None:
-        values = np.asfortranarray(values[frames.match_keys(prepared.table, table, by)])
+        values = np.asfortranarray(values[match_keys(prepared.table, table, by)])
     elif len(values) != prepared.n:
         raise ValueError(
             f"the masked data have {len(values)} records, the original {prepared.n}; "

@@ -6,14 +6,15 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sdckit import checks, datasets, folders
+from sdckit.core import checks
+from sdckit.io import datasets, output_folder
 from sdckit.paper import page, risks, study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from sdckit.pairs import Original
+    from sdckit.metrics.pair import Original
 
 MARK = "made-by-sdckit-paper.txt"
 REPEATS = "sdckit paper writes these files anew each time it runs; private/ keeps finished work."
@@ -44,7 +45,7 @@ def run(
 ) -> list[str]:
     """Measure, draw and write; what there is to tell comes back in lines."""
     check(data, formats)
-    folders.check(folder, MARK)
+    output_folder.check(folder, MARK)
     originals = _load(list(dict.fromkeys(data)))
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / MARK).exists():
@@ -61,7 +62,7 @@ def run(
     measured = replace(study.run(originals, **how), risks=risks.run(originals, **how))
     seconds = time.monotonic() - began
     found = page.Results(measured, seed)
-    with folders.filled(folder, MARK, REPEATS) as draft:
+    with output_folder.filled(folder, MARK, REPEATS) as draft:
         page.write(found, draft, tuple(formats))
     return page.told(found, folder, seconds)
 

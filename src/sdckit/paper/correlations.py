@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from sdckit import checks
+from sdckit.core import checks
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 BOUNDED = ("brmae", "brmse")
 UNBOUNDED = ("mae", "mse", "il1", "il1s")

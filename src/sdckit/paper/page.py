@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import plots
 from sdckit.paper.comparison import comparison
 from sdckit.paper.correlations import summary
 from sdckit.paper.figures import all_figures
@@ -17,6 +16,7 @@ from sdckit.paper.risks import LIMITS
 from sdckit.paper.safety import rows, sentences
 from sdckit.paper.verdicts import verdicts
 from sdckit.progress import each
+from sdckit.report import charts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,14 +83,14 @@ def write(found: Results, folder: Path, formats: tuple[str, ...] = ("svg",)) -> 
     found.study.measured.write_parquet(folder / "measured.parquet")
     pictures = {}
     for figure in each("drawing", found.figures):
-        drawn = pictures[figure.name] = plots.svg(figure.chart)
+        drawn = pictures[figure.name] = charts.svg(figure.chart)
         (folder / f"{figure.name}.txt").write_text(_caption(figure) + "\n", encoding="utf-8")
         if "svg" in formats:
             (folder / f"{figure.name}.svg").write_text(drawn, encoding="utf-8")
         if "pdf" in formats:
-            (folder / f"{figure.name}.pdf").write_bytes(plots.pdf(drawn))
+            (folder / f"{figure.name}.pdf").write_bytes(charts.pdf(drawn))
         if "png" in formats:
-            (folder / f"{figure.name}.png").write_bytes(plots.png(drawn, PRINTED))
+            (folder / f"{figure.name}.png").write_bytes(charts.png(drawn, PRINTED))
     (folder / "index.html").write_text(_page(found, pictures), encoding="utf-8")
 
 
@@ -108,7 +108,7 @@ def _page(found: Results, pictures: dict[str, str]) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    room.filters |= {"number": _number, "label": plots.label}
+    room.filters |= {"number": _number, "label": charts.label}
     measured, risks = found.study.measured, found.study.attacked
     compared = found.comparison
     return room.get_template("page.html").render(

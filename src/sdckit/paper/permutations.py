@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from sdckit import checks
-from sdckit.ranks import gap_distance, largest_absolute, largest_squared
+from sdckit.core import checks
+from sdckit.kernels.rank_distance import gap_distance, largest_absolute, largest_squared
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Ints
+    from sdckit.kernels.jit import Ints
 
 LONGEST = 9  # 362,880 rankings; one more record would need ten times the memory
 COSTS = {"brmae": "absolute", "brmse": "squared"}

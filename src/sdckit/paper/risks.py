@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.lines import lines_of, pareto, weakest_safe
 from sdckit.paper.study import GRIDS, KEYS, SEED, swept
-from sdckit.plans import settings_of
 from sdckit.progress import track
+from sdckit.selection.plan import settings_of
+from sdckit.selection.points import lines_of, pareto, weakest_safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from sdckit.lines import Line
-    from sdckit.pairs import Original
+    from sdckit.metrics.pair import Original
+    from sdckit.selection.points import Line
 
 # The parameter that varies and its values; closer where loss and risk change fastest.
 THINNED = {

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import datasets, loss
+from sdckit.io import datasets
 from sdckit.masking import apply
-from sdckit.pairs import Original, Pair, prepare
+from sdckit.metrics import loss
+from sdckit.metrics.pair import Original, Pair, prepare
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
 from sdckit.paper.results import Study
-from sdckit.plans import settings_of
 from sdckit.progress import track
-from sdckit.sweeping import sweep
+from sdckit.selection.plan import settings_of
+from sdckit.selection.sweeping import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 SWAPPING = {"p": "0.001:0.3:0.001", "bound": "exclusive", "start": "highest"}
 GRIDS: dict[str, tuple[str, dict[str, Any]]] = {  # what the tables call it: the method and its grid

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from sdckit.kernels.rank_distance import largest_absolute
 from sdckit.paper import correlations as study
 from sdckit.paper import permutations
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED
-from sdckit.ranks import largest_absolute
 
 if TYPE_CHECKING:
     from collections.abc import Callable

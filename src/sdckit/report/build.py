@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import platform
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from sdckit import __version__, checks, outputs, telling, ties
-from sdckit.lines import KEYS, is_paired, pareto, points_of, table_of
-from sdckit.report import Points, report
+from sdckit.core import checks
+from sdckit.core.version import VERSION
+from sdckit.io import atomic
+from sdckit.kernels import tie_rules
+from sdckit.metrics.evaluation import WHOLE
+from sdckit.report import Points, charts, report
+from sdckit.selection import wording
+from sdckit.selection.points import KEYS, is_paired, pareto, points_of, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from sdckit.choosing import Choice
-    from sdckit.evaluation import Evaluation
-    from sdckit.pairs import Pair
-    from sdckit.sweeping import Sweep
+    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.pair import Pair
+    from sdckit.selection.choice import Choice
+    from sdckit.selection.sweeping import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
 LOSS, RISK = "brmae", "linkage"  # the axes of the map where nothing else is asked for
@@ -28,7 +33,7 @@ LOSS, RISK = "brmae", "linkage"  # the axes of the map where nothing else is ask
 
 def write(path: Path, page: str, *, overwrite: bool) -> None:
     """Write a page in one step."""
-    with outputs.atomic(path, overwrite=overwrite) as draft:
+    with atomic.atomic(path, overwrite=overwrite) as draft:
         draft.write_text(page, encoding="utf-8")
 
 
@@ -60,6 +65,17 @@ def of_several(results: Mapping[str, Evaluation], *, records: int, facts: Mappin
     )
 
 
+def chart_of_sweep(sweep: Sweep, metrics: str | Sequence[str] | None = None) -> Any:
+    """Draw loss against the parameter of each method, for all metrics of a sweep or some: an altair chart."""
+    table = sweep.table.filter(WHOLE)
+    if metrics is not None:
+        known = table["metric"].unique(maintain_order=True).to_list()
+        names = [metrics] if isinstance(metrics, str) else metrics
+        wanted = [checks.one_of("metric", metric, known) for metric in names]
+        table = table.filter(pl.col("metric").is_in(wanted))
+    return charts.sweep_chart(table)
+
+
 def of_sweep(
     found: Sweep,
     *,
@@ -83,7 +99,7 @@ def of_sweep(
         points=points_map(settings, choice=choice, records=found.records, release=release),
         evaluation=release,
         pair=pair,
-        choice=telling.sentences(choice, telling.title) if choice else (),
+        choice=wording.sentences(choice, wording.title) if choice else (),
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
         facts=_facts(facts),
     )
@@ -94,11 +110,11 @@ def of_choice(
 ) -> str:
     """A report on a recommended release."""
     settings = table_of(choice.points)
-    found = f"least {telling.title(choice.minimise)} within the limits; it took {choice.maskings} maskings."
+    found = f"least {wording.title(choice.minimise)} within the limits; it took {choice.maskings} maskings."
     done = [
         f"Settings of {_methods(settings)} were searched for the {found}",
         *_released(release),
-        f"It took {telling.draws(draws)} to meet the limits.",
+        f"It took {wording.draws(draws)} to meet the limits.",
     ]
     return report(
         title=f"A release of {name}",
@@ -106,7 +122,7 @@ def of_choice(
         points=points_map(settings, choice=choice, records=pair.original.n, release=release),
         evaluation=release,
         pair=pair,
-        choice=telling.sentences(choice, telling.title),
+        choice=wording.sentences(choice, wording.title),
         facts=_facts(facts),
     )
 
@@ -152,7 +168,7 @@ def _level(loss: str, records: int, release: Evaluation | None) -> float | None:
     if release is not None:
         found = release.summary.filter(pl.col("metric") == loss)["random"].to_list()
         return found[0] if found else None
-    return dict(zip(("brmae", "brmse"), ties.untied_level(records), strict=True)).get(loss)
+    return dict(zip(("brmae", "brmse"), tie_rules.untied_level(records), strict=True)).get(loss)
 
 
 def _values(result: Evaluation) -> dict[str, float]:
@@ -160,7 +176,7 @@ def _values(result: Evaluation) -> dict[str, float]:
 
 
 def _methods(settings: pl.DataFrame) -> str:
-    names = [telling.title(name) for name in settings["method"].unique(maintain_order=True)]
+    names = [wording.title(name) for name in settings["method"].unique(maintain_order=True)]
     return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
 
 
@@ -175,5 +191,5 @@ def _size(pair: Pair | None) -> str:
 
 
 def _facts(facts: Mapping[str, str]) -> dict[str, str]:
-    versions = f"sdckit {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
+    versions = f"sdckit {VERSION}, numpy {np.__version__}, Python {platform.python_version()}"
     return {name: value for name, value in facts.items() if value} | {"versions": versions}

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import loss, masking  # noqa: F401 - they fill the registry
-from sdckit.registry import METHODS, METRICS, short_title
+from sdckit import masking  # noqa: F401 - they fill the registry
+from sdckit.core.registry import METHODS, METRICS, short_title
+from sdckit.metrics import loss  # noqa: F401 - they fill the registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.plots import INK
-from sdckit.report.look import CONFIG, MASKED, ORIGINAL
+from sdckit.report.charts import INK
 from sdckit.report.privacy import THRESHOLD, distribution, records_at_risk
+from sdckit.report.theme import CONFIG, MASKED, ORIGINAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Floats
-    from sdckit.pairs import Pair
-    from sdckit.plots import Spec
+    from sdckit.kernels.jit import Floats
+    from sdckit.metrics.pair import Pair
+    from sdckit.report.charts import Spec
 
 
 @dataclass(frozen=True)

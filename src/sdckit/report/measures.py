@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.evaluation import WHOLE
-from sdckit.registry import METRICS
+from sdckit.core.registry import METRICS
+from sdckit.core.text import number
+from sdckit.metrics.evaluation import WHOLE
 from sdckit.report.privacy import thin_variables
-from sdckit.terminal import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sdckit.evaluation import Evaluation
-    from sdckit.registry import Metric
-    from sdckit.report.maps import Points
+    from sdckit.core.registry import Metric
+    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.report.risk_map import Points
 
 SHADES = 20  # steps of the heat map's colours
 HEADING = 14  # letters of a heading of the heat map, about

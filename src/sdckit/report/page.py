@@ -10,21 +10,21 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sdckit.report import maps, metrics, panels
-from sdckit.report.bundle import bundle
+from sdckit.core.text import number
+from sdckit.report import distributions, measures, risk_map
 from sdckit.report.privacy import THRESHOLD, public_facts, refuse_few, without_thin_losses
-from sdckit.terminal import number
+from sdckit.report.vega_bundle import bundle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import jinja2
 
-    from sdckit.evaluation import Evaluation
-    from sdckit.pairs import Pair
-    from sdckit.plots import Spec
-    from sdckit.report.maps import Points
-    from sdckit.report.panels import Panel
+    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.pair import Pair
+    from sdckit.report.charts import Spec
+    from sdckit.report.distributions import Panel
+    from sdckit.report.risk_map import Points
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -89,29 +89,29 @@ def report(
 
     drawn = points if points is not None and points.drawn.height else None
     if drawn is not None:
-        specs["map"] = maps.risk_map(drawn)
+        specs["map"] = risk_map.risk_map(drawn)
     risks = None
     if evaluation is not None and evaluation.records is not None and "linkage" in evaluation.records.columns:
-        risks = placed("at-risk", panels.at_risk(evaluation.records["linkage"].to_numpy()))
-    variables = [] if pair is None else panels.distributions(pair)
+        risks = placed("at-risk", distributions.at_risk(evaluation.records["linkage"].to_numpy()))
+    variables = [] if pair is None else distributions.distributions(pair)
     own = evaluation.notes if evaluation is not None else ()
     style, script = _part("page.css").strip() + _shades(), _part("page.js").strip()
     return _template().render(
         title=title,
         done=done,
         choice=choice,
-        headlines=metrics.headlines(evaluation, points),
+        headlines=measures.headlines(evaluation, points),
         points=drawn,
         chosen=drawn and drawn.chosen,
         left_out=0 if points is None else points.table.height - points.drawn.height,
-        groups=maps.groups(drawn) if drawn is not None else (),
-        rows=maps.point_rows(drawn) if drawn is not None else (),
+        groups=risk_map.groups(drawn) if drawn is not None else (),
+        rows=risk_map.point_rows(drawn) if drawn is not None else (),
         other_limits={name: value for name, value in points.limits.items() if name != points.risk}
         if points is not None
         else {},
-        families=metrics.metric_groups(evaluation) if evaluation is not None else (),
-        attacks=metrics.attacks(evaluation) if evaluation is not None else (),
-        heat=metrics.heat_map(evaluation) if evaluation is not None else None,
+        families=measures.metric_groups(evaluation) if evaluation is not None else (),
+        attacks=measures.attacks(evaluation) if evaluation is not None else (),
+        heat=measures.heat_map(evaluation) if evaluation is not None else None,
         risks=risks,
         panels=[placed(f"variable-{place}", panel) for place, panel in enumerate(variables, 1)],
         threshold=THRESHOLD,
@@ -136,7 +136,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    room.filters |= {"number": number, "plain": metrics.plain, "label": metrics.label}
+    room.filters |= {"number": number, "plain": measures.plain, "label": measures.label}
     return room.get_template("page.html")
 
 
@@ -148,8 +148,8 @@ def _part(name: str) -> str:
 def _shades() -> str:
     """The heat map's colours, white to dark blue, and letters that can be read on them."""
     rules = []
-    for step in range(metrics.SHADES + 1):
-        share = step / metrics.SHADES
+    for step in range(measures.SHADES + 1):
+        share = step / measures.SHADES
         ends = zip((255, 255, 255), (8, 62, 110), strict=True)
         colour = "".join(f"{round(light + share * (dark - light)):02x}" for light, dark in ends)
         rules.append(f".s{step}{{background:#{colour};color:{'#fff' if share > 0.5 else '#222'}}}")

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sdckit import checks
-from sdckit.evaluation import WHOLE
+from sdckit.core import checks
+from sdckit.metrics.evaluation import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sdckit.compiled import Floats, Ints
-    from sdckit.evaluation import Evaluation
-    from sdckit.pairs import Pair
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.pair import Pair
 
 THRESHOLD = checks.TOGETHER  # records that a bin has at least, in the original and in the masked file alike
 DIGITS = 2  # significant digits of an edge

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import checks, plots
-from sdckit.lines import is_paired
-from sdckit.plots import GREY, INK
-from sdckit.registry import METHODS
-from sdckit.report.look import BEYOND, CONFIG, LIMIT
-from sdckit.report.metrics import label, plain, zero_is_best
-from sdckit.terminal import number
+from sdckit.core import checks
+from sdckit.core.registry import METHODS
+from sdckit.core.text import number
+from sdckit.report import charts
+from sdckit.report.charts import GREY, INK
+from sdckit.report.measures import label, plain, zero_is_best
+from sdckit.report.theme import BEYOND, CONFIG, LIMIT
+from sdckit.selection.points import is_paired
 
 if TYPE_CHECKING:
-    from sdckit.plots import Spec
+    from sdckit.report.charts import Spec
 
 UNRELATED = "rows unrelated"
 SHAPES = {  # drawn by Vega and by the legend alike, in a square from -1 to 1
@@ -87,11 +88,11 @@ def groups(points: Points) -> list[Group]:
     """The methods of a map; names that are none, such as those of files, get the colours left over."""
     names = points.drawn["method"].unique(maintain_order=True).to_list()
     counts = dict(points.drawn["method"].value_counts().rows())
-    taken = {plots.colour(name) for name in names if name in METHODS}
-    spare = [colour for colour in plots.SPARE if colour not in taken] or list(plots.SPARE)
+    taken = {charts.colour(name) for name in names if name in METHODS}
+    spare = [colour for colour in charts.SPARE if colour not in taken] or list(charts.SPARE)
     others = [name for name in names if name not in METHODS]
     colours = {name: spare[place % len(spare)] for place, name in enumerate(others)}
-    colours |= {name: plots.colour(name) for name in names if name not in colours}
+    colours |= {name: charts.colour(name) for name in names if name not in colours}
     looks = _looks([colours[name] for name in names])
     return [
         Group(
@@ -113,7 +114,7 @@ def _looks(colours: list[str]) -> list[tuple[str, str]]:
     shapes = list(SHAPES.values())
     found: list[tuple[str, str]] = []
     for place, wanted in enumerate(colours):
-        rarest = sorted(plots.SPARE, key=lambda colour: sum(colour == used for used, _ in found))
+        rarest = sorted(charts.SPARE, key=lambda colour: sum(colour == used for used, _ in found))
         turned = shapes[place % len(shapes) :] + shapes[: place % len(shapes)]
         every = [(colour, shape) for colour in (wanted, *rarest) for shape in turned]
         found.append(next((look for look in every if look not in found), every[0]))

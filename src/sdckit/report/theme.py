@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sdckit import plots
+from sdckit.report import charts
 
 if TYPE_CHECKING:
-    from sdckit.plots import Spec
+    from sdckit.report.charts import Spec
 
-ORIGINAL, MASKED = "#C9CDD2", plots.BLUE
+ORIGINAL, MASKED = "#C9CDD2", charts.BLUE
 LIMIT, BEYOND = "#B3261E", "#FDF4F3"
 GRID = "#EEF0F2"
-CONFIG: Spec = plots.CONFIG | {  # a screen has more room than a printed column
+CONFIG: Spec = charts.CONFIG | {  # a screen has more room than a printed column
     "background": None,
     "padding": {"left": 2, "right": 12, "top": 6, "bottom": 2},
-    "axis": plots.CONFIG["axis"] | {"labelFontSize": 11, "titleFontSize": 12, "gridColor": GRID},
+    "axis": charts.CONFIG["axis"] | {"labelFontSize": 11, "titleFontSize": 12, "gridColor": GRID},
 }

@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 
-from sdckit import outputs
-from sdckit.datasets import cache_folder
+from sdckit.io import atomic
+from sdckit.io.datasets import cache_folder
 
 
 @cache
@@ -27,7 +27,7 @@ def bundle() -> str:
         raise RuntimeError("the charts' scripts cannot stand inside a page; use another vl-convert-python")
     with suppress(OSError):  # no place for a copy is no reason to withhold the page
         kept.parent.mkdir(parents=True, exist_ok=True)
-        with outputs.atomic(kept, overwrite=True) as temporary:
+        with atomic.atomic(kept, overwrite=True) as temporary:
             temporary.write_text(f"{_digest(text)}\n{text}", encoding="utf-8")
     return text
 

@@ -1,7 +1,7 @@
 """Edit rules: what every record of a file is known to satisfy; declared, discovered, checked.
 
-Bounds (AGE >= 0), totals (TOTAL = A + B) and other linear relations (TAX <= INCOME). `repairs` changes masked
-records so that they hold again, `projections` does what an intruder does who knows them.
+Bounds (AGE >= 0), totals (TOTAL = A + B) and other linear relations (TAX <= INCOME). `repair` changes masked
+records so that they hold again, `project` does what an intruder does who knows them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.rules import discoveries, projections, repairs
-from sdckit.rules.wordings import EXAMPLES, parsed
+from sdckit.core import checks
+from sdckit.rules import discover, project, repair
+from sdckit.rules.parse import EXAMPLES, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Bools, Floats, Ints
-    from sdckit.rules.wordings import Rule
+    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.rules.parse import Rule
 
 DISCOVER = "discover"
 
@@ -68,12 +68,12 @@ class Rules:
         return self.broken(values).sum(axis=0)
 
     def repaired(self, values: Floats, places: Sequence[int] | None, free: Sequence[bool] | Bools) -> Floats:
-        """The records with the smallest change that makes all rules hold; see `repairs.repaired`."""
-        return repairs.repaired(self, values, places, np.asarray(free, np.bool_))
+        """The records with the smallest change that makes all rules hold; see `repair.repaired`."""
+        return repair.repaired(self, values, places, np.asarray(free, np.bool_))
 
     def projected(self, values: Floats, spread: Floats) -> Floats:
-        """The nearest records that satisfy the rules; see `projections.projected`."""
-        return projections.projected(self, values, np.asarray(spread, np.float64))
+        """The nearest records that satisfy the rules; see `project.projected`."""
+        return project.projected(self, values, np.asarray(spread, np.float64))
 
     def within(self, columns: Sequence[str]) -> Rules | None:
         """The rules on these columns alone; None if there is none."""
@@ -122,7 +122,7 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     wanted = [text for text in texts if not asks_to_discover(text)]
     found = [rule for text in wanted for rule in parsed(text, list(names))]
     if len(wanted) < len(texts):
-        found += discoveries.discovered(names, values)
+        found += discover.discovered(names, values)
     rules = _made(found, names)
     if rules is not None and wanted:
         _refuse_contradictions(rules, values[:, [list(names).index(name) for name in rules.columns]])

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.rules.wordings import rule_of
-from sdckit.scales import powers_of_two
+from sdckit.kernels.scaling import powers_of_two
+from sdckit.rules.parse import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sdckit.compiled import Floats, Ints
-    from sdckit.rules.wordings import Rule
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.rules.parse import Rule
 
 EVIDENCE = 10  # so many different records at least must keep a sum
 SPARE = 100  # records beyond the number of columns on which relations are looked for

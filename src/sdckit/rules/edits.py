@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks, frames, rules
-from sdckit.masking.applying import shortened, untouched
-from sdckit.rules.wordings import parse
+from sdckit import rules
+from sdckit.core import checks
+from sdckit.core.table import Table, decimals_of, untouched
+from sdckit.core.text import shortened
+from sdckit.rules.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Bools, Floats
-    from sdckit.registry import Method
+    from sdckit.core.registry import Method
+    from sdckit.kernels.jit import Bools, Floats
     from sdckit.rules import Rules
 
 
@@ -83,8 +85,7 @@ class Edits:
         if places is not None:
             of = dict(zip(self.masked, places, strict=True))
             decimals = [
-                of[name] if name in of else frames.decimals_of(self.values[:, j])
-                for j, name in enumerate(columns)
+                of[name] if name in of else decimals_of(self.values[:, j]) for j, name in enumerate(columns)
             ]
         found = self.rules.repaired(self.table(masked), decimals, self.free)
         result = masked.copy(order="F")
@@ -117,7 +118,7 @@ class Edits:
             )
 
 
-def named_columns(given: Any, table: frames.Table) -> list[str]:
+def named_columns(given: Any, table: Table) -> list[str]:
     """The columns that declared rules name: numeric ones, whatever their role."""
     if isinstance(given, rules.Rules):
         return list(given.columns)
@@ -133,7 +134,7 @@ def _texts(given: Any) -> list[str]:
     return [text for text in several if isinstance(text, str)]
 
 
-def edits_of(given: Any, table: frames.Table, masked: Sequence[str], na: Any) -> Edits | None:
+def edits_of(given: Any, table: Table, masked: Sequence[str], na: Any) -> Edits | None:
     """The rules that a user gave or wants discovered, for a table of which some columns are masked."""
     if given is None:
         return None

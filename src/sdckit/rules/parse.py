@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit import checks
+from sdckit.core import checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats
 
 EPSILON = float(np.finfo(float).eps)
 EXAMPLES = "write it like 'A = B + C', 'A <= B' or 'A >= 0', odd names in backquotes"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.compiled import kernel
+from sdckit.kernels.jit import kernel
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats
     from sdckit.rules import Rules
 
 SWEEPS = 20_000

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit import frames
-from sdckit.compiled import kernel
-from sdckit.rules import programmes
-from sdckit.scales import spread
+from sdckit.core.table import decimals_of, round_column
+from sdckit.kernels.jit import kernel
+from sdckit.kernels.scaling import spread
+from sdckit.rules import repair_milp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
-    from sdckit.compiled import Bools, Floats, Ints
+    from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.rules import Rules
-    from sdckit.rules.wordings import Rule
+    from sdckit.rules.parse import Rule
 
 LARGEST = 2.0**53 / 64  # sums of so large whole numbers are still exact
 STEADY = 1e-6  # share of a block's largest spread below which no spread counts
@@ -79,7 +79,7 @@ def repaired(rules: Rules, values: Floats, places: Sequence[int] | None, free: B
     found = np.array(values, np.float64, order="F")
     digits = None
     if places is not None:  # what must stay may show more decimals than what is masked
-        digits = [d if f else frames.decimals_of(c) for d, f, c in zip(places, free, values.T, strict=True)]
+        digits = [d if f else decimals_of(c) for d, f, c in zip(places, free, values.T, strict=True)]
     spreads = spread(values)
     for block in blocks_of(rules, free, spreads, digits):
         cells = np.ascontiguousarray(found[:, block.columns])
@@ -169,7 +169,7 @@ class Block:
         found = self.unrounded.repaired(cells)
         touched = (found != cells) & ~np.isnan(found)
         for j, digits in enumerate(self.digits):
-            found[touched[:, j], j] = frames.rounded(found[touched[:, j], j], digits)
+            found[touched[:, j], j] = round_column(found[touched[:, j], j], digits)
         found[np.ix_(self.broken(found), self.free)] = np.nan
         return found
 
@@ -201,7 +201,7 @@ class Block:
             if not left.size:
                 break
         if left.size and self.hard:
-            found[left] = programmes.solved(self, cells[left])
+            found[left] = repair_milp.solved(self, cells[left])
         elif left.size:
             found[np.ix_(left, np.flatnonzero(self.free))] = np.nan
         empty = low > high  # no value of the grid lies between the bounds

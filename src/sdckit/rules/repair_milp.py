@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.progress import track
-from sdckit.rules.corners import Corners
+from sdckit.rules.repair_vertices import Corners
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
-    from sdckit.rules.repairs import Block
+    from sdckit.kernels.jit import Floats
+    from sdckit.rules.repair import Block
 
 ROUNDS = 3  # a solution that misses by the solver's tolerance is the start of the next round
 

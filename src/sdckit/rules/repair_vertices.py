@@ -16,8 +16,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.compiled import Bools, Floats
-    from sdckit.rules.repairs import Block, Sum
+    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.rules.repair import Block, Sum
 
 MOST = 2_000  # corners that are tried; with more, a solver is quicker
 LENIENT = 1e-3  # of a step: a corner between grid points may miss by rounding, and yet it is a bound

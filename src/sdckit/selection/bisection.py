@@ -15,21 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks, choosing, sweeping, telling
-from sdckit.evaluation import FIGURES
-from sdckit.lines import Point, grouped
-from sdckit.pairs import Pair
-from sdckit.plans import Cell, settings_of
+from sdckit.core import checks
+from sdckit.metrics.evaluation import FIGURES
+from sdckit.metrics.pair import Pair
 from sdckit.progress import track
-from sdckit.tasks import run
-from sdckit.worker import Bench
+from sdckit.selection import sweeping, wording
+from sdckit.selection.choice import checked_limits, choose
+from sdckit.selection.plan import Cell, settings_of
+from sdckit.selection.points import Point, grouped
+from sdckit.selection.task import run
+from sdckit.selection.worker import Bench
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.choosing import Choice
-    from sdckit.plans import Setting
-    from sdckit.tasks import Task
+    from sdckit.selection.choice import Choice
+    from sdckit.selection.plan import Setting
+    from sdckit.selection.task import Task
 
 BOUNDED = {"linkage", "dbrl", "dbrl_mahalanobis", "dbrl_rank", "matching"}  # risks below a method's ceiling
 ALWAYS = {"linkage", "linkage_outliers"}  # have a value for any data
@@ -93,7 +95,7 @@ def recommend(
     >>> bool(release.evaluation["linkage"] <= 0.2)
     True
     """
-    limits = choosing.checked_limits(max_risk, minimise)
+    limits = checked_limits(max_risk, minimise)
     repeated = checks.count_of("replications", replications)
     threads = sweeping.cores() if workers is None else checks.count_of("workers", workers)
     settings = paired_alone(settings_of(plan))
@@ -113,7 +115,7 @@ def recommend(
     check_suited(task)
     lines = [Searched(line, limits) for line in lines_of(settings)]
     maskings = search(task, lines, repeated, checks.entropy_of(rng), threads)
-    choice = choosing.choose(
+    choice = choose(
         [line.points for line in lines],
         limits,
         minimise,
@@ -140,7 +142,7 @@ def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
     looser = dict(choice.looser)
     for line in lines:
         for risk in choice.binding if choice.point in line.points else ():
-            relaxed = choice.limits | {risk: telling.looser(choice.limits[risk])}
+            relaxed = choice.limits | {risk: wording.looser(choice.limits[risk])}
             place = replace(line, limits=relaxed).certain
             if place < min(line.measured, default=len(line.settings)):
                 setting = line.settings[place]

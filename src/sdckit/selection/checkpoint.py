@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from sdckit import outputs
+from sdckit.io import atomic
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 
 class Journal:
@@ -31,7 +31,7 @@ class Journal:
         self.kind = np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
         self.found: dict[int, Floats] = {}
         self._lock = Lock()
-        with outputs.refusals(path):
+        with atomic.refusals(path):
             binary = getattr(os, "O_BINARY", 0)  # where line ends are translated otherwise
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | binary, 0o600)
             if not append:
@@ -56,7 +56,7 @@ class Journal:
         record = np.zeros((), self.kind)
         record["key"], record["values"], record["check"] = key, values, _check(key, values)
         data = record.tobytes()
-        with self._lock, outputs.refusals(self.path):
+        with self._lock, atomic.refusals(self.path):
             if os.write(self._file, data) < len(data):
                 raise OSError(f"could not write '{self.path}': no space left; free some and continue")
 

@@ -6,19 +6,20 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdckit import checks, telling
-from sdckit.evaluation import Evaluation, evaluate
-from sdckit.lines import Line, Point, parameters_of, weakest_safe
+from sdckit.core import checks
+from sdckit.core.registry import METHODS
 from sdckit.masking import perform
-from sdckit.registry import METHODS
+from sdckit.metrics.evaluation import Evaluation, evaluate
+from sdckit.selection import wording
+from sdckit.selection.points import Line, Point, parameters_of, weakest_safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
 
+    from sdckit.core.registry import Method
     from sdckit.masking import Masking
-    from sdckit.registry import Method
 
 TRIES = 20  # draws of a random masking before a release is given up
 Drawn = TypeVar("Drawn")
@@ -78,7 +79,7 @@ class Choice:
     @property
     def sentences(self) -> list[str]:
         """The recommendation in words."""
-        return telling.sentences(self)
+        return wording.sentences(self)
 
     @property
     def told(self) -> dict[str, Any]:
@@ -187,13 +188,13 @@ class Choice:
     def ensure(self) -> None:
         """Refuse to go on where no setting meets the limits."""
         if not self.met:
-            raise LimitsMissed(telling.miss(self))
+            raise LimitsMissed(wording.miss(self))
 
     def given_up(self, draws: int) -> LimitsMissed:
         """What is said after the last draw."""
         often = f"in all of {draws} draws" if draws > 1 else "when measured afresh"
         return LimitsMissed(
-            f"{self.point} missed {telling.limits(self)} {often}, so no file is handed out; "
+            f"{self.point} missed {wording.limits(self)} {often}, so no file is handed out; "
             "allow more risk or take a stronger setting"
         )
 
@@ -231,7 +232,7 @@ def choose(
     others = [point for point, other, _ in safe[1:] if other[0].method != best.method]
     looser = {}
     for risk in binding:
-        allowed = _safe(lines, limits | {risk: telling.looser(limits[risk])}, minimise)
+        allowed = _safe(lines, limits | {risk: wording.looser(limits[risk])}, minimise)
         if allowed and allowed[0][0].cost(minimise) < best.cost(minimise):
             looser[risk] = allowed[0][0]
     return Choice(

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.evaluation import WHOLE
-from sdckit.masking.performing import NO_RULE
-from sdckit.remarks import small_strata
+from sdckit.masking.mask_table import NO_RULE
+from sdckit.metrics.evaluation import WHOLE
+from sdckit.metrics.notes import small_strata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sdckit.masking.editing import Edits
-    from sdckit.plans import Setting
-    from sdckit.registry import Metric
-    from sdckit.tasks import Task
+    from sdckit.core.registry import Metric
+    from sdckit.rules.edits import Edits
+    from sdckit.selection.plan import Setting
+    from sdckit.selection.task import Task
 
 
 def of_sweep(

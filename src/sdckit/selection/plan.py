@@ -12,8 +12,8 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sdckit import checks
-from sdckit.registry import METHODS, Method, Parameter
+from sdckit.core import checks
+from sdckit.core.registry import METHODS, Method, Parameter
 
 if TYPE_CHECKING:
     from pathlib import Path

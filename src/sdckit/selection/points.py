@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import checks
-from sdckit.registry import METHODS
+from sdckit.core import checks
+from sdckit.core.registry import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from sdckit.registry import Method
+    from sdckit.core.registry import Method
 
 KEYS = ["method", "parameters", "setting"]  # of a point
 

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sdckit import checks, outputs
-from sdckit.journal import Journal
+from sdckit.core import checks
+from sdckit.io import atomic
+from sdckit.selection.checkpoint import Journal
 
 try:
     import fcntl
@@ -31,7 +32,7 @@ class Workplace:
 
     def __init__(
         self,
-        folder: outputs.AnyPath,
+        folder: atomic.AnyPath,
         identity: dict[str, Any],
         rng: Any,
         length: int,
@@ -41,7 +42,7 @@ class Workplace:
         self.folder = Path(folder)
         self._check()
         checks.generator(rng)
-        with outputs.refusals(self.folder):
+        with atomic.refusals(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self.folder)
         try:
@@ -65,11 +66,11 @@ class Workplace:
     def _begin(self, identity: dict[str, Any], rng: Any) -> int:
         entropy = checks.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
-        with outputs.refusals(self.folder):
+        with atomic.refusals(self.folder):
             self.folder.chmod(0o700)
             (self.folder / CELLS).unlink(missing_ok=True)
         for name, text in ((README, WARNING), (PLAN, json.dumps(content, indent=1))):
-            with outputs.atomic(self.folder / name, overwrite=True) as draft:
+            with atomic.atomic(self.folder / name, overwrite=True) as draft:
                 draft.write_text(text, encoding="utf-8")
             (self.folder / name).chmod(0o600)
         return entropy

@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit import checks, frames, lines, notes
-from sdckit.evaluation import FIGURES, SCHEMA, WHOLE
+from sdckit.core import checks
+from sdckit.core.table import Table, names_of, strata_of, warn_about_roles
+from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import places_of
-from sdckit.masking.editing import edits_of
-from sdckit.pairs import Original, prepare, prepare_table, with_weights
-from sdckit.plans import cells_of, settings_of
-from sdckit.tasks import Stratum, Task, run
-from sdckit.ties import TIES
-from sdckit.workplace import Workplace
+from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
+from sdckit.metrics.pair import Original, prepare, prepare_table, with_weights
+from sdckit.rules.edits import edits_of
+from sdckit.selection import notes, points
+from sdckit.selection.plan import cells_of, settings_of
+from sdckit.selection.sweep_folder import Workplace
+from sdckit.selection.task import Stratum, Task, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from sdckit.choosing import Choice
-    from sdckit.compiled import Floats
-    from sdckit.masking.editing import Edits
-    from sdckit.plans import Cell, Setting
-    from sdckit.registry import Metric
+    from sdckit.core.registry import Metric
+    from sdckit.kernels.jit import Floats
+    from sdckit.rules.edits import Edits
+    from sdckit.selection.choice import Choice
+    from sdckit.selection.plan import Cell, Setting
 
 DRAWS = ("common", "fresh")
 ROLES = ("columns", "key", "weights", "by", "na", "rules")
@@ -88,22 +90,16 @@ class Sweep:
 
     def plot(self, metrics: str | Sequence[str] | None = None) -> Any:
         """Draw loss against the parameter of each method: an altair chart."""
-        from sdckit.plots import sweep_chart  # noqa: PLC0415 - only for those who draw
+        from sdckit.report import build  # noqa: PLC0415 - only for those who draw
 
-        table = self.table.filter(WHOLE)
-        if metrics is not None:
-            known = table["metric"].unique(maintain_order=True).to_list()
-            names = [metrics] if isinstance(metrics, str) else metrics
-            wanted = [checks.one_of("metric", metric, known) for metric in names]
-            table = table.filter(pl.col("metric").is_in(wanted))
-        return sweep_chart(table)
+        return build.chart_of_sweep(self, metrics)
 
     def frontier(
         self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
     ) -> pl.DataFrame:
         """The settings that no other beats in all of these losses and risks at once (the Pareto set)."""
         named = [[metrics] if isinstance(metrics, str) else list(metrics) for metrics in (losses, risks)]
-        return lines.frontier(self.summary, *named)
+        return points.frontier(self.summary, *named)
 
     def recommend(self, max_risk: dict[str, float], minimise: str = "brmae") -> Choice:
         """The setting with the least loss among those that are safe.
@@ -122,22 +118,22 @@ class Sweep:
         -------
         Choice
         """
-        from sdckit import choosing  # noqa: PLC0415 - built on sweeps
+        from sdckit.selection import choice  # noqa: PLC0415 - built on sweeps
 
         known = self.summary["metric"].unique(maintain_order=True).to_list()
-        limits = choosing.checked_limits(max_risk, minimise, known)
-        found = lines.lines_of(self.summary)
-        return choosing.choose(found, limits, minimise, maskings=self.files, roles=self.roles)
+        limits = choice.checked_limits(max_risk, minimise, known)
+        found = points.lines_of(self.summary)
+        return choice.choose(found, limits, minimise, maskings=self.files, roles=self.roles)
 
     def to_html(self, name: str | None = None) -> str:
         """A report with the map of loss and risk: one self-contained page."""
-        from sdckit import reporting  # noqa: PLC0415 - only for those who report
+        from sdckit.report import build  # noqa: PLC0415 - only for those who report
 
-        return reporting.of_sweep(self, name=name or self.table["dataset"][0])
+        return build.of_sweep(self, name=name or self.table["dataset"][0])
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table as CSV (or Parquet, by the suffix), in one step."""
-        from sdckit import files  # noqa: PLC0415 - only for those who write
+        from sdckit.io import files  # noqa: PLC0415 - only for those who write
 
         files.write(path, self.table, overwrite=overwrite)
 
@@ -275,7 +271,7 @@ def _edits(rules: Any, prepared: Original, original: Any) -> Edits | None:
     """The rules of the table, or of prepared columns alone."""
     if rules is None:
         return None
-    table = prepared.table or frames.Table(original)
+    table = prepared.table or Table(original)
     return edits_of(rules, table, prepared.columns, prepared.na)
 
 
@@ -298,21 +294,21 @@ def _strata(
     if isinstance(original, Original):
         prepared = prepare(original, columns=columns, na=na)
         prepared = prepared if weights is None else with_weights(prepared, weights)
-        checks.apart(prepared.columns, frames.names_of(by))
+        checks.apart(prepared.columns, names_of(by))
     else:
-        table = frames.Table(original)
+        table = Table(original)
         named = weights if isinstance(weights, str) else None
-        roles = [name for role in (key, by, named) for name in frames.names_of(role)]
-        checks.apart(frames.names_of(columns), roles)
+        roles = [name for role in (key, by, named) for name in names_of(role)]
+        checks.apart(names_of(columns), roles)
         prepared = prepare_table(table, columns=columns, key=key, weights=weights, na=na, by=by)
         if columns is None:
-            frames.warn_about_roles(table, prepared.columns, prepared.values)
+            warn_about_roles(table, prepared.columns, prepared.values)
     checks.at_least_two(prepared.n)
     if by is None:
         return Stratum("all", prepared), []
     if prepared.table is None:
         raise ValueError("these prepared data have no strata; give the table itself")
-    strata = frames.strata(prepared.table, by)
+    strata = strata_of(prepared.table, by)
     return Stratum("all", prepared), [Stratum(name, prepared.take(rows), rows) for name, rows in strata]
 
 

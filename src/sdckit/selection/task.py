@@ -16,20 +16,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 
-from sdckit import __version__, checks, masking
-from sdckit.evaluation import FIGURES, figures, whole_figures, within_strata
-from sdckit.pairs import Original, Pair, Score
+from sdckit import masking
+from sdckit.core import checks
+from sdckit.core.version import VERSION
+from sdckit.metrics.evaluation import FIGURES, figures, whole_figures, within_strata
+from sdckit.metrics.pair import Original, Pair, Score
 from sdckit.progress import STOPPING, track
-from sdckit.worker import Bench, Worker
+from sdckit.selection.worker import Bench, Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sdckit.compiled import Floats, Ints
-    from sdckit.journal import Journal
-    from sdckit.masking.editing import Edits
-    from sdckit.plans import Cell, Setting
-    from sdckit.registry import Method, Metric
+    from sdckit.core.registry import Method, Metric
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.rules.edits import Edits
+    from sdckit.selection.checkpoint import Journal
+    from sdckit.selection.plan import Cell, Setting
 
 LOOK = 0.1  # seconds between two looks at the progress
 LONG = 500_000  # cells of a file, from which on threads serve better than processes
@@ -137,7 +139,7 @@ class Task:
             "detail": self.detail,
             "decimals": None if self.places is None else list(self.places),
             "rules": None if self.edits is None else list(self.edits.rules.texts),  # as JSON has them
-            "version": f"sdckit {__version__}, numpy {np.__version__}",
+            "version": f"sdckit {VERSION}, numpy {np.__version__}",
         }
 
     def suited(self, settings: Iterable[Setting]) -> list[Setting]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sdckit.registry import short_title
+from sdckit.core.registry import short_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.choosing import Choice
-    from sdckit.lines import Point
+    from sdckit.selection.choice import Choice
+    from sdckit.selection.points import Point
 
 LOOSER = 2.0  # how much looser a limit is made to tell what that would buy
 

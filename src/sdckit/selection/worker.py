@@ -1,7 +1,7 @@
 """A second process that measures cells of a sweep, for files so small that Python's lock is in the way.
 
-Started as `python -m sdckit.worker`, it needs no `if __name__ == "__main__"` in the caller's script. It
-ends when the process that started it does.
+Started as `python -m sdckit.selection.worker`, it needs no `if __name__ == "__main__"` in the caller's
+script. It ends when the process that started it does.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import sys
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from sdckit.journal import Journal
+from sdckit.selection.checkpoint import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
     from types import TracebackType
 
-    from sdckit.compiled import Floats
-    from sdckit.plans import Cell
-    from sdckit.tasks import Task
+    from sdckit.kernels.jit import Floats
+    from sdckit.selection.plan import Cell
+    from sdckit.selection.task import Task
 
 
 GONE = (EOFError, pickle.UnpicklingError)  # who started us was stopped, perhaps in the middle of a question
@@ -34,7 +34,7 @@ class Worker:
     def __init__(self, task: Task, entropy: int, journal: Path | None) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "sdckit.worker"],  # -P: data beside us are no modules
+            [sys.executable, "-P", "-m", "sdckit.selection.worker"],  # -P: data beside us are no modules
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": paths},

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.statfiles import dates, spssheader
-from sdckit.statfiles.meta import FAMILIES, PROGRAMS, Meta
+from sdckit.io.statfiles import dates, spss_header
+from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,7 +104,7 @@ def _parsed(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, li
     suffix = path.suffix.lower()
     xml = data.startswith(b"<stata_dta>")
     cut = (xml and not data.endswith(b"</stata_dta>")) or (suffix == ".xpt" and len(data) % XPT_BLOCK)
-    if suffix in {".sav", ".zsav"} and not spssheader.is_sound(data):
+    if suffix in {".sav", ".zsav"} and not spss_header.is_sound(data):
         raise _damaged(path)
     try:
         with warnings.catch_warnings(action="error"):

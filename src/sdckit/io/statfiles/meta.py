@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from sdckit.statfiles.dates import Family
+    from sdckit.io.statfiles.dates import Family
 
 FAMILIES: dict[str, Family] = {
     ".dta": "stata",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from sdckit.statfiles import LARGEST, XPT_BLOCK, dates, is_declared, library
-from sdckit.statfiles.meta import Meta, check_names, fitted
+from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, is_declared, library
+from sdckit.io.statfiles.meta import Meta, check_names, fitted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ the smallest row number. Three ideas make it fast.
 - The record farthest from the centroid comes from a list sorted by the distance to an *earlier*
   centroid: nobody can be farther from the new one than that distance plus the drift between the two.
 
-The list is that of `ledger`, with all state in one tuple: in a small file every call counts.
+The list is that of `state`, with all state in one tuple: in a small file every call counts.
 
 Kernels do a limited number of rounds per call, so the caller can report progress and be interrupted.
 """
@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.compiled import Floats, Ints, inlined, kernel
-from sdckit.grouping.ledger import (
+from sdckit.kernels.jit import Floats, Ints, inlined, kernel
+from sdckit.kernels.mdav.state import (
     FEW,
     FORMED,
     HEAD,

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.compiled import Int, Ints, inlined, kernel
-from sdckit.grouping.ledger import (
+from sdckit.kernels.jit import Int, Ints, inlined, kernel
+from sdckit.kernels.mdav.float32_copy import Rounded, Singles, far_limit, measure, near_limit, set_margin
+from sdckit.kernels.mdav.state import (
     FORMED,
     LEFT,
     WORK,
@@ -26,7 +27,6 @@ from sdckit.grouping.ledger import (
     squared_distance,
     worn,
 )
-from sdckit.grouping.rounding import Rounded, Singles, far_limit, measure, near_limit, set_margin
 
 WIDTH = 128  # records per block
 

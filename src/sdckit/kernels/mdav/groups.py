@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
-from sdckit.grouping import filtering, incomplete, ledger, planting, scanning, shrinking
-from sdckit.grouping.ledger import FORMED, LEFT, WORK
-from sdckit.grouping.rounding import round_off
-from sdckit.scales import powers_of_two
+from sdckit.kernels.mdav import flat_scan, float32_scan, missing_cells, state, tree_build, tree_search
+from sdckit.kernels.mdav.float32_copy import round_off
+from sdckit.kernels.mdav.state import FORMED, LEFT, WORK
+from sdckit.kernels.scaling import powers_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.compiled import Floats, Ints
-    from sdckit.grouping.ledger import Ledger
-    from sdckit.grouping.rounding import Rounded
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.kernels.mdav.float32_copy import Rounded
+    from sdckit.kernels.mdav.state import Ledger
 
 CELLS = 100_000_000  # visits to a cell between two looks at the keyboard: a fraction of a second
 STEP = 5_000_000  # the same for nodes of a tree, or blocks of a filter, times columns
@@ -59,9 +59,9 @@ def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
     with progress.track("MDAV", 1.0) as report:
         if not np.isnan(points).any():
             return group_complete(points, k, report)
-        part = incomplete.start(points[present], k)
+        part = missing_cells.start(points[present], k)
         share = Share(report, part.counters, SCANS)
-        while not incomplete.advance(part, k, max(1, CELLS // (share.left() * 10 * points.shape[1]))):
+        while not missing_cells.advance(part, k, max(1, CELLS // (share.left() * 10 * points.shape[1]))):
             share.tell()
         report(1.0)
     groups[present] = part.groups
@@ -95,18 +95,18 @@ class Share:
 def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> Ints:
     """The groups of a file without missing cells: by flat scans if small, by a tree if that is of use."""
     if len(points) <= SMALL:
-        flat = scanning.start(points, k)
+        flat = flat_scan.start(points, k)
         share = Share(report, flat.counters, SCANS)
-        while not scanning.advance(flat, k, max(1, CELLS // (share.left() * 2 * points.shape[1]))):
+        while not flat_scan.advance(flat, k, max(1, CELLS // (share.left() * 2 * points.shape[1]))):
             share.tell()
         report(1.0)
         return flat.groups
-    book, rounded = ledger.start(points, k), round_off(points)
+    book, rounded = state.start(points, k), round_off(points)
     share = Share(report, book.counters, SEARCHES)
     if not search(book, rounded, k, share):
         share.switch(SCANS)
-        store = filtering.lay_out(book, rounded)
-        while not filtering.advance(store, k, max(1, STEP // points.shape[1])):
+        store = float32_scan.lay_out(book, rounded)
+        while not float32_scan.advance(store, k, max(1, STEP // points.shape[1])):
             share.tell()
     report(1.0)
     return book.groups
@@ -115,9 +115,9 @@ def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> I
 def search(book: Ledger, rounded: Rounded, k: int, share: Share) -> bool:
     """Form groups with a tree; False as soon as scans of all records left would be faster."""
     most = STEP // book.points.shape[1]
-    tree, planted = planting.plant(book, rounded), share.left()
+    tree, planted = tree_build.plant(book, rounded), share.left()
     work = since = 0
-    while not shrinking.advance(tree, k, max(1, min(most, TRIAL * share.left() // WORTH))):
+    while not tree_search.advance(tree, k, max(1, min(most, TRIAL * share.left() // WORTH))):
         share.tell()
         work += int(book.counters[WORK])
         formed = int(book.counters[FORMED]) - since
@@ -126,5 +126,5 @@ def search(book: Ledger, rounded: Rounded, k: int, share: Share) -> bool:
                 return False
             work, since = 0, since + formed
         if share.left() < ALIVE * planted:
-            tree, planted = planting.plant(book, rounded), share.left()
+            tree, planted = tree_build.plant(book, rounded), share.left()
     return True

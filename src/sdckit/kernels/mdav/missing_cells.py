@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.compiled import Floats, Ints, inlined, kernel
-from sdckit.grouping.ledger import FORMED, LEFT, replace_largest
+from sdckit.kernels.jit import Floats, Ints, inlined, kernel
+from sdckit.kernels.mdav.state import FORMED, LEFT, replace_largest
 
 
 class Partial(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from sdckit.compiled import Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.jit import Floats, Int, Ints, inlined, kernel
 
 RESORT = 4  # sort the list again once this many times the records left were looked at,
 FEW = 500  # with that many added: in small files a sort costs more than some more looks

@@ -1,4 +1,4 @@
-"""How the k-d tree of `shrinking` is planted: records halved into leaves, boxes fitted around them."""
+"""How the k-d tree of `tree_search` is planted: records halved into leaves, boxes fitted around them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.compiled import Bools, Floats, Int, Ints, inlined, kernel
-from sdckit.grouping.ledger import Ledger, inner
-from sdckit.grouping.rounding import Rounded, Singles, set_margin
-from sdckit.trees import SAMPLE, halve
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.kd_tree import SAMPLE, halve
+from sdckit.kernels.mdav.float32_copy import Rounded, Singles, set_margin
+from sdckit.kernels.mdav.state import Ledger, inner
 
 WIDTH = 64  # places for records in a leaf
 DEEP = 128  # room for the nodes still to visit; a tree of 2**60 records needs less

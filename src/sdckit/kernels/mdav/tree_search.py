@@ -19,8 +19,9 @@ from math import inf
 
 import numpy as np
 
-from sdckit.compiled import Floats, Int, inlined, kernel
-from sdckit.grouping.ledger import (
+from sdckit.kernels.jit import Floats, Int, inlined, kernel
+from sdckit.kernels.mdav.float32_copy import Single, Singles, far_limit, measure, near_limit, turn
+from sdckit.kernels.mdav.state import (
     FORMED,
     LEFT,
     VISITED,
@@ -35,15 +36,7 @@ from sdckit.grouping.ledger import (
     squared_distance,
     worn,
 )
-from sdckit.grouping.planting import WIDTH, Tree, fit_leaf, fit_node
-from sdckit.grouping.rounding import (
-    Single,
-    Singles,
-    far_limit,
-    measure,
-    near_limit,
-    turn,
-)
+from sdckit.kernels.mdav.tree_build import WIDTH, Tree, fit_leaf, fit_node
 
 PATIENCE = 1000  # looks at the sorted list; beyond, the tree finds the farthest from the centroid
 ZERO = np.float32(0)

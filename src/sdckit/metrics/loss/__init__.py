@@ -1,19 +1,19 @@
 """Information loss: what the masking cost. Importing this package files all its metrics."""
 
-from sdckit.registry import METRICS
+from sdckit.core.registry import METRICS
 
-from sdckit.loss import rank, cells, rankmeans  # isort: skip - the order of the tables
-from sdckit.loss import split, marginal, boundedcells, moments, probabilistic, propensity  # isort: skip
+from sdckit.metrics.loss import rank, cells, rank_means  # isort: skip - the order of the tables
+from sdckit.metrics.loss import mse_split, distributions, bounded_cells, moments, probabilistic, propensity  # isort: skip
 
 __all__ = [
     "METRICS",
-    "boundedcells",
+    "bounded_cells",
     "cells",
-    "marginal",
+    "distributions",
     "moments",
+    "mse_split",
     "probabilistic",
     "propensity",
     "rank",
-    "rankmeans",
-    "split",
+    "rank_means",
 ]

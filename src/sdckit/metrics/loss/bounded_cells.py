@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.loss.coupling import suppressed_weight
-from sdckit.pairs import Pair, Score, Values, pair_of
-from sdckit.registry import Parameter, metric
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.metrics.loss.per_variable import suppressed_weight
+from sdckit.metrics.pair import Pair, Score, Values, pair_of
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 MLODAK = "Mlodak 2020, doi:10.5604/01.3001.0014.4121"
 SCALES = ("spread", "raw")

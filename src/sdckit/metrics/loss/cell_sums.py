@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sdckit.compiled import Floats, Ints, inlined, kernel
-from sdckit.ties import mean_cross_gap
+from sdckit.kernels.jit import Floats, Ints, inlined, kernel
+from sdckit.kernels.tie_rules import mean_cross_gap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.pairs import Original, Pair
+    from sdckit.metrics.pair import Original, Pair
 
 # The two costs of a cell: for arrays as they stand, compiled for the kernel that adds them up.
 

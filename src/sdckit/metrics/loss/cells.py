@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.loss.cellsums import (
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.metrics.loss.cell_sums import (
     ALL,
     CHANGED,
     IL1,
@@ -24,12 +25,11 @@ from sdckit.loss.cellsums import (
     scales_of,
     sums_of,
 )
-from sdckit.pairs import Pair, Score, Values, pair_of
+from sdckit.metrics.pair import Pair, Score, Values, pair_of
 from sdckit.progress import each
-from sdckit.registry import Parameter, metric
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
 YANCEY = "Yancey, Winkler & Creecy 2002, doi:10.1007/3-540-47804-3_11"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.loss.coupling import coupled, explained, measured, score_variables
-from sdckit.pairs import Pair, Score, pair_of
-from sdckit.registry import Parameter, metric
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.metrics.loss.per_variable import coupled, explained, measured, score_variables
+from sdckit.metrics.pair import Pair, Score, pair_of
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 MOST_BINS = 20
 SCALES = ("range", "spread")

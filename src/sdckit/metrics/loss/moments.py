@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.loss.boundedcells import MLODAK
-from sdckit.loss.coupling import measured, score_variables
-from sdckit.loss.wholefile import (
+from sdckit.core.registry import metric
+from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.scaling import deviations, spread
+from sdckit.metrics.loss.bounded_cells import MLODAK
+from sdckit.metrics.loss.per_file import (
     complete_records,
     correlations,
     refuse_constant,
@@ -18,13 +20,11 @@ from sdckit.loss.wholefile import (
     score_of,
     unweighted,
 )
-from sdckit.pairs import Pair, Score, pair_of
-from sdckit.ranks import OrderedColumn
-from sdckit.registry import metric
-from sdckit.scales import deviations, spread
+from sdckit.metrics.loss.per_variable import measured, score_variables
+from sdckit.metrics.pair import Pair, Score, pair_of
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 CONFIDENCE = 0.95
 MOMENTS: dict[str, Any] = {"family": "loss", "needs": "moments", "paired": False, "default": False}

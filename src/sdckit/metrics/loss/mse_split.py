@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.compiled import Floats, Ints, kernel
-from sdckit.loss.cellsums import MSE
-from sdckit.loss.coupling import Coupled, coupled, weights_of
-from sdckit.pairs import Pair, Score, Values, pair_of
-from sdckit.registry import Parameter, metric
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.metrics.loss.cell_sums import MSE
+from sdckit.metrics.loss.per_variable import Coupled, coupled, weights_of
+from sdckit.metrics.pair import Pair, Score, Values, pair_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.pairs import Original
+    from sdckit.metrics.pair import Original
 
 Part = Literal["marginal", "permutation"]
 

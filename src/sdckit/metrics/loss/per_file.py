@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.pairs import Pair, Score, Values
-from sdckit.registry import METRICS
-from sdckit.scales import deviations, powers_of_two
+from sdckit.core import checks
+from sdckit.core.registry import METRICS
+from sdckit.kernels.scaling import deviations, powers_of_two
+from sdckit.metrics.pair import Pair, Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 SINGULAR = 1e-10  # eigenvalue of a correlation matrix below which a linear relation counts as exact
 TAKES_PART = 1e-6  # entry of a null vector above which its column belongs to the relation

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.loss.rank import mean_of
-from sdckit.pairs import Pair, Score, Values
+from sdckit.metrics.loss.rank import mean_of
+from sdckit.metrics.pair import Pair, Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
     Column = Callable[[Floats, Floats, Floats | None], float]
 

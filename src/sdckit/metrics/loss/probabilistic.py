@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.loss.wholefile import complete_records, score_of
-from sdckit.pairs import Pair, Score, pair_of
-from sdckit.registry import metric
-from sdckit.scales import deviations, spread
+from sdckit.core.registry import metric
+from sdckit.kernels.scaling import deviations, spread
+from sdckit.metrics.loss.per_file import complete_records, score_of
+from sdckit.metrics.pair import Pair, Score, pair_of
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats
 
 LEVELS = np.arange(1, 20) / 20  # of the quantiles, 5 % to 95 %
 KEPT = 1e-12  # standard deviations up to which a difference is rounding

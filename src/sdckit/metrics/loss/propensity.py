@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.loss.wholefile import SINGULAR, complete_records, score_of
-from sdckit.pairs import Pair, Score, pair_of
-from sdckit.registry import Parameter, metric
-from sdckit.scales import deviations, spread
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.kernels.scaling import deviations, spread
+from sdckit.metrics.loss.per_file import SINGULAR, complete_records, score_of
+from sdckit.metrics.pair import Pair, Score, pair_of
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 MODELS = ("quadratic", "main", "cart")
 RIDGE = 1e-10  # beside weights p(1 - p) of up to 1/4

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.pairs import Pair, Score, Values, pair_of
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.kernels.rank_distance import largest_absolute, largest_squared
+from sdckit.kernels.tie_rules import TIES
+from sdckit.metrics.pair import Pair, Score, Values, pair_of
 from sdckit.progress import each
-from sdckit.ranks import largest_absolute, largest_squared
-from sdckit.registry import Parameter, metric
-from sdckit.ties import TIES
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 Cost = Literal["absolute", "squared"]
 

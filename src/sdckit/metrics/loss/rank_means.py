@@ -6,10 +6,10 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sdckit.loss.rank import LARGEST, NOTE, OPTIONS, score_rank
-from sdckit.pairs import Score, pair_of
-from sdckit.registry import metric
-from sdckit.ties import random_level
+from sdckit.core.registry import metric
+from sdckit.kernels.tie_rules import random_level
+from sdckit.metrics.loss.rank import LARGEST, NOTE, OPTIONS, score_rank
+from sdckit.metrics.pair import Score, pair_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,8 +1,8 @@
 """Disclosure risk: what a masked file still gives away. Importing this package files all metrics."""
 
-from sdckit import loss
-from sdckit.registry import METRICS
+from sdckit.core.registry import METRICS
+from sdckit.metrics import loss
 
-from sdckit.risk import linkage, interval, outlier  # isort: skip - the order of the tables
+from sdckit.metrics.risk import linkage, interval, robust_interval  # isort: skip - the order of the tables
 
-__all__ = ["METRICS", "interval", "linkage", "loss", "outlier"]
+__all__ = ["METRICS", "interval", "linkage", "loss", "robust_interval"]

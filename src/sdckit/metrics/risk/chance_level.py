@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.pairs import Pair, Values
+from sdckit.metrics.pair import Pair, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sdckit.compiled import Ints
+    from sdckit.kernels.jit import Ints
 
 MOST, FEWEST = 20, 2  # permutations of short and of long files
 RECORDS = 200_000  # permuted in all, within these bounds: a mean over many records needs few permutations

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.compiled import Floats, Ints, kernel
-from sdckit.pairs import Pair, Score, Values, pair_of
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.scaling import spread
+from sdckit.metrics.pair import Pair, Score, Values, pair_of
+from sdckit.metrics.risk.chance_level import mean_level, permutations, shuffled
 from sdckit.progress import each
-from sdckit.registry import Parameter, metric
-from sdckit.risk.chance import mean_level, permutations, shuffled
-from sdckit.scales import spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.compiled import Bools
+    from sdckit.kernels.jit import Bools
 
 OUTLIERS = "Mateo-Sanz, Sebe & Domingo-Ferrer 2004, doi:10.1007/978-3-540-25955-8_16"
 COMPARISON = (

@@ -8,11 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sdckit import checks
-from sdckit.pairs import Score, pair_of
-from sdckit.registry import Parameter, metric
-from sdckit.risk.assignment import DISTANCES
-from sdckit.risk.linking import (
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.metrics.pair import Score, pair_of
+from sdckit.metrics.risk.linkage_scores import (
     DIRECTIONS,
     OUTLIERS,
     TO_ORIGINAL,
@@ -20,6 +19,7 @@ from sdckit.risk.linking import (
     score_attack,
     score_linkage,
 )
+from sdckit.metrics.risk.one_to_one import DISTANCES
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
 DIRECTION = Parameter("direction", str, TO_ORIGINAL, "who looks up whom", choices=DIRECTIONS)

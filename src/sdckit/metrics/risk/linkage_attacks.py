@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sdckit import trees
-from sdckit.compiled import kernel
-from sdckit.ranks import OrderedColumn
-from sdckit.risk import partial
-from sdckit.scales import powers_of_two
+from sdckit.kernels import kd_tree
+from sdckit.kernels.jit import kernel
+from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.scaling import powers_of_two
+from sdckit.metrics.risk import missing_cells
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.compiled import Bools, Floats, Ints
-    from sdckit.pairs import Pair
-    from sdckit.trees import Tree
+    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.kernels.kd_tree import Tree
+    from sdckit.metrics.pair import Pair
 
 TOLERANCE = 1e-9  # squared distances that differ by less, relatively, are equal: rounding must not break ties
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
@@ -69,14 +69,14 @@ class Nearest:
     @cached_property
     def tree(self) -> Tree:
         """The records that are searched."""
-        return trees.grow(self.targets) if self.known_tree is None else self.known_tree
+        return kd_tree.grow(self.targets) if self.known_tree is None else self.known_tree
 
     def credits(self, truth: Ints) -> Credits:
         """Full credit where nobody is closer, shared among those at the same distance."""
         if self.complete:
-            closer, tied = trees.beaten(self.tree, self.queries, truth, TOLERANCE, self.places)
+            closer, tied = kd_tree.beaten(self.tree, self.queries, truth, TOLERANCE, self.places)
         else:
-            closer, tied = partial.beaten(self.targets, self.queries, truth, TOLERANCE, self.places)
+            closer, tied = missing_cells.beaten(self.targets, self.queries, truth, TOLERANCE, self.places)
         left = np.maximum(self.places - closer, 0)
         return Credits(
             np.minimum(1.0, left / np.maximum(tied, 1)) * (left > 0),
@@ -103,13 +103,13 @@ class Window:
         """How many records each box leaves."""
         low, high = self.boxes
         if self.targets.complete and self.queries.complete:
-            return trees.count_inside(trees.grow(self.targets.first), self.targets.opening(low), high)
-        return partial.count_overlaps(self.targets.first, self.targets.last, low, high)
+            return kd_tree.count_inside(kd_tree.grow(self.targets.first), self.targets.opening(low), high)
+        return missing_cells.count_overlaps(self.targets.first, self.targets.last, low, high)
 
     def credits(self, truth: Ints) -> Credits:
         """Credit where the truth is among those left, shared by all of them."""
         low, high = self.boxes
-        inside = partial.overlaps(self.targets.first[truth], self.targets.last[truth], low, high)
+        inside = missing_cells.overlaps(self.targets.first[truth], self.targets.last[truth], low, high)
         inside *= (~np.isnan(low) & ~np.isnan(self.targets.first[truth])).any(1)  # no guess without a value
         count = np.maximum(self.candidates, 1)
         return Credits(inside / count, inside * (count == 1.0), inside.astype(float))

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks, trees
-from sdckit.pairs import Pair, Score, Values
-from sdckit.risk.assignment import LARGEST, Matching
-from sdckit.risk.attacks import (
+from sdckit.core import checks
+from sdckit.kernels import kd_tree
+from sdckit.metrics.pair import Pair, Score, Values
+from sdckit.metrics.risk.chance_level import permutations
+from sdckit.metrics.risk.linkage_attacks import (
     TOLERANCE,
     Attack,
     Nearest,
@@ -24,12 +25,12 @@ from sdckit.risk.attacks import (
     standardised,
     whitened,
 )
-from sdckit.risk.chance import permutations
+from sdckit.metrics.risk.one_to_one import LARGEST, Matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.compiled import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
 OUTLIERS = 0.02  # share of the records, those farthest from the centre, whose risk is told apart
@@ -52,7 +53,7 @@ def _nearest(space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options
     fixed = space is not whitened and pair.complete
     ground = standardised if space is corrected else space  # for the originals it is the same
     store, name = pair.original.found, f"tree {ground.__name__}"
-    tree = remembered(store, name, lambda: trees.grow(ours)) if fixed else None
+    tree = remembered(store, name, lambda: kd_tree.grow(ours)) if fixed else None
     return Nearest(ours, theirs, options["places"], tree)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdckit.compiled import Floats, Ints, inlined, kernel
-from sdckit.trees import in_parts
+from sdckit.kernels.jit import Floats, Ints, inlined, kernel
+from sdckit.kernels.kd_tree import in_parts
 
 PAIRS = 50_000_000  # of records, compared at a time: a fraction of a second
 
@@ -62,7 +62,7 @@ def _beaten(
 
 
 def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, places: int) -> Ints:
-    """As `trees.beaten`, for records with missing cells; a record that shares no cell counts as beaten."""
+    """As `kd_tree.beaten`, for records with missing cells; a record that shares no cell counts as beaten."""
     found = np.empty((2, len(queries)), np.int64)
     in_parts(
         len(queries),

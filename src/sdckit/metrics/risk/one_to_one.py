@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.compiled import Floats, kernel
-from sdckit.risk import partial
-from sdckit.risk.attacks import TOLERANCE, Credits
+from sdckit.kernels.jit import Floats, kernel
+from sdckit.metrics.risk import missing_cells
+from sdckit.metrics.risk.linkage_attacks import TOLERANCE, Credits
 
 if TYPE_CHECKING:
-    from sdckit.compiled import Bools, Ints
+    from sdckit.kernels.jit import Bools, Ints
 
 LARGEST = 2_000  # records; the work grows with their cube
 DISTANCES = ("standardised", "gower", "raw")
@@ -42,9 +42,9 @@ class Matching:
             both = np.vstack([half, other])
             width = np.fmax.reduce(both) - np.fmin.reduce(both)
             scale = np.where(width > 0, width, 1.0)
-            found = partial.distances(half / scale, other / scale, squared=False)
+            found = missing_cells.distances(half / scale, other / scale, squared=False)
         else:
-            squares = partial.distances(self.targets, self.queries, squared=True)
+            squares = missing_cells.distances(self.targets, self.queries, squared=True)
             found = np.sqrt(squares * self.targets.shape[1])
         top = found[np.isfinite(found)].max(initial=0.0)
         return np.where(np.isfinite(found), found, 2 * top + 1)

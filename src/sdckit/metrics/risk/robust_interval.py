@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.pairs import Original, Pair, Score, Values, pair_of
-from sdckit.registry import Parameter, metric
-from sdckit.risk.chance import mean_level, permutations
-from sdckit.risk.interval import RISK, Attack, share, told
-from sdckit.scales import deviations, powers_of_two, spread
+from sdckit.core import checks
+from sdckit.core.registry import Parameter, metric
+from sdckit.kernels.scaling import deviations, powers_of_two, spread
+from sdckit.metrics.pair import Original, Pair, Score, Values, pair_of
+from sdckit.metrics.risk.chance_level import mean_level, permutations
+from sdckit.metrics.risk.interval import RISK, Attack, share, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats
 
 TEMPL = (
     "Templ & Meindl 2008, Robust statistics meets SDC: new disclosure risk measures for continuous microdata "

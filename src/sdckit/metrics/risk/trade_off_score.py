@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit import checks
-from sdckit.pairs import Pair, pair_of
-from sdckit.registry import METRICS
-from sdckit.scales import deviations, powers_of_two
+from sdckit.core import checks
+from sdckit.core.registry import METRICS
+from sdckit.kernels.scaling import deviations, powers_of_two
+from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.compiled import Floats
+    from sdckit.kernels.jit import Floats
 
 WEIGHTS = (0.5, 0.125, 0.125, 0.25)
 

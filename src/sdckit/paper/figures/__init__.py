@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sdckit.paper import figures_methods as across
-from sdckit.paper import figures_orders as orders
-from sdckit.paper import figures_risk as risk
-from sdckit.paper import figures_study as note
-from sdckit.paper import figures_ties as ties
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.figures_panels import Figure
+from sdckit.paper.figures import methods as across
+from sdckit.paper.figures import orders as orders
+from sdckit.paper.figures import risk as risk
+from sdckit.paper.figures import study as note
+from sdckit.paper.figures import ties as ties
+from sdckit.paper.figures.parts import Figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

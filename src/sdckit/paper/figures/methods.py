@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED, disagreement
-from sdckit.paper.figures_panels import (
+from sdckit.paper.figures.parts import (
     ALL_METRICS,
     GRIDS,
     HEADINGS,
@@ -21,7 +21,7 @@ from sdckit.paper.figures_panels import (
     level_line,
     painted,
 )
-from sdckit.plots import COLOURS, INK, PALE, Spec, grid, label, quantity
+from sdckit.report.charts import COLOURS, INK, PALE, Spec, grid, label, quantity
 
 if TYPE_CHECKING:
     from sdckit.paper.results import Study

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.figures_panels import Figure, dots, lettered, level_line
+from sdckit.paper.figures.parts import Figure, dots, lettered, level_line
 from sdckit.paper.permutations import all_distances, distance_counts, random_distances
-from sdckit.plots import INK, Spec, colour, grid, quantity
+from sdckit.report.charts import INK, Spec, colour, grid, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdckit.paper.correlations import BOUNDED, METHODS, UNBOUNDED
-from sdckit.plots import GREY, INK, LARGE, NORMAL, SMALL, Spec, colour, label
+from sdckit.report.charts import GREY, INK, LARGE, NORMAL, SMALL, Spec, colour, label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.paper import figures_panels as panels
-from sdckit.paper.figures_panels import Figure, called, dots, lettered, painted, written
+from sdckit.paper.figures import parts as panels
+from sdckit.paper.figures.parts import Figure, called, dots, lettered, painted, written
 from sdckit.paper.risks import ATTACKS, FRONTIERS, RISKS, spelled
 from sdckit.paper.study import KEYS
-from sdckit.plots import (
+from sdckit.report.charts import (
     AMBER,
     BLUE,
     COLOURS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED
-from sdckit.paper.figures_panels import (
+from sdckit.paper.figures.parts import (
     ALL_METRICS,
     GRIDS,
     HEADINGS,
@@ -25,7 +25,7 @@ from sdckit.paper.figures_panels import (
     level_line,
     metric_scale,
 )
-from sdckit.plots import INK, SMALL, Spec, colour, grid, label, quantity
+from sdckit.report.charts import INK, SMALL, Spec, colour, grid, label, quantity
 
 if TYPE_CHECKING:
     from sdckit.paper.results import Study

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
-from sdckit.paper.figures_panels import (
+from sdckit.paper.figures.parts import (
     GRIDS,
     HEADINGS,
     PARAMETERS,
@@ -22,7 +22,7 @@ from sdckit.paper.figures_panels import (
     level_line,
     painted,
 )
-from sdckit.plots import BLUE, GREEN, INK, ORANGE, PALE, Spec, grid, label, quantity
+from sdckit.report.charts import BLUE, GREEN, INK, ORANGE, PALE, Spec, grid, label, quantity
 
 if TYPE_CHECKING:
     from sdckit.paper.results import Study

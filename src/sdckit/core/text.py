@@ -1,0 +1,30 @@
+"""Text that several layers write alike: numbers in tables, lists cut short."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAMED = 5  # so many columns or strata a sentence names
+
+
+def number(value: float | None) -> str:
+    """Four decimals below 1, four significant digits above; a dash where there is no value."""
+    if value is None or math.isnan(value):
+        return "-"
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size < 1:
+        return f"{value:.4f}" if size >= 1e-4 else f"{value:.3e}"
+    if size >= 1e6:
+        return f"{value:.3e}"
+    return f"{value:,.{max(3 - math.floor(math.log10(size)), 0)}f}"
+
+
+def shortened(words: Sequence[str], most: int = NAMED, mark: str = ", ") -> str:
+    """The first of some words, and how many more there are."""
+    return mark.join(words[:most]) + (f" and {len(words) - most} more" if words[most:] else "")

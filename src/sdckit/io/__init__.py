@@ -1,0 +1,1 @@
+"""Files: reading, writing without half-written results, dialects of text, and the data sets."""

@@ -1,0 +1,1 @@
+"""Compiled arithmetic: arrays in, arrays out. Nothing here knows a dataframe, a metric or a method."""

@@ -1,0 +1,1 @@
+"""Choose a masking: sweep settings, find the frontier of loss and risk, recommend, release."""
