@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, kernel
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
 
 CHUNK = 256
 LONG_RUN = 64  # a longer run of near ties is sorted apart
@@ -16,6 +16,18 @@ LONG_RUN = 64  # a longer run of near ties is sorted apart
 def no_flags(keys: Ints) -> Bools:
     """One flag for each stretch of keys."""
     return np.zeros(keys.size // CHUNK + 1, np.bool_)
+
+
+@inlined
+def label_of(key: Int, low: Int) -> Int:
+    """The label in the low bits of a key, where it is counted from 1 (see `packed_sort._key`)."""
+    return (key & low) - 1
+
+
+@inlined
+def value_at(key: Int, low: Int, row_of: Ints, values: Floats) -> float | np.float64:
+    """The exact value of the row that a key's label stands for."""
+    return values[row_of[label_of(key, low)]]
 
 
 @kernel
@@ -101,9 +113,9 @@ def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values
     low = (np.int64(1) << width) - 1
     for t in range(begin + 1, end):
         key = keys[t]
-        value = values[row_of[key & low]]
+        value = value_at(key, low, row_of, values)
         place = t
-        while place > begin and values[row_of[keys[place - 1] & low]] > value:
+        while place > begin and value_at(keys[place - 1], low, row_of, values) > value:
             keys[place] = keys[place - 1]
             place -= 1
         keys[place] = key
@@ -133,10 +145,10 @@ def _mark_blocks(
     """Mark the true tie blocks of one run; False where its values are not in order."""
     low = (np.int64(1) << width) - 1
     block = begin
-    previous = values[row_of[keys[begin] & low]]
+    previous = value_at(keys[begin], low, row_of, values)
     start[begin] = begin
     for t in range(begin + 1, end):
-        value = values[row_of[keys[t] & low]]
+        value = value_at(keys[t], low, row_of, values)
         if value < previous:
             return False
         if value > previous:

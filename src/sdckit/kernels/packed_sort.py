@@ -28,16 +28,32 @@ QUANTISED = 1 << 24  # from here on, too few bits of a float64 fit beside the la
 
 
 @inlined
-def _flip(bits: Int) -> Int:
-    """Map the bits of a float64 to an integer of the same order, and back."""
-    return bits ^ ((bits >> 63) & 0x7FFFFFFFFFFFFFFF)
+def _ordered(bits: Int) -> Int:
+    """Map the bits of a finite float64 to an integer of the same order; -0.0 and 0.0 map to 0."""
+    sign = bits >> 63  # all bits set for negative values
+    return ((bits & 0x7FFFFFFFFFFFFFFF) ^ sign) - sign
 
 
 @inlined
-def _ordered(bits: Int) -> Int:
-    """The same, with -0.0 as 0.0."""
-    flipped = _flip(bits)
-    return flipped + (flipped == -1)
+def _flip(key: Int) -> Int:
+    """Map an integer to the bits of a float64 of the same order, and back."""
+    return key ^ ((key >> 63) & 0x7FFFFFFFFFFFFFFF)
+
+
+@inlined
+def _key(value: Int, low: Int, label: Int) -> Int:
+    """Pack an ordered value, less its last bits, above a label, in a form that sorts as float64.
+
+    The label is counted from 1, and `label_width` leaves room above the largest: so no key is 0, which
+    is 0.0 as a float, nor -1, which is -0.0. Vectorised sorts turn one zero into the other, and a label
+    would be lost. Nor is a key infinite or NaN: a label only fills bits that the largest floats have set.
+    """
+    return _flip((value & ~low) | (label + 1))
+
+
+def label_width(largest: int) -> int:
+    """How many bits of a key the labels from 0 to `largest` take; see `_key`."""
+    return (largest + 2).bit_length()
 
 
 @kernel
@@ -48,13 +64,13 @@ def fill_keys(bits: Ints, labels: Ints, width: int, keys: Ints) -> Int:
     for i in range(bits.size):
         value = _ordered(bits[i])
         cut |= value & low
-        keys[i] = _flip((value & ~low) | labels[i])
+        keys[i] = _key(value, low, labels[i])
     return cut
 
 
 @kernel
 def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Ints) -> tuple[Int, Int]:
-    """The same, but rows that hold the value `heavy` go to the end; return (cut bits, rows in front)."""
+    """Write keys as above, those of the value `heavy` at the end; return (cut bits, rows in front)."""
     low = (np.int64(1) << width) - 1
     cut = np.int64(0)
     front = np.uint64(0)  # unsigned, so that no index needs a check for being negative
@@ -62,7 +78,7 @@ def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Int
     for i in range(bits.size):
         value = _ordered(bits[i])
         cut |= value & low
-        key = _flip((value & ~low) | labels[i])
+        key = _key(value, low, labels[i])
         keys[front] = key  # written on both sides, kept on one: no branch to mispredict
         keys[back] = key
         is_heavy = np.uint64(value == heavy)
@@ -72,36 +88,25 @@ def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Int
 
 
 @kernel
-def _flip_negatives(keys: Ints, end: int) -> None:
-    """Turn the first keys, up to `end`, from floats back into integers."""
-    for j in range(end):
+def _flip_negatives(keys: Ints) -> None:
+    """Turn keys from floats back into integers, as far as they are negative from the start on."""
+    for j in range(keys.size):
+        if keys[j] >= 0:
+            break
         keys[j] = _flip(keys[j])
 
 
 @kernel
-def _as_integers(keys: Ints) -> None:
-    """Turn keys sorted as floats back into integers, in ascending order."""
-    end = 0
-    while end < keys.size and keys[end] < 0:
-        end += 1
-    # The key -1 is -0.0 as a float, which is not told from the key 0: at most one of each.
-    if end + 1 < keys.size and keys[end + 1] < 0:
-        keys[end], keys[end + 1] = keys[end + 1], keys[end]
-        end += 1
-    _flip_negatives(keys, end)
-
-
-@kernel
-def _all_as_integers(keys: Ints) -> None:
+def _flip_negatives_of_rows(keys: Ints) -> None:
     for row in range(len(keys)):
-        _as_integers(keys[row])
+        _flip_negatives(keys[row])
 
 
 def sort_as_floats(keys: Ints) -> None:
     """Sort keys, or each row of them, as float64, which is faster than as int64; leave integers."""
     keys.view(np.float64).sort()
-    if keys.size and keys[..., :2].min() < 0:
-        _all_as_integers(keys.reshape(-1, keys.shape[-1]))
+    if keys.size and keys[..., :1].min() < 0:
+        _flip_negatives_of_rows(keys.reshape(-1, keys.shape[-1]))
 
 
 @kernel
@@ -124,7 +129,7 @@ def _fill_quantised_keys(
         value = _ordered(bits[i])
         cell = (value >> 48) + 32768
         share = below[cell] + np.float64(value & 0xFFFFFFFFFFFF) * step[cell]
-        keys[i] = (np.int64(share) << width) | labels[i]
+        keys[i] = (np.int64(share) << width) | (labels[i] + 1)
 
 
 @dataclass
@@ -140,7 +145,9 @@ class SortedKeys:
     @property
     def labels(self) -> Ints:
         """The label of each position."""
-        return self.keys & ((np.int64(1) << self.width) - 1)
+        return (
+            self.keys & ((np.int64(1) << self.width) - 1)
+        ) - 1  # `label_of`, without compiling it for arrays
 
     @property
     def stretches(self) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -152,7 +159,7 @@ def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = T
     """Fill and sort `keys`; with `inside_ties=False` labels of equal values may stay unordered."""
     n = values.size
     bits = values.view(np.int64)
-    width = max(n - 1, 1).bit_length()
+    width = label_width(n - 1)
     heavy = heavy_value(values)
     if heavy is not None:
         target = np.int64(_ordered(np.float64(heavy).view(np.int64)))
@@ -190,8 +197,7 @@ def _sort_apart(keys: Ints, front: Int, high: Int, width: int, *, inside_ties: b
     None where another value has the same high bits: then the place is not known.
     """
     sort_as_floats(keys[:front])
-    if high < 0:
-        _flip_negatives(keys[front:], keys.size - int(front))
+    _flip_negatives(keys[front:])
     start, end = np.searchsorted(keys[:front], np.array([high, high + 1]) << width)
     if start != end:
         return None
@@ -278,4 +284,4 @@ def sort_exactly(found: SortedKeys, row_of: Ints, values: Floats) -> None:
     labels = np.empty(values.size, np.int64)
     labels[row_of] = np.arange(values.size)
     order = np.lexsort((labels, values))
-    found.keys[:] = labels[order]
+    found.keys[:] = labels[order] + 1  # counted from 1, as in a key

@@ -20,9 +20,11 @@ from sdckit.kernels.near_ties import (
     collided_runs,
     count_collisions,
     ends,
+    label_of,
     no_flags,
     order_run,
     starts_of_keys,
+    value_at,
 )
 from sdckit.kernels.packed_sort import (
     SMALL,
@@ -30,6 +32,7 @@ from sdckit.kernels.packed_sort import (
     fill_keys,
     find_blocks,
     heavy_value,
+    label_width,
     sample_of,
     sort_as_floats,
     sort_keys,
@@ -183,7 +186,7 @@ def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middl
     absolute = squared_low = squared_high = np.int64(0)
     part = keys[begin:end]  # a slice: its loop is vectorised
     for t in range(part.size):
-        label = part[t] & low
+        label = label_of(part[t], low)
         difference = (middle2[label] if tied else 2 * label) - 2 * (begin + t)
         absolute += abs(difference)
         squared_low += _low(difference * difference)
@@ -198,7 +201,7 @@ def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle
     absolute = squared_low = squared_high = np.int64(0)
     part = keys[begin:end]
     for t in range(part.size):
-        label = part[t] & low
+        label = label_of(part[t], low)
         difference = (middle2[label] if tied else 2 * label) - (begin + end - 1)
         absolute += abs(difference)
         squared_low += _low(difference * difference)
@@ -226,7 +229,7 @@ def middle_sums(keys: Ints, width: int, masked2: Ints, factor: int, middle2: Int
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
     for j in range(keys.size):
-        label = keys[j] & low
+        label = label_of(keys[j], low)
         difference = (middle2[label] if factor == 0 else factor * label) - masked2[j]
         absolute += abs(difference)
         squared_low += _low(difference * difference)
@@ -275,7 +278,9 @@ def _run_corrections(
         order_run(keys, width, begin, end, row_of, values)
         block = begin
         for t in range(begin + 1, end + 1):
-            if t == end or values[row_of[keys[t] & low]] != values[row_of[keys[block] & low]]:
+            if t == end or value_at(keys[t], low, row_of, values) != value_at(
+                keys[block], low, row_of, values
+            ):
                 _add(change, _block_sums(keys, width, block, t, tied, middle2), 1)
                 block = t
     return change[0], change[1], change[2]
@@ -316,7 +321,7 @@ def _whole_distance(column: OrderedColumn, masked: Floats, keys: Ints) -> RankSu
     Nobody needs the row of a key then, so the label can be the mid-rank itself, which saves looking
     it up in a large table. None for other values, and where one value fills much of the column.
     """
-    width = (2 * column.n).bit_length()
+    width = label_width(2 * column.n - 2)
     if heavy_value(masked) is not None:
         return None
     if fill_keys(masked.view(np.int64), column.row_middle2, width, keys):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, kernel
-from sdckit.kernels.near_ties import count_collisions, ends, settle_run, starts_of_keys
-from sdckit.kernels.packed_sort import fill_keys, sort_as_floats
+from sdckit.kernels.near_ties import count_collisions, ends, label_of, settle_run, starts_of_keys
+from sdckit.kernels.packed_sort import fill_keys, label_width, sort_as_floats
 from sdckit.kernels.rank_distance import OrderedColumn, RankSums, middle_sums, tie_sum, to_middles2
 from sdckit.kernels.tie_rules import mean_gap
 
@@ -55,7 +55,7 @@ class StackOrder:
 
     def __init__(self, stack: ColumnStack, masked: Floats) -> None:
         self.stack = stack
-        self.width = max(stack.n - 1, 1).bit_length()
+        self.width = label_width(stack.n - 1)
         self.keys = np.empty(masked.shape, np.int64)
         self.first = np.empty(masked.shape, np.int64)
         cut = _fill_stack(masked.view(np.int64), stack.rows, self.width, self.keys)
@@ -148,7 +148,7 @@ def _expected_sums(keys: Ints, width: int, first: Ints, begin: Ints, end: Ints) 
     last = np.empty(first.size, np.int64)
     ends(first, last)
     for j in range(keys.size):
-        row = keys[j] & low
+        row = label_of(keys[j], low)
         length = last[j] - first[j] + 1
         cubes += length * length - 1  # over the whole block: L**3 - L
         total += mean_gap(begin[row], end[row], first[j], last[j])
