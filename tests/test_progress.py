@@ -52,7 +52,33 @@ def test_silent_unless_asked_for(capsys, monkeypatch):
     assert lines(capsys) == []
 
 
-def test_short_work_shows_nothing(capsys):
+class Clock:
+    """Time that passes as a test says."""
+
+    now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+def test_progress_appears_after_two_seconds_and_then_every_five(capsys, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(progress, "time", clock)
+    progress.show_progress(True)
+    with progress.track("counting", 1000) as report:
+        for seconds, done in ((1.9, 1), (2.0, 9), (6.9, 100), (7.0, 350), (11.9, 500), (12.0, 600)):
+            clock.now = 100.0 + seconds
+            report(done)
+    progress.show_progress(False)
+    assert capsys.readouterr().err.splitlines() == [
+        "counting: 1%",  # too early to tell how much time is left
+        "counting: 35%, about 13 s left",
+        "counting: 60%, about 8 s left",
+    ]
+
+
+def test_short_work_shows_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "time", Clock())
     progress.show_progress(True)
     assert list(progress.each("counting", range(3))) == [0, 1, 2]
     progress.show_progress(False)

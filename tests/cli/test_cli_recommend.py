@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from command import arguments, contents, environment, good, interruptible, put, run, run_here, said
+from command import HANGING, arguments, contents, environment, good, interruptible, put, run, run_here, said
 from sdckit.io.files import read
 
 SEED = 918273645
@@ -272,7 +272,7 @@ def test_ctrl_c_leaves_no_file(tmp_path):
     ):
         assert process.stderr.readline()  # progress: in the middle of the work
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=300)
+        output, errors = process.communicate(timeout=HANGING)
     assert process.returncode == 130
     assert output == ""
     assert errors.splitlines()[-1] == "stopped: interrupted; no unfinished file is left"

@@ -1,6 +1,7 @@
 """The command line as a user runs it: another process, its folder, what it printed and what it left."""
 
 import io
+import math
 import os
 import re
 import signal
@@ -17,9 +18,11 @@ import polars as pl
 import pytest
 
 import sdckit
+from sdckit import progress
 from sdckit.cli import main
 from sdckit.progress import show_progress
 
+HANGING = 900  # seconds after which a process is taken to hang, also on a busy machine that must compile
 ROLES = ["--key", "id", "--weights", "weight"]
 VARIABLES = ["income", "age", "rooms"]
 LIMITED = """
@@ -53,7 +56,8 @@ def said(done):
 
 
 def run(folder, *words, full_disk=False, **more):
-    return subprocess.run(
+    """Run a command; its stderr is what it said besides progress, which depends on the machine."""
+    done = subprocess.run(
         arguments(words, full_disk=full_disk),
         cwd=folder,
         # On a full disk Python would leave a module half compiled, which no later start can read.
@@ -61,9 +65,11 @@ def run(folder, *words, full_disk=False, **more):
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=300,
+        timeout=HANGING,
         check=False,
     )
+    done.stderr = said(done)
+    return done
 
 
 def good(folder, *words, **more):
@@ -79,6 +85,7 @@ def run_here(folder, *words, **more):
     with (
         chdir(folder),
         mock.patch.dict(os.environ, {"COLUMNS": "120"} | more),
+        mock.patch.object(progress, "PATIENCE", math.inf),  # else a busy machine would show progress
         redirect_stdout(out),
         redirect_stderr(err),
         warnings.catch_warnings(action="always"),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from command import interruptible
+from command import HANGING, interruptible
 from full_disk import LIMITED
 from sdckit.io.atomic import atomic, check_target
 from sdckit.io.files import Dialect, read, write
@@ -297,7 +297,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, suffix):
     pytest.importorskip("resource", reason="this system has no limit on file sizes")
     target = put(tmp_path, "before", f"out{suffix}")
     command = [sys.executable, "-c", LIMITED, str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANGING)
     assert done.stdout.startswith(f"could not write '{target}': file too large; raise the limit")
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""

@@ -8,7 +8,7 @@ import polars as pl
 import pyreadstat
 import pytest
 
-from command import contents, put
+from command import HANGING, contents, put
 from full_disk import LIMITED
 from sdckit.io.atomic import check_target
 from sdckit.io.files import check_fit, read, write
@@ -94,7 +94,7 @@ def test_other_files_do_not_load_pyreadstat(tmp_path):
         "s = read('x.csv'); write('y.csv', s.frame, source=s); "
         "assert not any(m.startswith(('pyreadstat', 'sdckit.io.stat')) for m in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=HANGING)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -102,7 +102,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, suffix):
     pytest.importorskip("resource", reason="this system has no limit on file sizes")
     target = put(tmp_path, f"out{suffix}", "before")
     command = [sys.executable, "-c", LIMITED, str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANGING)
     assert done.stdout.startswith(f"could not write '{target}': file too large; raise the limit")
     assert (done.stdout.count("\n"), done.stderr) == (1, "")
     assert contents(tmp_path) == {target.name: b"before"}
@@ -127,7 +127,7 @@ def test_damaged_files_are_read_or_refused_but_never_end_the_process(tmp_path, s
     )
     path = put(tmp_path, f"x{suffix}", data)
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False, timeout=HANGING
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) > 20

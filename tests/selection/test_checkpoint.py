@@ -159,13 +159,13 @@ def start(script, *words):
 def test_two_processes_append_whole_records(tmp_path):
     path = tmp_path / "cells.bin"
     children = [start(HALF, path, first) for first in (0, 1)]
-    assert [child.communicate(timeout=120)[0] for child in children] == ["", ""]
+    assert [child.communicate(timeout=command.HANGING)[0] for child in children] == ["", ""]
     assert_found(path, range(3000))
 
 
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path):
     path = tmp_path / "cells.bin"
-    lines = start(FULL, path).communicate(timeout=120)[0].splitlines()
+    lines = start(FULL, path).communicate(timeout=command.HANGING)[0].splitlines()
     assert len(lines) == 2  # when a record is torn, and when nothing more goes in
     for text in lines:
         assert text.startswith(f"could not write '{path}': ")

@@ -261,7 +261,7 @@ def test_killed_five_times_and_continued_the_table_is_that_of_an_undisturbed_run
         assert len(after) > len(before)
         assert {path.name for path in (tmp_path / "out").iterdir()} == {"private"}
     process = start(tmp_path)
-    assert process.communicate(timeout=300) == ("", "")
+    assert process.communicate(timeout=command.HANGING) == ("", "")
     assert process.returncode == 0
     assert (tmp_path / "out" / "sweep.csv").read_bytes() == expected
     assert len(journal(tmp_path)) == ALL * record, "a cell was measured twice"
@@ -278,7 +278,7 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path, undisturbed, sent, code
         process = start(tmp_path, pause=0.05)
     wait_until((tmp_path / "apart").exists, process)
     process.send_signal(sent)
-    output, errors = process.communicate(timeout=300)
+    output, errors = process.communicate(timeout=command.HANGING)
     assert process.returncode == code
     kept = "stopped: what is finished is kept in 'out/private'; the same command goes on\n"
     assert (output, errors) == ("", kept if code == 130 else "")
@@ -310,7 +310,7 @@ def test_a_full_disk_is_one_line_and_the_same_command_goes_on(tmp_path, undistur
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=command.HANGING,
     )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
