@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import naive
@@ -149,7 +149,11 @@ one_ulp = st.sampled_from([np.nextafter(v, np.inf) for v in (1.0, -1.0, 1e9, -0.
 few = st.sampled_from([0.0, -0.0, 1.0, -2.0]) | one_ulp
 
 
+BESIDE_ZERO = [(0.0, 0.0, 0.0, 0.0)] * 4 + [(0.0, 0.0, -5e-324, 0.0)] * 4  # keys of both signs met here
+
+
 @pytest.mark.parametrize("ties", RULES)
+@example(rows=BESIDE_ZERO)
 @given(rows=st.lists(st.tuples(few, few, cell, few), min_size=2, max_size=40))
 def test_a_stack_ranks_by_every_rule_like_single_columns_and_the_twin(ties, rows):
     table = np.array(rows).T.copy()
