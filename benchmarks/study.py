@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import sdckit as sdc
 from sdckit.masking import apply
-from sdckit.paper import study
+from sdckit.paper import grids, study
 from sdckit.selection.plan import settings_of
 from timing import Row, row
 
 if TYPE_CHECKING:
-    from sdckit.metrics.pair import Original
+    from sdckit.metrics.original import Original
 
 SIX = ("brmae_first", "brmse_first", "mae", "mse", "il1", "il1s")  # the note's metrics
 NOTE = ("mdav", "noise", "correlated_noise", "rank_swap")
@@ -28,7 +28,7 @@ def cpu_seconds() -> float:
 
 def one_by_one(original: Original, label: str) -> float:
     """CPU seconds for a file with the public functions, each call preparing everything anew."""
-    method, grid = study.GRIDS[label]
+    method, grid = grids.GRIDS[label]
     settings = settings_of({method: grid})
     table = original.values.copy()
     began = time.process_time()

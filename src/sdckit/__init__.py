@@ -20,11 +20,12 @@ __version__ = VERSION
 _HOMES = {
     "Choice": "selection.choice",
     "Evaluation": "metrics.evaluation",
-    "LimitsMissed": "selection.choice",
+    "LimitsMissed": "selection.release",
     "METHODS": "masking",
     "METRICS": "metrics.risk",
-    "Original": "metrics.pair",
-    "Release": "selection.choice",
+    "NotApplicable": "core.checks",
+    "Original": "metrics.original",
+    "Release": "selection.release",
     "Sweep": "selection.sweeping",
     "brmae": "metrics.loss.rank",
     "brmse": "metrics.loss.rank",
@@ -53,7 +54,7 @@ _HOMES = {
     "mse_permutation": "metrics.loss.mse_split",
     "pil": "metrics.loss.probabilistic",
     "pmse": "metrics.loss.propensity",
-    "prepare": "metrics.pair",
+    "prepare": "metrics.original",
     "rank_table": "metrics.loss.rank_means",
     "recommend": "selection.bisection",
     "rid": "metrics.risk.interval",
@@ -69,6 +70,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:  # the same names for type checkers and editors
+    from sdckit.core.checks import NotApplicable as NotApplicable
     from sdckit.core.registry import METHODS as METHODS
     from sdckit.core.registry import METRICS as METRICS
     from sdckit.io.datasets import load_dataset as load_dataset
@@ -97,8 +99,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from sdckit.metrics.loss.rank_means import rank_table as rank_table
     from sdckit.metrics.loss.rank_means import rmae as rmae
     from sdckit.metrics.loss.rank_means import rmse as rmse
-    from sdckit.metrics.pair import Original as Original
-    from sdckit.metrics.pair import prepare as prepare
+    from sdckit.metrics.original import Original as Original
+    from sdckit.metrics.original import prepare as prepare
     from sdckit.metrics.risk.interval import rid as rid
     from sdckit.metrics.risk.interval import sdid as sdid
     from sdckit.metrics.risk.linkage import dbrl as dbrl
@@ -113,8 +115,8 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from sdckit.progress import show_progress as show_progress
     from sdckit.selection.bisection import recommend as recommend
     from sdckit.selection.choice import Choice as Choice
-    from sdckit.selection.choice import LimitsMissed as LimitsMissed
-    from sdckit.selection.choice import Release as Release
+    from sdckit.selection.release import LimitsMissed as LimitsMissed
+    from sdckit.selection.release import Release as Release
     from sdckit.selection.sweeping import Sweep as Sweep
     from sdckit.selection.sweeping import sweep as sweep
 

@@ -221,9 +221,9 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
     def refuse(choice, result):
         seen.append(result["dbrl"])
         assert choice.met
-        raise sdc.choosing.LimitsMissed("too much; draw again")
+        raise sdc.LimitsMissed("too much; draw again")
 
-    monkeypatch.setattr(sdc.choosing.Choice, "check", refuse)
+    monkeypatch.setattr(sdc.Choice, "check", refuse)
     before = contents(tmp_path)
     done = run_here(tmp_path, *words(*GRIDS["noise"]))
     assert done.returncode == 1
@@ -236,15 +236,15 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
 
 def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch):
     assert survey.height
-    check, seen = sdc.choosing.Choice.check, []
+    check, seen = sdc.Choice.check, []
 
     def fussy(choice, result):
         check(choice, result)
         seen.append(result["brmae"])
         if len(seen) < 4:
-            raise sdc.choosing.LimitsMissed("too much; draw again")
+            raise sdc.LimitsMissed("too much; draw again")
 
-    monkeypatch.setattr(sdc.choosing.Choice, "check", fussy)
+    monkeypatch.setattr(sdc.Choice, "check", fussy)
     done = good(tmp_path, *words(*GRIDS["noise"], "--seed", "5"))
     assert "; the release took 4 draws.\n" in done.stdout
     assert evaluated(tmp_path, "brmae") == seen[-1]

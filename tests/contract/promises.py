@@ -14,7 +14,8 @@ import numpy as np
 
 import chances
 import invariants
-from sdckit.core.checks import parameter_named, parameter_value
+from sdckit.core.parameters import parameter_value
+from sdckit.core.settings import parameter_named
 
 DRAWS = 40
 COMPLETE = "complete data"

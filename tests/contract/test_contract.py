@@ -12,7 +12,9 @@ import pytest
 
 import sdckit as sdc
 from contract import NAMES, data, documented, ladder, shaken
-from sdckit.core.checks import Unsuited, metrics_named, parameter_value
+from sdckit.core.checks import NotApplicable
+from sdckit.core.parameters import parameter_value
+from sdckit.core.registry import metrics_named
 from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")
@@ -65,7 +67,7 @@ def measured(metric, x, y):
     """The metric's value; None where it says in one line that the data do not suit it."""
     try:
         return metric.function(x, y)
-    except Unsuited:
+    except NotApplicable:
         return None
 
 
@@ -187,7 +189,9 @@ def test_metric_of_odd_shapes(metric):
     x = data(size(metric))
     y = shaken(x)
     if metric.variables > 1:
-        with pytest.raises(Unsuited, match=f"at least {metric.variables} variables and the data have 1; "):
+        with pytest.raises(
+            NotApplicable, match=f"at least {metric.variables} variables and the data have 1; "
+        ):
             metric.function(x[:, 0], y[:, 0])
     else:
         assert within(metric, metric.function(x[:, 0], y[:, 0]))

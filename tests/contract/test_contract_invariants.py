@@ -11,7 +11,7 @@ from contract import SHAPES, data, masked_by, needed, small, strong, suited
 from invariants import Masked, check_cells_shared, check_group_sizes, check_window
 from maskings import fails
 from promises import DRAWS, PROMISES, read
-from sdckit.core.checks import parameters_of
+from sdckit.core.settings import parameters_of
 from sdckit.masking import placed
 
 METHODS = sdc.METHODS

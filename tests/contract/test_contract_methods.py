@@ -28,7 +28,7 @@ from contract import (
     with_holes,
     with_zeros,
 )
-from sdckit.core.checks import parameter_value
+from sdckit.core.parameters import parameter_value
 from sdckit.selection.points import direction
 
 UNMASKED = "ignore:not masked, every value"

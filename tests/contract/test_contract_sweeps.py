@@ -6,8 +6,8 @@ import pytest
 
 import sdckit as sdc
 from contract import NAMES, data, strong, with_holes
+from sdckit.core.randomness import stream_generator
 from sdckit.selection.plan import cells_of, settings_of
-from sdckit.selection.task import generator
 
 UNMASKED = "ignore:not masked, every value"
 BY_COLUMN = [(m.name, p) for m in sdc.METHODS.values() for p in m.parameters if p.kind in (tuple, dict)]
@@ -56,7 +56,9 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     measured = [name for name in metrics if method.paired or not sdc.METRICS[name].paired]
     for cell in cells:
         window = method.published(cell.setting.options)
-        masked = sdc.mask(table, method.name, rng=generator(9, cell.stream(draws)), **cell.setting.options)
+        masked = sdc.mask(
+            table, method.name, rng=stream_generator(9, cell.stream(draws)), **cell.setting.options
+        )
         alone = sdc.evaluate(table, masked, metrics=measured, window=window, paired=method.paired)
         for name in metrics:
             row = next(rows)

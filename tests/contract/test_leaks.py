@@ -11,6 +11,7 @@ import reports
 import sdckit as sdc
 from leaks import digits, leaks
 from sdckit.core.text import number
+from sdckit.metrics.pair import pair_of
 from sdckit.report import report
 from sdckit.report.vega_bundle import bundle
 
@@ -75,7 +76,7 @@ def test_no_masking_makes_the_report_leak(method):
         title="t",
         done=[],
         evaluation=measured,
-        pair=sdc.pairs.pair_of(reports.original(), masked, columns=reports.VARIABLES),
+        pair=pair_of(reports.original(), masked, columns=reports.VARIABLES),
     )
     figures = [value for name in LEVELS for value in measured.table[name]]
     assert search(page, told=figures, masked=None) == []
@@ -169,7 +170,7 @@ def test_the_search_reads_csv_json_and_svg():
 def test_a_report_of_a_tiny_file_shows_no_bins():
     few = reports.original().head(15)
     masked = sdc.mask(few, "mdav", k=3, columns=reports.VARIABLES)
-    page = report(title="t", done=[], pair=sdc.pairs.pair_of(few, masked, columns=reports.VARIABLES))
+    page = report(title="t", done=[], pair=pair_of(few, masked, columns=reports.VARIABLES))
     assert len(re.findall("Not shown: too few records", page)) == len(reports.VARIABLES)
     assert leaks(page, few, told=[10]) == []
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.core.table import Table, decimals_of, match_keys, round_column, strata_of
+from sdckit.core.roles import match_keys, strata_of
+from sdckit.core.table import Table, decimals_of, round_column
 
 NAN = float("nan")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive_loss
 import sdckit as sdc
 from contract import data, shaken
-from sdckit.core.checks import metrics_named
+from sdckit.core.registry import metrics_named
 from sdckit.metrics.loss.distributions import bin_edges, bin_of, hellinger_distance
 from sdckit.metrics.loss.per_variable import coupled
 from sdckit.metrics.pair import pair_of

@@ -91,7 +91,7 @@ def test_a_sentence_without_numbers_where_nothing_can_be_compared(metric):
     original = RNG.normal(size=(120, 3))
     try:
         said = sdc.evaluate(original, np.full_like(original, np.nan), metrics=metric).meaning[metric]
-    except sdc.checks.Unsuited as refusal:
+    except sdc.NotApplicable as refusal:
         said = str(refusal)
         assert metric in {"pmse", "pil", "il_correl", "eigen", "covariance_loss"}
         assert "; " in said

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import sdckit as sdc
 from linkages import ATTACKS, DIRECTIONS, NAN, all_values, masked_as, score, tied_files
 from maskings import fails
-from sdckit.core.checks import Unsuited
+from sdckit.core.checks import NotApplicable
+from sdckit.metrics.pair import pair_of
 from sdckit.metrics.risk import linkage_attacks, linkage_scores
 from sdckit.metrics.risk.chance_level import permutations
 from sdckit.metrics.risk.linkage_scores import outliers
@@ -78,7 +79,7 @@ def test_the_window_by_hand():
 def test_outliers_are_those_farthest_from_the_centre():
     x = np.column_stack([np.arange(100.0), np.zeros(100)])
     x[40, 1] = 1e6
-    pair = sdc.pairs.pair_of(x, x)
+    pair = pair_of(x, x)
     assert np.flatnonzero(outliers(pair)).tolist() == [0, 40, 99]  # two of a hundred, and one that ties
     assert np.flatnonzero(outliers(pair, 0.001)).tolist() == [40]
     assert outliers(pair, 1.0).all()
@@ -271,7 +272,7 @@ def test_matching_refuses_large_files_and_linkage_does_without():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(LARGEST + 1, 2))
     y = x + rng.normal(0, 0.01, x.shape)
-    with pytest.raises(Unsuited, match="at most 2000 records and the data have 2001; use dbrl"):
+    with pytest.raises(NotApplicable, match="at most 2000 records and the data have 2001; use dbrl"):
         sdc.matching(x, y)
     found = score("linkage", x, y)
     assert set(found.parts) == {"dbrl", "dbrl_mahalanobis", "dbrl_rank"}

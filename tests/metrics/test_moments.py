@@ -11,7 +11,7 @@ import pytest
 import naive_loss
 import sdckit as sdc
 from contract import data, shaken
-from sdckit.core.checks import Unsuited
+from sdckit.core.checks import NotApplicable
 from sdckit.metrics.loss.moments import overlap
 from sdckit.metrics.loss.per_file import correlations, dependent
 from sdckit.metrics.loss.probabilistic import Moments, families
@@ -55,7 +55,9 @@ def test_census_names_the_columns_that_add_up(golden, census, name):
     expected = dict(rows.select("metric", "value").iter_rows())
     assert sdc.il_variables(census, y, scale="raw") == pytest.approx(expected["IL_variables"], rel=1e-9)
     for function in (sdc.eigen, sdc.il_correl):
-        with pytest.raises(Unsuited, match="the columns PTOTVAL, POTHVAL, PEARNVAL determine one another"):
+        with pytest.raises(
+            NotApplicable, match="the columns PTOTVAL, POTHVAL, PEARNVAL determine one another"
+        ):
             function(census, y)
 
 
@@ -88,11 +90,11 @@ def test_columns_of_two_relations_are_named_and_no_other():
 def test_a_relation_of_the_masked_data_stops_what_needs_their_inverse():
     x = pl.DataFrame(data(60), schema=["a", "b", "c"])
     y = x.with_columns(c=pl.col("a") - pl.col("b"))
-    with pytest.raises(Unsuited, match="in the masked data the columns a, b, c determine"):
+    with pytest.raises(NotApplicable, match="in the masked data the columns a, b, c determine"):
         sdc.il_correl(x, y)
     assert sdc.eigen(x, y) > 0
     many = np.random.default_rng(0).normal(size=(5, 15))
-    with pytest.raises(Unsuited, match=r"x10 and 5 more determine one another exactly; leave one"):
+    with pytest.raises(NotApplicable, match=r"x10 and 5 more determine one another exactly; leave one"):
         sdc.eigen(many, many)
 
 
@@ -100,10 +102,10 @@ def test_a_constant_column_is_named():
     x = pl.DataFrame(data(60), schema=["a", "b", "c"])
     flat = x.with_columns(b=pl.lit(0.1))
     for function in (sdc.eigen, sdc.il_correl):
-        with pytest.raises(Unsuited, match="column 'b' is constant in the masked data; leave it out"):
+        with pytest.raises(NotApplicable, match="column 'b' is constant in the masked data; leave it out"):
             function(x, flat)
     for function in (sdc.eigen, sdc.il_correl, sdc.covariance_loss):
-        with pytest.raises(Unsuited, match="column 'b' is constant in the original data"):
+        with pytest.raises(NotApplicable, match="column 'b' is constant in the original data"):
             function(flat, x)
     assert 0 < sdc.covariance_loss(x, flat) < 1
     assert sdc.covariance_loss(x, x.with_columns(pl.all() * 0 + 0.1)) == 1
@@ -198,7 +200,7 @@ def test_moments_do_not_see_the_order_of_records_or_units():
 def test_two_variables_always_keep_their_inverse_correlations():
     x, y = data(40)[:, :2], shaken(data(40))[:, :2]
     assert naive_loss.il_correl(x, y) == pytest.approx(0, abs=1e-12)
-    with pytest.raises(Unsuited, match="il_correl needs at least 3 variables"):
+    with pytest.raises(NotApplicable, match="il_correl needs at least 3 variables"):
         sdc.il_correl(x, y)
 
 
@@ -239,11 +241,13 @@ def test_pil_saturates_as_the_file_grows():
 def test_pil_needs_more_than_a_hundred_records():
     x = data(101)
     assert 0 < sdc.pil(x, shaken(x)) < 1
-    with pytest.raises(Unsuited, match="pil needs at least 101 records and the data have 100; use another"):
+    with pytest.raises(
+        NotApplicable, match="pil needs at least 101 records and the data have 100; use another"
+    ):
         sdc.pil(x[:100], x[:100])
     x[7, 1] = NAN
     with pytest.raises(
-        Unsuited, match="101 records without a missing cell, the data have 100; fill the gaps"
+        NotApplicable, match="101 records without a missing cell, the data have 100; fill the gaps"
     ):
         sdc.pil(x, x)
 

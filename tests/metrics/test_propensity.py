@@ -6,7 +6,7 @@ import pytest
 import naive_loss
 import sdckit as sdc
 from contract import data, shaken
-from sdckit.core.checks import Unsuited
+from sdckit.core.checks import NotApplicable
 from sdckit.metrics.loss import propensity
 from sdckit.metrics.loss.propensity import design, fit_logistic, whitened
 from sdckit.metrics.pair import pair_of
@@ -111,12 +111,16 @@ def test_value_does_not_see_linear_recoding():
 def test_a_model_with_too_many_parameters_is_refused():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(20, 5))
-    with pytest.raises(Unsuited, match="has 21 parameters for 40 stacked records; use model=main or fewer"):
+    with pytest.raises(
+        NotApplicable, match="has 21 parameters for 40 stacked records; use model=main or fewer"
+    ):
         sdc.pmse(x, x)
     assert sdc.pmse(x, x, model="main") == 0
-    with pytest.raises(Unsuited, match="model=main has 6 parameters for 12 stacked records; use fewer"):
+    with pytest.raises(NotApplicable, match="model=main has 6 parameters for 12 stacked records; use fewer"):
         sdc.pmse(x[:6], x[:6], model="main")
-    with pytest.raises(Unsuited, match="model=cart needs at least 20 complete records and the data have 19"):
+    with pytest.raises(
+        NotApplicable, match="model=cart needs at least 20 complete records and the data have 19"
+    ):
         sdc.pmse(x[:19], x[:19], model="cart")
     with pytest.raises(ValueError, match="unknown model 'tree'"):
         sdc.pmse(x, x, model="tree")

@@ -6,6 +6,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.metrics.evaluation import within_strata
+from sdckit.metrics.pair import pair_of
 from sdckit.selection.points import parameters_of
 from sweeps import frame
 
@@ -110,7 +111,7 @@ def test_strata_that_a_risk_does_not_suit_are_left_out_of_its_mean():
 
 
 def test_scores_without_strata_come_back_as_they_are():
-    pair = sdc.pairs.pair_of(frame(20), frame(20) * 1.1)
+    pair = pair_of(frame(20), frame(20) * 1.1)
     metric = sdc.METRICS["dbrl"]
     score = metric.score(pair)
     assert within_strata(metric, [score], [20]) is score

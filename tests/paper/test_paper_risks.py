@@ -6,7 +6,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sdckit as sdc
-from sdckit.paper import risks, safety, study
+from sdckit.paper import grids, risks, safety
 from sdckit.selection import choice
 from sdckit.selection.points import lines_of
 
@@ -27,7 +27,7 @@ def attacked(tiny):
 
 
 def test_thinned_grids_are_part_of_the_study():
-    for label, (method, grid) in study.GRIDS.items():
+    for label, (method, grid) in grids.GRIDS.items():
         whole = {setting.identity for setting in risks.settings_of({method: grid})}
         ours = risks.settings_of(risks.plan_of([label]))
         assert {setting.identity for setting in ours} <= whole

@@ -11,7 +11,7 @@ import naive_rules as naive
 import sdckit as sdc
 from maskings import NAN, fails, generator
 from sdckit.masking import places_of, rounded
-from sdckit.rules import Rules, repair, repair_milp, repair_vertices, rules_of
+from sdckit.rules import Rules, blocks, repair, repair_milp, repair_vertices, rules_of
 
 NAMES = ["A", "B", "C"]
 SUM = ((1, -1, -1), True, 0)
@@ -214,7 +214,7 @@ def test_the_check_sees_the_dearest_column_first(monkeypatch):
     rules, listed = rules_named("sum")
     table = np.array([[5.0, 4.0, -2.0], [30.0, 1.0, 2.0], [4.0, 1.0, 1.0]])
     check_repair(rules, listed, table)
-    monkeypatch.setattr(repair, "_costs", lambda spreads: spreads)
+    monkeypatch.setattr(blocks, "_costs", lambda spreads: spreads)
     assert fails(check_repair, rules, listed, table)
 
 
@@ -225,8 +225,10 @@ def test_the_check_sees_the_dearest_column_first(monkeypatch):
 @settings(max_examples=25)
 def test_plain_arithmetic_and_the_programme_agree(table):
     rules, _ = rules_named("positive sum")
-    (block,) = repair.blocks_of(rules, np.ones(3, bool), np.array([3.0, 2.0, 1.0]), [0, 0, 0])
-    quick, thorough = block.repaired(table), repair_milp.solved(block, table)
+    (block,) = blocks.blocks_of(
+        rules.columns, rules.rules, np.ones(3, bool), np.array([3.0, 2.0, 1.0]), [0, 0, 0]
+    )
+    quick, thorough = repair.repair_block(block, table), repair_milp.solved(block, table)
     spread = np.array([3.0, 2.0, 1.0])
     for before, one, other in zip(table, quick, thorough, strict=True):
         assert naive.cost(before, one, spread) == pytest.approx(naive.cost(before, other, spread))
@@ -238,8 +240,8 @@ def test_plain_arithmetic_and_the_programme_agree(table):
 def test_the_programme_finds_the_nearest_point_by_itself(name, table, free):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repair_vertices, "MOST", -1)
-        patch.setattr(repair.Block, "families", [])
-        patch.setattr(repair.Block, "hard", True)
+        patch.setattr(blocks.Block, "families", [])
+        patch.setattr(blocks.Block, "hard", True)
         check_repair(*rules_named(name), table, free=free)
 
 
@@ -251,8 +253,8 @@ def test_the_programme_finds_the_nearest_point_without_a_grid(name):
     expected = rules.repaired(table, None, free)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repair_vertices, "MOST", -1)
-        patch.setattr(repair.Block, "families", [])
-        patch.setattr(repair.Block, "hard", True)
+        patch.setattr(blocks.Block, "families", [])
+        patch.setattr(blocks.Block, "hard", True)
         found = rules.repaired(table, None, free)
     assert not rules.violations(found).any()
     spread = table.std(axis=0, ddof=1)

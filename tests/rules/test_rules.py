@@ -14,7 +14,8 @@ import sdckit as sdc
 from linkages import DIRECTIONS
 from maskings import NAN, fails, generator
 from sdckit.core.table import Table
-from sdckit.metrics.pair import Pair, prepare
+from sdckit.metrics.original import prepare
+from sdckit.metrics.pair import Pair
 from sdckit.metrics.risk.chance_level import shuffled
 from sdckit.rules import Rules, discover, rules_of
 

@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.selection import bisection
-from sdckit.selection import task as tasks
+from sdckit.selection import bisection, runner
 from sdckit.selection.bisection import Searched
-from sdckit.selection.choice import LimitsMissed
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import Point, parameters_of, weakest_safe
+from sdckit.selection.release import LimitsMissed
 from sdckit.selection.task import Task
 from sweeps import frame
 
@@ -128,15 +127,15 @@ def test_other_parameters_have_lines_of_their_own():
 def test_neither_workers_nor_processes_change_the_answer(monkeypatch):
     expected = searched(frame(80), GRIDS, {"dbrl": 0.3})
     for name in ("PATIENCE", "WORTH", "BATCH"):
-        monkeypatch.setattr(tasks, name, 0.0)
+        monkeypatch.setattr(runner, name, 0.0)
     started = []
 
-    class Watched(tasks.Worker):
+    class Watched(runner.Worker):
         def __init__(self, *given):
             super().__init__(*given)
             started.append(self)
 
-    monkeypatch.setattr(tasks, "Worker", Watched)
+    monkeypatch.setattr(runner, "Worker", Watched)
     choice = searched(frame(80), GRIDS, {"dbrl": 0.3}, workers=2)
     assert choice.points == expected.points
     assert (choice.maskings, choice.point) == (expected.maskings, expected.point)
@@ -307,7 +306,7 @@ def many_records():
 def test_a_metric_that_the_data_do_not_suit_is_refused_before_any_work(data, options, text, monkeypatch):
     monkeypatch.setattr(Task, "measure", lambda *_: pytest.fail("worked"))
     given_ = {"max_risk": {"dbrl": 0.3}, "plan": {"noise": {"percent": [10, 20]}}, "workers": 1} | options
-    with pytest.raises(sdc.checks.Unsuited, match=text) as refusal:
+    with pytest.raises(sdc.NotApplicable, match=text) as refusal:
         sdc.recommend(data(), **given_)
     assert "\n" not in str(refusal.value)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from sdckit.core.registry import METHODS
+from sdckit.core.settings import parameters_of as complete
 from sdckit.selection.choice import choose
 from sdckit.selection.points import Point, lines_of, parameters_of, pareto, points_of, weakest_safe
 from sweeps import frame
@@ -213,9 +214,7 @@ def test_parameters_come_back_from_their_text(method):
             sdc.sweep(data, {method.name: {parameter.name: tried}}, metrics="ks", rng=1, workers=1).summary
         )
         points = [one for settings in found for one in settings]
-        values = [
-            sdc.checks.parameters_of(method, parameters_of(one.parameters))[parameter.name] for one in points
-        ]
+        values = [complete(method, parameters_of(one.parameters))[parameter.name] for one in points]
         assert sorted(values) == sorted(set(grid)) if len(grid) > 1 else values == grid
         assert len(found) == (len(grid) if parameter.choices else 1)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from sdckit.core.checks import entropy_of
+from sdckit.core.randomness import entropy_of
 from sdckit.selection.plan import (
     LARGEST_GRID,
     Cell,

@@ -7,8 +7,9 @@ import pytest
 import sdckit as sdc
 from command import put_survey
 from sdckit.selection import choice as choosing
-from sdckit.selection.choice import TRIES, LimitsMissed, choose
+from sdckit.selection.choice import choose
 from sdckit.selection.points import lines_of
+from sdckit.selection.release import TRIES, LimitsMissed
 from sweeps import frame
 
 PLANS = {
@@ -152,7 +153,7 @@ def drawn(monkeypatch):
         table = result.table.with_columns(
             value=pl.when(pl.col("metric") == "linkage").then(risk).otherwise(pl.col("value"))
         )
-        return sdc.evaluation.Evaluation(table, result.meaning)
+        return sdc.Evaluation(table, result.meaning)
 
     monkeypatch.setattr(choosing, "evaluate", measured_otherwise)
     return risks, seen

@@ -145,9 +145,9 @@ def test_the_folder_is_private(tmp_path):
 DRIVER = """
 import os, sys, time
 from sdckit import cli
-from sdckit.selection import task as tasks
-tasks.PATIENCE = tasks.WORTH = tasks.BATCH = 0.0
-finished, measure = tasks.Task.finished, tasks.Worker.measure
+from sdckit.selection import runner, task
+runner.PATIENCE = runner.WORTH = runner.BATCH = 0.0
+finished, measure = task.Task.finished, runner.Worker.measure
 limit, together, pause = int(sys.argv.pop()), sys.argv.pop() == "together", float(sys.argv.pop())
 def held(here):
     full = os.path.getsize("out/private/cells.bin") >= limit
@@ -167,7 +167,7 @@ def noted(*given):
     with open("apart", "ab") as file:
         file.write(b"." * len(found))
     return found
-tasks.Task.finished, tasks.Worker.measure = slowly, noted
+task.Task.finished, runner.Worker.measure = slowly, noted
 cli.main()
 """
 WORDS = [

@@ -11,8 +11,9 @@ from polars.testing import assert_frame_equal
 
 import command
 from sdckit import progress
-from sdckit.selection import task
-from sdckit.selection.task import Crew, Task
+from sdckit.selection import runner
+from sdckit.selection.runner import Crew
+from sdckit.selection.task import Task
 from sdckit.selection.worker import Worker
 from sweeps import frame, swept
 
@@ -20,7 +21,7 @@ from sweeps import frame, swept
 def process_at_once(monkeypatch):
     """Start another process from the first moment; this one waits for its first answer, so that both work."""
     for name in ("PATIENCE", "WORTH", "BATCH"):
-        monkeypatch.setattr(task, name, 0.0)
+        monkeypatch.setattr(runner, name, 0.0)
     workers, answered = [], []
 
     class Watched(Worker):
@@ -40,7 +41,7 @@ def process_at_once(monkeypatch):
         work(crew)
 
     work = Crew.work
-    monkeypatch.setattr(task, "Worker", Watched)
+    monkeypatch.setattr(runner, "Worker", Watched)
     monkeypatch.setattr(Crew, "work", late)
     return workers, answered
 
@@ -80,15 +81,15 @@ def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
     plan = {"noise": {"percent": [10, 60]}, "rank_swap": {"p": [0.01, 0.2]}}
     more = {"metrics": ["brmae", "il1s", "dbrl", "window"], "detail": True}
     expected = swept(data, plan, **more)
-    monkeypatch.setattr(task, "LONG", 0)
-    monkeypatch.setattr(task, "Worker", None)  # nobody may start a process
+    monkeypatch.setattr(runner, "LONG", 0)
+    monkeypatch.setattr(runner, "Worker", None)  # nobody may start a process
     for workers in (2, 5):
         found = swept(data, plan, workers=workers, **more)
         assert_frame_equal(found.table, expected.table, check_exact=True)
 
 
 def test_short_work_starts_no_process(monkeypatch):
-    monkeypatch.setattr(task, "Worker", None)
+    monkeypatch.setattr(runner, "Worker", None)
     assert swept(workers=8).table.equals(swept().table)
 
 
@@ -122,7 +123,7 @@ def test_a_process_that_dies_costs_no_cell(monkeypatch, when):
     """The system ends processes when memory is short; whoever is left measures their cells."""
     expected = swept(replications=20)
     workers, answered = process_at_once(monkeypatch)
-    measure = task.Worker.measure
+    measure = runner.Worker.measure
 
     def dying(worker, cells):
         if when == "at once" or answered:
@@ -130,7 +131,7 @@ def test_a_process_that_dies_costs_no_cell(monkeypatch, when):
             worker.process.wait()
         return measure(worker, cells)
 
-    monkeypatch.setattr(task.Worker, "measure", dying)
+    monkeypatch.setattr(runner.Worker, "measure", dying)
     found = swept(replications=20, workers=2)
     assert_frame_equal(found.table, expected.table, check_exact=True)
     assert_gone(workers)
@@ -154,7 +155,7 @@ def test_progress_speaks_of_the_sweep_and_not_of_its_cells(monkeypatch, capsys, 
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setattr(progress, "PLAIN_STEP", 0.0)
     if threads:
-        monkeypatch.setattr(task, "LONG", 0)
+        monkeypatch.setattr(runner, "LONG", 0)
     progress.show_progress(True)
     try:
         swept(frame(4500), {"rank_swap": {"p": [0.01, 0.2]}}, workers=2, metrics=["brmae", "dbrl"])
@@ -171,7 +172,7 @@ def test_a_process_that_cannot_begin_costs_no_cell(monkeypatch, program):
     data = frame(20_000)  # more than a pipe holds
     expected = swept(data, plan, metrics="brmae")
     for name in ("PATIENCE", "WORTH"):
-        monkeypatch.setattr(task, name, 0.0)
+        monkeypatch.setattr(runner, name, 0.0)
     monkeypatch.setattr(sys, "executable", program)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -9,10 +9,10 @@ from polars.testing import assert_frame_equal
 
 import command
 import sdckit as sdc
+from sdckit.core.randomness import stream_generator
 from sdckit.metrics.evaluation import FIGURES, SCHEMA
 from sdckit.selection import task
 from sdckit.selection.plan import cells_of, settings_of
-from sdckit.selection.task import generator
 
 PLAN = {
     "mdav": {"k": [2, 5]},
@@ -49,7 +49,7 @@ def swept(data, plan=None, **more):
 def rebuilt(data, plan, *, replications=3, draws="common", **roles):
     """(cell, masked file) of a sweep, masked once more, each from its own stream."""
     for cell in cells_of(settings_of(plan), replications):
-        rng = generator(11, cell.stream(draws))
+        rng = stream_generator(11, cell.stream(draws))
         yield cell, sdc.mask(data, cell.setting.method.name, rng=rng, **roles, **cell.setting.options)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
-from sdckit.selection.task import generator
+from sdckit.core.randomness import stream_generator
 from sweeps import frame
 
 PERCENT, METRICS = 60, ["brmae", "dbrl"]
@@ -28,7 +28,7 @@ def test_a_fresh_release_falls_into_the_interval_as_often_as_it_should():
     for sweep in range(SWEEPS):
         found = sdc.sweep(data, plan, metrics=METRICS, replications=REPLICATIONS, rng=sweep, workers=1)
         ends = {row["metric"]: (row["ci_low"], row["ci_high"]) for row in found.summary.rows(named=True)}
-        rng = generator(sweep, [1])
+        rng = stream_generator(sweep, [1])
         fresh = [sdc.mask(data, "noise", percent=PERCENT, rng=rng) for _ in range(FRESH)]
         for metric in METRICS:
             low, high = ends[metric]

@@ -30,6 +30,7 @@ from sdckit.cli.options import (
     seed_option,
     set_option,
 )
+from sdckit.core import randomness
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -334,7 +335,7 @@ def paper(output: Path, **given: Any) -> None:
     from sdckit.paper import command
 
     progress.show_progress(not given["quiet"])
-    checks.generator(given["seed"])
+    randomness.generator(given["seed"])
     try:
         lines = command.run(
             output,

@@ -10,7 +10,7 @@ import click
 
 from sdckit import masking, progress
 from sdckit.cli import request, sweep_output, terminal
-from sdckit.core import checks
+from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.table import Table
 from sdckit.io import files
 from sdckit.metrics.notes import privacy_notes
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from sdckit.cli.request import Asked
-    from sdckit.io.files import Source
+    from sdckit.io.source import Source
     from sdckit.masking import Masking
     from sdckit.metrics.evaluation import Evaluation
-    from sdckit.metrics.pair import Original
+    from sdckit.metrics.original import Original
 
 
 def show_warnings() -> None:
@@ -96,7 +96,7 @@ class Writing:
         return [
             request.masked_columns(self.original, values, self.source.frame.columns, whole=whole),
             *rows,
-            *privacy_notes(replace(result, records=None)),  # nobody sees those
+            *privacy_notes(result.table, per_record=False),  # losses of single records are not shown
             f"wrote {self.output}",
         ]
 
@@ -105,11 +105,11 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Mask a file, measure what was written, print it."""
     progress.show_progress(not given["quiet"])
     asked = request.understood(given)
-    method = checks.method_named(given["method"])
+    method = registry.method_named(given["method"])
     parameters = request.settings(given["settings"])
-    checks.parameters_known(method, parameters)
+    settings.parameters_known(method, parameters)
     asked = replace(asked, paired=method.pairs(method.defaults() | parameters))
-    checks.metrics_of_rows(asked.metrics, paired=asked.paired)
+    registry.metrics_of_rows(asked.metrics, paired=asked.paired)
     request.decimals(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
@@ -170,7 +170,7 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
     result = asked.measure(ours, theirs, per_record=wanted)
     show_warnings()
     shown = result if given["records"] else replace(result, records=None)
-    notes = privacy_notes(shown)
+    notes = privacy_notes(shown.table, per_record=shown.records is not None)
     if given["ranks"] and asked.weights:
         notes.append("weights play no part in the tables of ranks")
     if given["records"]:
@@ -268,7 +268,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     choice.ensure()
     asked = replace(asked, metrics=choice.measured)
     writing = Writing(source, asked, original, output, given)
-    generator = checks.generator(asked.seed)
+    generator = randomness.generator(asked.seed)
 
     def page(build: Any, result: Evaluation, draws: int) -> str:
         facts = asked.facts | request.roles_told(original.columns, source.frame.columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
-from sdckit.core import checks
+from sdckit.core import randomness
 from sdckit.core.text import number
 from sdckit.io import datasets, files, output_folder
 from sdckit.metrics.evaluation import evaluate
@@ -42,7 +42,7 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     found = sweep(original, PLAN, columns=variables, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)
-    generator = checks.generator(SEED)
+    generator = randomness.generator(SEED)
     with output_folder.filled(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)

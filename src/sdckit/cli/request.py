@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.cli import sweep_output, terminal
-from sdckit.core import checks
-from sdckit.core.table import Table, warn_about_roles
+from sdckit.core import checks, randomness, registry
+from sdckit.core.roles import warn_about_roles
+from sdckit.core.table import Table
 from sdckit.io import atomic, text_numbers
-from sdckit.io.files import Dialect, Source
+from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.evaluation import Evaluation, evaluate
 from sdckit.metrics.loss.rank_means import rank_table
-from sdckit.metrics.pair import Original, prepare
+from sdckit.metrics.original import Original, prepare
 from sdckit.selection import choice, sweeping
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
+    from sdckit.io.source import Source
     from sdckit.kernels.jit import Floats, Ints
 
 REPORTS = (".html", ".htm")
@@ -199,14 +201,14 @@ def understood(given: dict[str, Any]) -> Asked:
         paired=not given.get("unpaired", False),
         rules=list(given["rules"]) or None,
     )
-    chosen, _ = checks.metrics_of_rows(asked.metrics, paired=asked.paired)
+    chosen, _ = registry.metrics_of_rows(asked.metrics, paired=asked.paired)
     if asked.missing == "penalise" and not any(metric.bounded for metric in chosen):
         raise ValueError(
             f"none of the metrics {', '.join(metric.name for metric in chosen)} has a largest value, so that "
             "missing cells have no penalty; add brmae or brmse, or use --missing pairwise"
         )
     checks.no_weights_with(asked.ties, asked.weights)
-    checks.generator(asked.seed)
+    randomness.generator(asked.seed)
     return asked
 
 
@@ -236,7 +238,9 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]
 
 def _plan(given: dict[str, Any]) -> dict[str, Any] | None:
     """The plan behind --method and --grid; None where neither is given."""
-    named = METHODS if "all" in given["methods"] else [checks.method_named(n).name for n in given["methods"]]
+    named = (
+        METHODS if "all" in given["methods"] else [registry.method_named(n).name for n in given["methods"]]
+    )
     return dict.fromkeys(named, None) | plan_of_words(given["grids"]) or None
 
 

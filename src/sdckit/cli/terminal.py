@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from sdckit.core.registry import Method, Parameter
+    from sdckit.core.parameters import Parameter
+    from sdckit.core.registry import Method
     from sdckit.metrics.evaluation import Evaluation
 
 WIDTH = 120  # where the output is no terminal
@@ -183,7 +184,7 @@ def _plain(content: Any) -> Any:
 
 def parameter_text(parameter: Parameter) -> str:
     """A parameter with its default and range, in words."""
-    from sdckit.core.checks import range_of  # noqa: PLC0415 - not needed for --help
+    from sdckit.core.parameters import range_of  # noqa: PLC0415 - not needed for --help
 
     span = f",{range_of(parameter)}" if parameter.low is not None else ""
     choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span

@@ -11,39 +11,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from sdckit.core.checks import NotApplicable, missing_rule, one_of
+from sdckit.core.parameters import parameter_value
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
+
+    from sdckit.core.parameters import Parameter
 
 METRICS: dict[str, Metric] = {}
 METHODS: dict[str, Method] = {}
 
 Function = TypeVar("Function", bound="Callable[..., object]")
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One option of a method or metric: its type, default, range and the grid a sweep tries.
-
-    A number or a word, as a rule. Of kind `tuple` it holds names of columns, of kind `dict` a number for
-    some columns; the method's function gets the places of the former, and of the latter one number for each
-    column, `fill` where nothing was said. `off` is the value, if any, of a parameter that is not in use.
-    """
-
-    name: str
-    kind: type
-    default: Any
-    text: str
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[str, ...] = ()
-    grid: Sequence[float] = ()
-    fill: float = 1.0
-    off: Any = None
-
-    @property
-    def numeric(self) -> bool:
-        """Whether it is one number."""
-        return self.kind in (int, float)
 
 
 @dataclass(frozen=True)
@@ -222,3 +201,67 @@ def short_title(name: str) -> str | None:
 def first_line(function: Callable[..., object]) -> str:
     """The first sentence of a docstring."""
     return (function.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")
+
+
+def method_named(name: object) -> Method:
+    """Look up a masking method."""
+    return METHODS[one_of("method", name, METHODS)]
+
+
+def metrics_named(names: str | Iterable[str] | None) -> list[Metric]:
+    """Look up metrics; None gives the default ones, in the order of the registry.
+
+    A name may fix options of its metric, as in "il1:zeros=drop" or "brmae:ties=first".
+    """
+    if names is None:
+        return [metric for metric in METRICS.values() if metric.default and not metric.experimental]
+    names = [names] if isinstance(names, str) else list(names)
+    if not names:
+        raise ValueError("the list of metrics is empty; name at least one or leave it out")
+    return [_metric_named(name) for name in dict.fromkeys(names)]
+
+
+def metrics_of_rows(names: str | Iterable[str] | None, *, paired: bool) -> tuple[list[Metric], list[str]]:
+    """Look up metrics; where rows are not paired, those that make sense, and the names of the others."""
+    chosen = metrics_named(names)
+    if paired:
+        return chosen, []
+    left_out = [metric.name for metric in chosen if metric.paired]
+    if names is None:
+        chosen = [m for m in METRICS.values() if not m.experimental and m.extra is None]
+    kept = [metric for metric in chosen if not metric.paired]
+    if not kept:
+        raise ValueError(
+            f"rows that are not paired have no value of {', '.join(left_out)}; take other metrics, such as ks"
+        )
+    return kept, left_out
+
+
+def _metric_named(name: object) -> Metric:
+    plain, *options = name.split(":") if isinstance(name, str) else ("",)
+    metric = METRICS[one_of("metric", plain if plain in METRICS else name, METRICS)]
+    if not options:
+        return metric
+    known = {parameter.name: parameter for parameter in metric.parameters}
+    fixed = {}
+    for option in options:
+        word, _, value = (part.strip() for part in option.partition("="))
+        one_of(f"option of {metric.name}", word, known)
+        if word in fixed:
+            raise ValueError(f"metric {name!r} sets {word!r} twice; set it once")
+        fixed[word] = parameter_value(known[word], value)
+    missing_rule(fixed.get("missing", "pairwise"), bounded=metric.bounded, name=metric.name)
+    return metric.fixed(str(name), fixed)
+
+
+def suits(name: str, records: int, variables: int) -> None:
+    """Refuse data with fewer records or variables than the metric of this name needs."""
+    metric = METRICS[name]
+    for what, needed, found in (
+        ("records", metric.records, records),
+        ("variables", metric.variables, variables),
+    ):
+        if found < needed:
+            raise NotApplicable(
+                f"{metric.name} needs at least {needed} {what} and the data have {found}; use another metric"
+            )

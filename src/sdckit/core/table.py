@@ -6,9 +6,7 @@ lists of numbers. The caller's object is never changed.
 
 from __future__ import annotations
 
-import re
-import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -24,9 +22,6 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats, Ints
 
 LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
-IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" or "valid"
-    r"(?i:(^|[_. ])(id|ids|key|nr|no|number|record|row|index)([_. ]|$))|[a-z]I[dD]$"
-)
 
 
 class Table:
@@ -262,51 +257,15 @@ def _as_array(data: Any) -> Floats:
 def _from_objects(array: Any) -> Any:
     """Numbers and None as floats; anything else is returned as it came, to be refused."""
     cells = array.ravel().tolist()
-    if not all(_is_missing(cell) or _is_number(cell) for cell in cells):
+    if not all(is_missing(cell) or is_number(cell) for cell in cells):
         return array
     if any(isinstance(cell, int) and abs(cell) > LARGEST_INTEGER for cell in cells):
         raise ValueError("the array has integers beyond 2**53, which lose digits; leave their columns out")
-    return np.array([np.nan if _is_missing(cell) else float(cell) for cell in cells]).reshape(array.shape)
+    return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells]).reshape(array.shape)
 
 
-def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, Ints]]:
-    """Names and rows of the strata, in order of first appearance; one stratum "all" without `by`."""
-    names = names_of(by)
-    if not names:
-        return [("all", np.arange(table.n))]
-    columns = [[_level(cell) for cell in table.column(name).to_list()] for name in names]
-    rows: dict[tuple[Hashable, ...], list[int]] = {}
-    for i, levels in enumerate(zip(*columns, strict=True)):
-        rows.setdefault(levels, []).append(i)
-    labels: dict[str, Ints] = {}
-    for levels, found in rows.items():
-        label = ", ".join(_shown(level, alone=len(names) == 1) for level in levels)
-        if label in labels:  # 1 and "1" in a column of objects
-            label = ", ".join("(missing)" if level is None else repr(level) for level in levels)
-        labels[label] = np.array(found)
-    return list(labels.items())
-
-
-def _level(cell: Any) -> Hashable:
-    if _is_missing(cell):
-        return None
-    try:
-        hash(cell)
-    except TypeError:  # a list, say
-        return repr(cell)
-    return cell
-
-
-def _shown(level: Hashable, *, alone: bool) -> str:
-    """The level as text, in quotation marks where it could be taken for something else."""
-    if level is None:
-        return "(missing)"
-    text = str(level)
-    unclear = text == "all" if alone else "," in text  # tables use all for the file
-    return repr(text) if unclear or text == "(missing)" or text.startswith(("'", '"')) else text
-
-
-def _is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:
+    """True for None, NaN and pandas' NA."""
     if isinstance(cell, (str, list, np.ndarray)):
         return False
     if cell is None or type(cell).__name__ == "NAType":  # pandas' NA refuses to be compared
@@ -314,65 +273,9 @@ def _is_missing(cell: Any) -> bool:
     return bool(cell != cell)  # noqa: PLR0124 - NaN is the value that differs from itself
 
 
-def _is_number(cell: object) -> bool:
+def is_number(cell: object) -> bool:
+    """True for whole, real and decimal numbers, not for True and False."""
     return isinstance(cell, (Real, Decimal)) and not isinstance(cell, bool)
-
-
-def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints:
-    """Row of `masked` for each row of `original` with the same key."""
-    names = names_of(key)
-    ours = list(zip(*(original.column(name).to_list() for name in names), strict=True))
-    theirs = list(zip(*(masked.column(name).to_list() for name in names), strict=True))
-    label = ", ".join(names)
-    checks.unique_keys(len(set(ours)), len(ours), label, "original")
-    checks.unique_keys(len(set(theirs)), len(theirs), label, "masked")
-    place = {value: i for i, value in enumerate(theirs)}
-    absent = [value for value in ours if value not in place]
-    if absent or len(ours) != len(theirs):
-        raise ValueError(
-            f"key {label!r} does not match: {len(absent)} of {len(ours)} original records are not among the "
-            f"{len(theirs)} masked ones; compare files with the same records"
-        )
-    return np.array([place[value] for value in ours])
-
-
-def warn_about_roles(table: Table, columns: Sequence[str], values: Floats, depth: int = 3) -> None:
-    """Name columns that look like identifiers or survey weights: they are rarely meant."""
-    for j, name in enumerate(columns):
-        if _looks_like_identifier(name, values[:, j]) and table.frame is not None:
-            warnings.warn(
-                f"column {name!r} looks like an identifier; leave it out with columns or name it as key",
-                stacklevel=depth,
-            )
-        elif name.lower() in {"weight", "weights"}:
-            warnings.warn(
-                f"column {name!r} looks like a survey weight; leave it out with columns or name it weights",
-                stacklevel=depth,
-            )
-
-
-def warn_about_objects(table: Table, leave_out: Sequence[str] = (), depth: int = 3) -> None:
-    """Name the columns that hold nothing but numbers, yet in a type that is not numeric."""
-    for name in table.names if table.frame is not None else ():
-        column = table.column(name)
-        if name in leave_out or column.dtype not in {nw.Object, nw.Unknown}:
-            continue
-        cells = [cell for cell in column.to_list() if not _is_missing(cell)]
-        if cells and all(_is_number(cell) for cell in cells):
-            warnings.warn(
-                f"column {name!r} looks like numbers stored as objects and is left as it is; "
-                "convert it to a numeric type or drop it",
-                stacklevel=depth,
-            )
-
-
-def _looks_like_identifier(name: str, values: Floats) -> bool:
-    if values.size < 3 or np.isnan(values).any() or (values != np.floor(values)).any():
-        return False
-    ordered = np.sort(values)
-    if not (ordered[1:] > ordered[:-1]).all():
-        return False
-    return bool(IDENTIFIER.search(name)) or bool(ordered[-1] == ordered[0] + values.size - 1)
 
 
 def decimals_of(values: Floats) -> int:

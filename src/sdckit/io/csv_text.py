@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.io.dialect import Dialect
-    from sdckit.io.files import Source
+    from sdckit.io.source import Source
 
 
 def shown(

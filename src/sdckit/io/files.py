@@ -6,9 +6,8 @@ import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -24,14 +23,9 @@ from sdckit.io.atomic import (
     check_target,
 )
 from sdckit.io.dialect import DEFAULT, Dialect
-
-if TYPE_CHECKING:
-    from sdckit.io.statfiles.meta import Meta
+from sdckit.io.source import Source
 
 __all__ = [
-    "DEFAULT",
-    "Dialect",
-    "Source",
     "as_numbers",
     "check_fit",
     "drafted",
@@ -43,25 +37,6 @@ __all__ = [
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
 _NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = r"^-?(?i:nan|inf|infinity)$"
-
-
-@dataclass(frozen=True)
-class Source:
-    """A table as read: `frame` with numbers as numbers, `text` with every cell of a CSV as it stood.
-
-    `meta` has the labels, formats and missing codes of a Stata, SPSS or SAS file.
-    """
-
-    frame: pl.DataFrame
-    text: pl.DataFrame | None
-    path: Path
-    dialect: Dialect
-    meta: "Meta | None" = None
-
-    @property
-    def labelled(self) -> tuple[str, ...]:
-        """The numeric columns that are categories: each of their values has a label."""
-        return () if self.meta is None else self.meta.labelled
 
 
 def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:

@@ -10,7 +10,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sdckit.io.files import Source
+    from sdckit.io.source import Source
 
 PLAIN = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 OTHERWISE = r"^[+-]?([0-9]{1,3}([,. '][0-9]{3})+|[0-9]+)([.,][0-9]+)?$"  # 1,234.5 or 1.234,5 or 1,5 or +5

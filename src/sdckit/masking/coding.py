@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.registry import Parameter, method
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import method
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
 from sdckit.masking.group_means import FEWEST, no_move
 

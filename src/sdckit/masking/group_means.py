@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.registry import Parameter
+from sdckit.core.parameters import Parameter
 from sdckit.kernels.scaling import deviations, powers_of_two
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core import checks
-from sdckit.core.table import Table, names_of, strata_of, warn_about_objects, warn_about_roles
+from sdckit.core import checks, randomness, registry, settings
+from sdckit.core.roles import strata_of, warn_about_objects, warn_about_roles
+from sdckit.core.table import Table, names_of
 from sdckit.core.text import shortened
 from sdckit.masking.mask_matrix import (
     apply,
@@ -172,13 +173,13 @@ def perform(
     parameters: dict[str, Any],
 ) -> Masking:
     """Mask as `mask` does, and tell about it; `who` says which column plays which role."""
-    record = checks.method_named(method)
-    checks.parameters_known(record, parameters)
+    record = registry.method_named(method)
+    settings.parameters_known(record, parameters)
     digits = checks.rounding(decimals)
-    generator = checks.generator(rng)
+    generator = randomness.generator(rng)
     job = _job(record, Table(data), who, parameters, digits, rules)
     if groups is not None:
-        checks.numbered(record, groups, job.table.names)
+        settings.numbered(record, groups, job.table.names)
     masked, numbers = job.masked(generator, numbered=groups is not None)
     masked = job.rounded(masked)
     job.warn(masked)
@@ -215,7 +216,9 @@ def _job(
     if columns is None:
         warn_about_roles(table, names, values, DEPTH + 1)
     strata = strata_of(table, by)
-    options = checks.parameters_by_stratum(method, parameters, [name for name, _ in strata], grouped=bool(by))
+    options = settings.parameters_by_stratum(
+        method, parameters, [name for name, _ in strata], grouped=bool(by)
+    )
     places = None if digits is None else places_of(values, digits)
     job = Job(method, table, names, values, by, strata, options, places, None)
     edits = edits_of(rules, table, names, na)

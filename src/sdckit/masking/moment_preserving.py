@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core.registry import Parameter, method
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import method
 from sdckit.kernels.jit import kernel
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.scaling import deviations, powers_of_two

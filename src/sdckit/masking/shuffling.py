@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.registry import Parameter, method
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import method
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.rank_distance import OrderedColumn

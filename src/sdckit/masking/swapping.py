@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core.registry import Parameter, method
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import method
 from sdckit.kernels.buffers import borrowed
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.packed_sort import SMALL

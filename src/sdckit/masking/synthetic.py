@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sdckit import progress
-from sdckit.core.registry import Parameter, method
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import method
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
 from sdckit.masking.coding import HANDBOOK

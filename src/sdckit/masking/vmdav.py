@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit import progress
-from sdckit.core.registry import Parameter, method
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import method
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.mdav.groups import CELLS, standardise
 from sdckit.kernels.mdav.state import SLACK

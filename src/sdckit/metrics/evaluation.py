@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core import checks
-from sdckit.core.table import Table, names_of, strata_of, warn_about_roles
+from sdckit.core import checks, registry
+from sdckit.core.roles import strata_of, warn_about_roles
+from sdckit.core.table import Table, names_of
 from sdckit.metrics import loss, risk
 from sdckit.metrics.notes import missing_notes, rule_notes, small_strata, unpaired_notes
-from sdckit.metrics.pair import Original, Pair, Score, Values, pair_of, prepare_table
+from sdckit.metrics.original import Original, prepare_table
+from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.score import Score, Values
 from sdckit.progress import track
 from sdckit.rules import rules_of
 from sdckit.rules.edits import named_columns
@@ -175,7 +178,7 @@ def evaluate(
     brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
     possible; an unrelated order would score 0.625
     """
-    chosen, left_out = checks.metrics_of_rows(metrics, paired=paired)
+    chosen, left_out = registry.metrics_of_rows(metrics, paired=paired)
     checks.one_of("rule for missing cells", missing, checks.MISSING)
     pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
     wide = _with_rules(rules, original, masked, pair, key=key, na=na)
@@ -231,7 +234,7 @@ def _scores(
             each_record = per_record and (whole or _knows_strata(metric))
             try:
                 score = metric.score_with(group, options, detail=True, per_record=each_record)
-            except checks.Unsuited as reason:
+            except checks.NotApplicable as reason:
                 if named and whole:
                     raise
                 notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sdckit.core.registry import Metric
-    from sdckit.metrics.evaluation import Evaluation
     from sdckit.metrics.pair import Pair
 
 FEW = 3  # losses of fewer records than this are nearly those of single ones
@@ -64,9 +63,9 @@ def missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:
     return notes
 
 
-def privacy_notes(result: Evaluation) -> list[str]:
+def privacy_notes(table: pl.DataFrame, *, per_record: bool) -> list[str]:
     """Warn of losses of single records, and of so few that they come close to it."""
-    cells = result.table.filter(pl.col("variable") != "all")["n_used"]
-    if result.records is None and not cells.is_between(1, FEW - 1).any():
+    cells = table.filter(pl.col("variable") != "all")["n_used"]
+    if not per_record and not cells.is_between(1, FEW - 1).any():
         return []
     return ["not for publication: losses of single records tell how far each value moved"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks
 from sdckit.io import datasets, output_folder
-from sdckit.paper import page, risks, study
+from sdckit.paper import grids, page, risks, study
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from sdckit.metrics.pair import Original
+    from sdckit.metrics.original import Original
 
 MARK = "made-by-sdckit-paper.txt"
 REPEATS = "sdckit paper writes these files anew each time it runs; private/ keeps finished work."
@@ -50,7 +50,7 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / MARK).exists():
         (folder / MARK).write_text(REPEATS, encoding="utf-8")
-    seed = study.SEED if seed is None else seed
+    seed = grids.SEED if seed is None else seed
     began = time.monotonic()
     how: dict[str, Any] = {
         "replications": replications,

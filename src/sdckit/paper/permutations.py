@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from sdckit.core import checks
+from sdckit.core import randomness
 from sdckit.kernels.rank_distance import gap_distance, largest_absolute, largest_squared
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def random_distances(n: int = 100, draws: int = 10_000, *, rng: Any = None) -> p
     if n < 2 or draws < 0:
         raise ValueError(f"n is {n} and draws is {draws}; give at least 2 records and no negative number")
     start = np.arange(1, n + 1)
-    drawn = checks.generator(rng).permuted(np.tile(start, (draws, 1)), axis=1)
+    drawn = randomness.generator(rng).permuted(np.tile(start, (draws, 1)), axis=1)
     kinds = ["identity", *["random"] * draws, "reversal"]
     return _distances(np.vstack([start, drawn, start[::-1]])).with_columns(kind=pl.Series(kinds))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.paper.study import GRIDS, KEYS, SEED, swept
+from sdckit.paper.grids import GRIDS, KEYS, SEED, swept
 from sdckit.progress import track
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import lines_of, pareto, weakest_safe
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from sdckit.metrics.pair import Original
+    from sdckit.metrics.original import Original
     from sdckit.selection.points import Line
 
 # The parameter that varies and its values; closer where loss and risk change fastest.

@@ -15,8 +15,10 @@ import polars as pl
 from sdckit.io import datasets
 from sdckit.masking import apply
 from sdckit.metrics import loss
-from sdckit.metrics.pair import Original, Pair, prepare
+from sdckit.metrics.original import Original, prepare
+from sdckit.metrics.pair import Pair
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
+from sdckit.paper.grids import GRIDS, SEED, swept
 from sdckit.paper.results import Study
 from sdckit.progress import track
 from sdckit.selection.plan import settings_of
@@ -28,19 +30,9 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Floats
 
-SWAPPING = {"p": "0.001:0.3:0.001", "bound": "exclusive", "start": "highest"}
-GRIDS: dict[str, tuple[str, dict[str, Any]]] = {  # what the tables call it: the method and its grid
-    "mdav": ("mdav", {"k": "1:30"}),
-    "noise": ("noise", {"percent": "1:300"}),
-    "correlated_noise": ("correlated_noise", {"percent": "1:300", "scale": "variance"}),
-    "rank_swap": ("rank_swap", {"tails": 0.05, **SWAPPING}),
-    "rank_swap_no_tails": ("rank_swap", {"tails": 0.0, **SWAPPING}),  # ours, beside the note's four
-}
 METRICS = {f"{metric}_{rule}": f"{metric}:ties={rule}" for rule in TIES for metric in BOUNDED}
 METRICS |= {metric: metric for metric in UNBOUNDED} | {"il1": "il1:zeros=drop"}
-KEYS = ["dataset", "method", "parameters", "setting"]  # of a setting
 SHUFFLES = 100  # random orders behind a level that has no formula
-SEED = 20  # of a study on public data, so that everybody sees the same figures
 
 
 def load(names: Sequence[str]) -> dict[str, Original]:
@@ -116,16 +108,6 @@ def measure(
         name=name,
     )
     return table.drop("parameters").rename({METRICS[metric]: metric for metric in metrics})
-
-
-def swept(original: Original, plan: dict[str, list[Any]], **how: Any) -> pl.DataFrame:
-    """A sweep with one row per masked file, under the study's names of methods."""
-    no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
-    return (
-        sweep(original, plan, **how)
-        .table.pivot("metric", index=[*KEYS, "replication"], values="value", maintain_order=True)
-        .with_columns(method=pl.when(no_tails).then(pl.lit("rank_swap_no_tails")).otherwise("method"))
-    )
 
 
 def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core import checks
+from sdckit.core import checks, registry
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
 from sdckit.kernels import tie_rules
@@ -99,7 +99,7 @@ def of_sweep(
         points=points_map(settings, choice=choice, records=found.records, release=release),
         evaluation=release,
         pair=pair,
-        choice=wording.sentences(choice, wording.title) if choice else (),
+        choice=choice.described(wording.title) if choice else (),
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
         facts=_facts(facts),
     )
@@ -122,7 +122,7 @@ def of_choice(
         points=points_map(settings, choice=choice, records=pair.original.n, release=release),
         evaluation=release,
         pair=pair,
-        choice=wording.sentences(choice, wording.title),
+        choice=choice.described(wording.title),
         facts=_facts(facts),
     )
 
@@ -142,7 +142,7 @@ def points_map(
         pl.col("loss", "risk").fill_nan(None)
     )
     level = _level(loss, records, release)
-    apart = checks.metrics_named([loss])[0].paired  # a loss that unpaired rows have no value of
+    apart = registry.metrics_named([loss])[0].paired  # a loss that unpaired rows have no value of
     unpaired = pl.Series([not is_paired(*row) for row in settings.select("method", "parameters").rows()])
     table = kept.with_columns(
         loss=pl.when(unpaired & apart).then(level).otherwise("loss"),
@@ -158,7 +158,7 @@ def _axis(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
     """The wanted metric or, where it was not measured, the first of its family from 0 (best) to 1."""
     if wanted in settings.columns:
         return wanted
-    known = {name: checks.metrics_named([name])[0] for name in settings.columns if name not in KEYS}
+    known = {name: registry.metrics_named([name])[0] for name in settings.columns if name not in KEYS}
     fitting = [m.name for m in known.values() if m.family == family and m.bounded and m.best == 0]
     return fitting[0] if fitting else None
 

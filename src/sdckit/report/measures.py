@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,37 +16,11 @@ if TYPE_CHECKING:
 
     from sdckit.core.registry import Metric
     from sdckit.metrics.evaluation import Evaluation
-    from sdckit.report.risk_map import Points
 
 SHADES = 20  # steps of the heat map's colours
 HEADING = 14  # letters of a heading of the heat map, about
-FAMILIES = {"loss": "Information loss", "risk": "Disclosure risk"}
 LEVELS = {"loss": "unrelated order", "risk": "by chance"}
-
-
-@dataclass(frozen=True)
-class Headline:
-    """One number to be seen at a glance, on its scale from 0 to 1."""
-
-    family: str
-    title: str
-    value: float
-    text: str
-    meaning: str
-    bounded: bool
-    level: float | None
-    limit: float | None
-
-    @property
-    def marks(self) -> str:
-        """What the marks on the scale mean."""
-        words = []
-        if self.level is not None:
-            words.append(f"{LEVELS[self.family]} {number(self.level)}")
-        if self.limit is not None:
-            met = "met" if self.value <= self.limit else "not met"
-            words.append(f"limit {plain(self.limit)}: {met}")
-        return ", ".join(words)
+FAMILIES = {"loss": "Information loss", "risk": "Disclosure risk"}
 
 
 def plain(limit: float) -> str:
@@ -85,60 +58,19 @@ def zero_is_best(name: str) -> bool:
     return metric is None or metric.best == 0
 
 
-def _bounded(name: str) -> bool:
+def is_bounded(name: str) -> bool:
+    """Whether a metric has a largest possible value."""
     metric = metric_of(name)
     return metric is not None and metric.bounded
 
 
-def _shaded(name: str) -> bool:
+def is_share(name: str) -> bool:
     """Whether a shade can tell how large a loss is: 0 is none, 1 the largest."""
-    return _bounded(name) and zero_is_best(name)
+    return is_bounded(name) and zero_is_best(name)
 
 
-def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
-    """The loss and the risk that the page is about, and what else has a limit."""
-    limits = points.limits if points else {}
-    if evaluation is not None:
-        rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
-        names = _leading(rows, points)
-        names += [name for name in limits if name in rows and name not in names]
-        found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
-    elif points is not None and points.chosen is not None:
-        chosen = points.chosen
-        found = [
-            ("loss", points.loss, chosen["loss"], points.random),
-            ("risk", points.risk, chosen["risk"], None),
-        ]
-    else:
-        return []
-    meaning = evaluation.meaning if evaluation is not None else {}
-    return [
-        Headline(
-            family=family,
-            title=label(name),
-            value=value,
-            text=number(value),
-            meaning=_sentence(meaning.get(name, "")),
-            bounded=_bounded(name) or 0 <= value <= 1,
-            level=level,
-            limit=limits.get(name),
-        )
-        for family, name, value, level in found
-        if value is not None
-    ]
-
-
-def _leading(rows: Mapping[str, Any], points: Points | None) -> list[str]:
-    """The axes of the map, else the first loss or risk from 0, the best, to 1."""
-    names = []
-    for family, axis in (("loss", points and points.loss), ("risk", points and points.risk)):
-        own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]
-        first = [axis, "linkage" if family == "risk" else None, *filter(_shaded, own), *own]
-        names += [name for name in first if name in own][:1]
-    return names
-
-
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """The text with a capital letter and a full stop."""
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
@@ -169,7 +101,7 @@ def _metric_row(row: Mapping[str, Any], evaluation: Evaluation) -> dict[str, str
         "level": number(row["random"]),
         "ties": ties or "-",
         "scale": "" if metric is None else _scale(metric),
-        "meaning": _sentence(evaluation.meaning.get(name, "")),
+        "meaning": sentence(evaluation.meaning.get(name, "")),
     }
 
 
@@ -199,7 +131,7 @@ def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
     """Losses of each variable from 0, the best, to 1, in shades of that scale; none of few cells."""
     losses = evaluation.table.filter((pl.col("family") == "loss") & (pl.col("stratum") == "all"))
     by_variable = losses.filter(~WHOLE)
-    metrics = [name for name in by_variable["metric"].unique(maintain_order=True) if _shaded(name)]
+    metrics = [name for name in by_variable["metric"].unique(maintain_order=True) if is_share(name)]
     variables = by_variable["variable"].unique(maintain_order=True).to_list()
     if not metrics:
         return None

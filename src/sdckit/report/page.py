@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import number
-from sdckit.report import distributions, measures, risk_map
+from sdckit.report import distributions, headlines, measures, risk_map
 from sdckit.report.privacy import THRESHOLD, public_facts, refuse_few, without_thin_losses
 from sdckit.report.vega_bundle import bundle
 
@@ -100,7 +100,7 @@ def report(
         title=title,
         done=done,
         choice=choice,
-        headlines=measures.headlines(evaluation, points),
+        headlines=headlines.headlines(evaluation, points),
         points=drawn,
         chosen=drawn and drawn.chosen,
         left_out=0 if points is None else points.table.height - points.drawn.height,

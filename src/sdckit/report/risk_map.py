@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core import checks
+from sdckit.core import registry
 from sdckit.core.registry import METHODS
 from sdckit.core.text import number
 from sdckit.report import charts
@@ -125,7 +125,7 @@ def point_rows(points: Points) -> list[dict[str, Any]]:
     """One row per point: where it lies, and the words of its hover text and of its row in the table."""
     names = points.drawn["method"].unique(maintain_order=True).to_list()
     titles = [group.title for group in groups(points)]
-    apart = checks.metrics_named([points.loss])[0].paired  # a loss that unpaired rows have no value of
+    apart = registry.metrics_named([points.loss])[0].paired  # a loss that unpaired rows have no value of
     return [
         {
             "group": names.index(row["method"]),

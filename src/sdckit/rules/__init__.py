@@ -69,11 +69,12 @@ class Rules:
 
     def repaired(self, values: Floats, places: Sequence[int] | None, free: Sequence[bool] | Bools) -> Floats:
         """The records with the smallest change that makes all rules hold; see `repair.repaired`."""
-        return repair.repaired(self, values, places, np.asarray(free, np.bool_))
+        return repair.repaired(self.columns, self.rules, values, places, np.asarray(free, np.bool_))
 
     def projected(self, values: Floats, spread: Floats) -> Floats:
         """The nearest records that satisfy the rules; see `project.projected`."""
-        return project.projected(self, values, np.asarray(spread, np.float64))
+        unit = np.asarray(spread, np.float64)
+        return project.projected(self.columns, self.rules, values, unit, self.broken(values))
 
     def within(self, columns: Sequence[str]) -> Rules | None:
         """The rules on these columns alone; None if there is none."""

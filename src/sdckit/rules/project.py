@@ -9,14 +9,18 @@ import numpy as np
 from sdckit.kernels.jit import kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sdckit.kernels.jit import Bools, Floats
-    from sdckit.rules import Rules
+    from sdckit.rules.parse import Rule
 
 SWEEPS = 20_000
 SMALL = 1e-12  # moves of so small a share of the record's size end the sweeps
 
 
-def projected(rules: Rules, values: Floats, spread: Floats) -> Floats:
+def projected(
+    columns: Sequence[str], rules: Sequence[Rule], values: Floats, spread: Floats, broken: Bools
+) -> Floats:
     """The nearest point, for each record, of the set that satisfies all rules; no grid, no bound on cells.
 
     Near is Euclidean in units of `spread`; columns without spread stay as they are. Rules with a missing
@@ -24,12 +28,16 @@ def projected(rules: Rules, values: Floats, spread: Floats) -> Floats:
 
     Parameters
     ----------
+    columns
+        The names of the columns of `values`.
     rules
-        The rules; `values` has one column for each of `rules.columns`.
+        What every record shall satisfy.
     values
         The release.
     spread
         The unit of each column.
+    broken
+        Which records break which rule, one column for each rule.
 
     Returns
     -------
@@ -56,16 +64,16 @@ def projected(rules: Rules, values: Floats, spread: Floats) -> Floats:
      [8. 5. 3.]]
     """
     found = np.array(values, np.float64, order="C")
-    rows = np.flatnonzero(rules.broken(values).any(axis=1) & ~np.isinf(values).any(axis=1))
+    rows = np.flatnonzero(broken.any(axis=1) & ~np.isinf(values).any(axis=1))
     if not rows.size:
         return found
     unit = np.where(np.isfinite(spread) & (spread > 0), spread, 0.0)
-    factors = np.zeros((len(rules.rules), len(rules.columns)))
-    for r, rule in enumerate(rules.rules):
+    factors = np.zeros((len(rules), len(columns)))
+    for r, rule in enumerate(rules):
         for name, factor in rule.terms:
-            factors[r, rules.columns.index(name)] = factor
-    constants = np.array([float(rule.constant) for rule in rules.rules])
-    equality = np.array([rule.equality for rule in rules.rules])
+            factors[r, columns.index(name)] = factor
+    constants = np.array([float(rule.constant) for rule in rules])
+    equality = np.array([rule.equality for rule in rules])
     chosen = found[rows]
     _project(chosen, factors, constants, equality, unit)
     found[rows] = chosen

@@ -11,7 +11,7 @@ from sdckit.rules.repair_vertices import Corners
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
-    from sdckit.rules.repair import Block
+    from sdckit.rules.blocks import Block
 
 ROUNDS = 3  # a solution that misses by the solver's tolerance is the start of the next round
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sdckit.kernels.jit import Bools, Floats
-    from sdckit.rules.repair import Block, Sum
+    from sdckit.rules.blocks import Block, Sum
 
 MOST = 2_000  # corners that are tried; with more, a solver is quicker
 LENIENT = 1e-3  # of a step: a corner between grid points may miss by rounding, and yet it is a bound

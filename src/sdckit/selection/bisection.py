@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core import checks
+from sdckit.core import checks, randomness, registry
 from sdckit.metrics.evaluation import FIGURES
 from sdckit.metrics.pair import Pair
 from sdckit.progress import track
@@ -23,7 +23,7 @@ from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import checked_limits, choose
 from sdckit.selection.plan import Cell, settings_of
 from sdckit.selection.points import Point, grouped
-from sdckit.selection.task import run
+from sdckit.selection.runner import run
 from sdckit.selection.worker import Bench
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def recommend(
     task, settings = sweeping.task_of(
         original,
         settings,
-        metrics=checks.metrics_named([minimise, *limits]),
+        metrics=registry.metrics_named([minimise, *limits]),
         ties=ties,
         missing=missing,
         draws="common",
@@ -114,7 +114,7 @@ def recommend(
     )
     check_suited(task)
     lines = [Searched(line, limits) for line in lines_of(settings)]
-    maskings = search(task, lines, repeated, checks.entropy_of(rng), threads)
+    maskings = search(task, lines, repeated, randomness.entropy_of(rng), threads)
     choice = choose(
         [line.points for line in lines],
         limits,

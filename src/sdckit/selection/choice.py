@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdckit.core import checks
+from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.registry import METHODS
 from sdckit.masking import perform
 from sdckit.metrics.evaluation import Evaluation, evaluate
 from sdckit.selection import wording
 from sdckit.selection.points import Line, Point, parameters_of, weakest_safe
+from sdckit.selection.release import TRIES, LimitsMissed, Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,15 +22,8 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Method
     from sdckit.masking import Masking
 
-TRIES = 20  # draws of a random masking before a release is given up
 Drawn = TypeVar("Drawn")
 SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
-
-
-class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
-    """No masking, or no draw of it, met the limits."""
-
-    exit_code = 1
 
 
 @dataclass(frozen=True)
@@ -74,12 +68,55 @@ class Choice:
     @property
     def options(self) -> dict[str, Any]:
         """All its parameters."""
-        return checks.parameters_of(self.method, parameters_of((self.point or self.nearest).parameters))
+        return settings.parameters_of(self.method, parameters_of((self.point or self.nearest).parameters))
 
     @property
     def sentences(self) -> list[str]:
         """The recommendation in words."""
-        return wording.sentences(self)
+        return self.described()
+
+    def described(self, named: Callable[[str], str] = str) -> list[str]:
+        """What is recommended, which limit binds, what is next best, and what a looser limit would buy.
+
+        `named` turns the name of a method or metric into what people call it.
+        """
+        if self.point is None:
+            return [f"{self.missed(named)}."]
+        least = f"{named(self.minimise)} {self.point.values[self.minimise]:.4f}"
+        risks = wording.risks(self.point, self.limits, named)
+        told = [f"{wording.called(self.point, named)} loses least within the limits: {least}, {risks}."]
+        told += [self._binds(named), *self._next_best(named)]
+        for risk, point in self.looser.items():
+            limit = f"{named(risk)} up to {wording.looser(self.limits[risk]):g}"
+            told.append(f"A looser limit, {limit}, would allow at least {self._with_loss(point, named)}.")
+        return told
+
+    def _binds(self, named: Callable[[str], str]) -> str:
+        if self.weaker is None:
+            return "It is the weakest setting of its method that was tried."
+        limits = {risk: self.limits[risk] for risk in self.binding}
+        broken = wording.risks(self.weaker, limits, named)
+        return f"What binds: one step weaker, {wording.called(self.weaker, named)}, has {broken}."
+
+    def _next_best(self, named: Callable[[str], str]) -> list[str]:
+        if self.runner_up is not None:
+            return [f"Next best: {self._with_loss(self.runner_up, named)}."]
+        several = len({point.method for point in self.points}) > 1
+        return ["No other method meets the limits."] if several else []
+
+    def _with_loss(self, point: Point, named: Callable[[str], str]) -> str:
+        known = point.values.get(self.minimise)
+        loss = "" if known is None else f", {named(self.minimise)} {known:.4f}"
+        return wording.called(point, named) + loss
+
+    def missed(self, named: Callable[[str], str] = str) -> str:
+        """That nothing meets the limits, and what comes nearest."""
+        risks = wording.risks(self.nearest, self.limits, named)
+        return (
+            f"no setting meets {wording.limits(self.limits, named)}; the nearest miss is "
+            f"{wording.called(self.nearest, named)} with {risks}: "
+            "allow more risk or try other methods and stronger settings"
+        )
 
     @property
     def told(self) -> dict[str, Any]:
@@ -133,7 +170,7 @@ class Choice:
             The masked table, its own evaluation and the number of draws. Nothing is handed out that
             misses a limit: after the last draw, `LimitsMissed` is raised.
         """
-        generator = checks.generator(rng)
+        generator = randomness.generator(rng)
         decimals = self.roles.get("decimals") if decimals is None else decimals
         who = {name: self.roles.get(name) for name in ("columns", "by", "na")}  # no more: columns are named
         more = ("weights", "ties", "missing")  # and no key: a masked table has the rows in the same order
@@ -181,31 +218,22 @@ class Choice:
     @property
     def measured(self) -> list[str] | None:
         """The metrics of a release: the default ones, unless the choice rests on others."""
-        default = {metric.name for metric in checks.metrics_named(None)}
+        default = {metric.name for metric in registry.metrics_named(None)}
         needed = [self.minimise, *self.limits]
         return None if default.issuperset(needed) else list(dict.fromkeys([*SHOWN, *needed]))
 
     def ensure(self) -> None:
         """Refuse to go on where no setting meets the limits."""
         if not self.met:
-            raise LimitsMissed(wording.miss(self))
+            raise LimitsMissed(self.missed())
 
     def given_up(self, draws: int) -> LimitsMissed:
         """What is said after the last draw."""
         often = f"in all of {draws} draws" if draws > 1 else "when measured afresh"
         return LimitsMissed(
-            f"{self.point} missed {wording.limits(self)} {often}, so no file is handed out; "
+            f"{self.point} missed {wording.limits(self.limits)} {often}, so no file is handed out; "
             "allow more risk or take a stronger setting"
         )
-
-
-@dataclass(frozen=True)
-class Release:
-    """A masked table that meets its limits, as measured on itself; `draws` says how many it took."""
-
-    data: Any
-    evaluation: Evaluation
-    draws: int
 
 
 def choose(
@@ -265,7 +293,7 @@ def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = N
         raise TypeError(f"max_risk is {max_risk!r}; give limits by metric, such as {{'linkage': 0.1}}")
     limits = {}
     for name, limit in max_risk.items():
-        (metric,) = checks.metrics_named([name])
+        (metric,) = registry.metrics_named([name])
         if metric.family != "risk":
             raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
         if name.partition(":")[0] == "window" and "within" not in metric.settled:
@@ -273,7 +301,7 @@ def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = N
                 f"{name!r} means nothing for methods that publish no window; limit linkage, which includes it"
             )
         limits[metric.name] = checks.share_of(f"the limit of {name}", limit)
-    (loss,) = checks.metrics_named([minimise])
+    (loss,) = registry.metrics_named([minimise])
     if loss.family != "loss":
         raise ValueError(f"{minimise!r} is a risk; minimise a loss, such as brmae, and limit the risk")
     if loss.best != 0:

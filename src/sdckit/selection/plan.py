@@ -12,11 +12,14 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core import checks
-from sdckit.core.registry import METHODS, Method, Parameter
+from sdckit.core import checks, parameters, registry
+from sdckit.core.registry import METHODS, Method
+from sdckit.core.settings import parameter_named, parameters_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sdckit.core.parameters import Parameter
 
 LARGEST_GRID = 1_000_000
 SETTINGS = ("replications", "draws", "metrics")  # what a TOML file may say beside methods
@@ -116,7 +119,7 @@ def settings_of(plan: Any) -> list[Setting]:
         plan = dict.fromkeys(map(_hashable, plan), None)
     found: dict[str, Setting] = {}
     for name, grids in plan.items():
-        method = checks.method_named(name)
+        method = registry.method_named(name)
         for grid in grids if isinstance(grids, (list, tuple)) else [grids]:
             found |= {setting.identity: setting for setting in _settings(method, grid)}
     if not found:
@@ -139,7 +142,7 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
         grid = {parameter.name: parameter.grid for parameter in method.parameters if parameter.grid}
     if not isinstance(grid, Mapping):
         raise TypeError(f"the grid of {method.name} is {grid!r}; give parameters, such as {{'k': [3, 5]}}")
-    known = {name: checks.parameter_named(method, name) for name in grid}
+    known = {name: parameter_named(method, name) for name in grid}
     values = {name: values_of(known[name], value) for name, value in grid.items()}
     count = math.prod(len(found) for found in values.values())
     if count > LARGEST_GRID:
@@ -149,7 +152,7 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
     return [
         Setting(
             method,
-            checks.parameters_of(method, dict(zip(values, chosen, strict=True))),
+            parameters_of(method, dict(zip(values, chosen, strict=True))),
             tuple(values),
             varied[0] if len(varied) == 1 else None,
             usual,
@@ -176,7 +179,7 @@ def values_of(parameter: Parameter, given: Any) -> list[Any]:
         raise ValueError(
             f"the grid of {parameter.name} is empty; give a value, a list or a range such as 2:30"
         )
-    return [checks.parameter_value(parameter, value) for value in values]
+    return [parameters.parameter_value(parameter, value) for value in values]
 
 
 def _range(parameter: Parameter, text: str) -> list[str]:
@@ -205,7 +208,7 @@ def plan_of_words(words: Iterable[str]) -> dict[str, dict[str, str]]:
     for word in words:
         left, equals, values = (part.strip() for part in word.partition("="))
         method, _, parameter = left.partition(".")
-        checks.method_named(method)
+        registry.method_named(method)
         grid = plan.setdefault(method, {})
         if not parameter and not equals:
             continue

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core import checks
+from sdckit.core import checks, registry
 from sdckit.core.registry import METHODS
+from sdckit.core.settings import parameter_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -120,13 +121,13 @@ def _runs_along(method: Method, settings: Sequence[Mapping[str, Any]]) -> str | 
 
 def direction(method: Method, name: str) -> int:
     """1 where larger values of a parameter mask more, -1 where they mask less: as its grid runs."""
-    grid = checks.parameter_named(method, name).grid
+    grid = parameter_named(method, name).grid
     return -1 if len(grid) > 1 and grid[-1] < grid[0] else 1
 
 
 def best_of(metric: str) -> float:
     """The best value of a metric."""
-    return checks.metrics_named([metric])[0].best
+    return registry.metrics_named([metric])[0].best
 
 
 def table_of(points: Iterable[Point]) -> pl.DataFrame:
@@ -144,7 +145,7 @@ def points_of(summary: pl.DataFrame) -> pl.DataFrame:
 def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:
     """The settings that no other beats in all of these losses and risks at once."""
     points = points_of(summary)
-    metrics = checks.metrics_named([*losses, *risks])
+    metrics = registry.metrics_named([*losses, *risks])
     for metric in metrics:
         checks.one_of("metric of this sweep", metric.name, points.columns[3:])
     costs = points.select((pl.col(metric.name) - metric.best).abs() for metric in metrics)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sdckit.core import checks
+from sdckit.core import randomness
 from sdckit.io import atomic
 from sdckit.selection.checkpoint import Journal
 
@@ -41,7 +41,7 @@ class Workplace:
     ) -> None:
         self.folder = Path(folder)
         self._check()
-        checks.generator(rng)
+        randomness.generator(rng)
         with atomic.refusals(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self.folder)
@@ -64,7 +64,7 @@ class Workplace:
             raise FileExistsError(f"folder '{self.folder}' holds other files; choose another one")
 
     def _begin(self, identity: dict[str, Any], rng: Any) -> int:
-        entropy = checks.entropy_of(rng)
+        entropy = randomness.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
         with atomic.refusals(self.folder):
             self.folder.chmod(0o700)
@@ -82,7 +82,7 @@ class Workplace:
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"'{self.folder / PLAN}' is damaged; choose another folder") from error
         other = [name for name in identity if before.get(name) != identity[name]]
-        if rng is not None and checks.entropy_of(rng) != entropy:
+        if rng is not None and randomness.entropy_of(rng) != entropy:
             other.append("seed")
         if other:
             raise ValueError(

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core import checks
-from sdckit.core.table import Table, names_of, strata_of, warn_about_roles
+from sdckit.core import checks, randomness, registry
+from sdckit.core.roles import strata_of, warn_about_roles
+from sdckit.core.table import Table, names_of
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import places_of
 from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
-from sdckit.metrics.pair import Original, prepare, prepare_table, with_weights
+from sdckit.metrics.original import Original, prepare, prepare_table, with_weights
 from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
 from sdckit.selection.plan import cells_of, settings_of
+from sdckit.selection.runner import run
 from sdckit.selection.sweep_folder import Workplace
-from sdckit.selection.task import Stratum, Task, run
+from sdckit.selection.task import Stratum, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -229,7 +231,7 @@ def sweep(
     )
     cells = cells_of(settings, repeated)
     if folder is None:
-        found = run(task, cells, checks.entropy_of(rng), threads)
+        found = run(task, cells, randomness.entropy_of(rng), threads)
     else:
         with Workplace(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
             found = run(task, cells, place.entropy, threads, place.journal)
@@ -259,11 +261,11 @@ def task_of(
 
 def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:
     """The metrics of a sweep; where nobody named any, some that do without pairs if a method needs them."""
-    chosen = checks.metrics_named(names)
+    chosen = registry.metrics_named(names)
     if not any(setting.paired for setting in settings):
-        checks.metrics_of_rows(names, paired=False)  # refuses what would have no value at all
+        registry.metrics_of_rows(names, paired=False)  # refuses what would have no value at all
     if names is None and not all(setting.paired for setting in settings):
-        chosen += checks.metrics_named(UNPAIRED)
+        chosen += registry.metrics_named(UNPAIRED)
     return chosen
 
 

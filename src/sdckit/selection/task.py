@@ -1,43 +1,31 @@
-"""The work behind a sweep: measure one cell, or all of them, on several threads."""
+"""What a sweep measures: mask the data with one setting, and evaluate the result."""
 
 from __future__ import annotations
 
 import hashlib
-import pickle
-import time
-from collections import deque
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.random.bit_generator import ISeedSequence
 
 from sdckit import masking
 from sdckit.core import checks
+from sdckit.core.randomness import stream_generator
 from sdckit.core.version import VERSION
 from sdckit.metrics.evaluation import FIGURES, figures, whole_figures, within_strata
-from sdckit.metrics.pair import Original, Pair, Score
-from sdckit.progress import STOPPING, track
-from sdckit.selection.worker import Bench, Worker
+from sdckit.metrics.original import Original
+from sdckit.metrics.pair import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sdckit.core.registry import Method, Metric
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.score import Score
     from sdckit.rules.edits import Edits
     from sdckit.selection.checkpoint import Journal
     from sdckit.selection.plan import Cell, Setting
-
-LOOK = 0.1  # seconds between two looks at the progress
-LONG = 500_000  # cells of a file, from which on threads serve better than processes
-PATIENCE = 0.5  # seconds of work before the first look at how long all of it will take
-WORTH = 3.0  # seconds of work left that another process is worth starting for
-BATCH = 0.05  # seconds of work that are sent to another process at a time
 
 
 @dataclass(frozen=True)
@@ -171,7 +159,7 @@ class Task:
 
     def measure(self, cell: Cell, entropy: int) -> Floats:
         """Mask and measure: a line of numbers."""
-        rng = generator(entropy, cell.stream(self.draws))
+        rng = stream_generator(entropy, cell.stream(self.draws))
         masked = self._masked(cell.setting, rng)
         if self.places is not None:
             masked = np.asfortranarray(masking.rounded(masked, self.places))
@@ -208,7 +196,7 @@ class Task:
             try:
                 fits = rows or not metric.paired
                 scores.append(metric.score_with(pair, options, detail=self.detail) if fits else None)
-            except checks.Unsuited:
+            except checks.NotApplicable:
                 scores.append(None)
         scores[0] = within_strata(metric, scores, pairs)
         none = np.full(len(self.variables) * len(FIGURES), np.nan)
@@ -241,135 +229,3 @@ class Task:
         for stratum in self.strata:
             masked[stratum.rows] = stratum.masked(setting, rng)
         return masked
-
-
-class _Digest(ISeedSequence):
-    """A seed as good as numpy's SeedSequence, which would cost more than the metrics of a small file."""
-
-    def __init__(self, text: str) -> None:
-        self.words = np.frombuffer(hashlib.sha256(text.encode()).digest(), "<u8").astype(np.uint64)
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint64) -> Any:
-        """The first words of the digest."""
-        return self.words[:n_words].astype(dtype)
-
-
-def generator(entropy: int, stream: Sequence[int]) -> np.random.Generator:
-    """A generator of its own for each seed and stream."""
-    return np.random.Generator(np.random.SFC64(_Digest(f"{entropy} {stream}")))  # type: ignore[arg-type]
-
-
-def run(
-    task: Task,
-    cells: Sequence[Cell],
-    entropy: int,
-    workers: int,
-    journal: Journal | None = None,
-    bench: Bench | None = None,
-) -> Floats:
-    """Measure all cells that the journal does not have; one line of numbers for each.
-
-    Every cell draws from its own stream, so that neither order nor number of workers matters. Processes
-    stay on the bench, where there is one.
-    """
-    found = np.empty((len(cells), task.length))
-    pending: deque[int] = deque()
-    for place, cell in enumerate(cells):
-        kept = journal.found.get(cell.key) if journal else None
-        if kept is None:
-            pending.append(place)
-        else:
-            found[place] = kept
-    crew = Crew(task, cells, entropy, journal, pending, found, bench)
-    todo = len(pending)
-    with track("sweeping", todo) as report, ThreadPoolExecutor(workers) as pool:
-        # Long columns keep compiled code busy, which runs beside Python; short ones need other processes.
-        apart = task.whole.original.values.size < LONG
-        threads = [pool.submit(crew.work)]
-        threads += [pool.submit(crew.work_apart if apart else crew.work) for _ in range(workers - 1)]
-        try:
-            while not _over(threads):
-                report(todo - len(crew.pending))
-        except KeyboardInterrupt:
-            STOPPING.set()  # nobody begins another part of a long cell
-            raise
-        finally:
-            crew.stop.set()  # after Ctrl-C or an error everybody finishes the cell at hand
-            wait(threads)
-            STOPPING.clear()
-        for thread in threads:
-            thread.result()
-    return found
-
-
-@dataclass
-class Crew:
-    """Those who share the pending cells of a sweep, and where their numbers go."""
-
-    task: Task
-    cells: Sequence[Cell]
-    entropy: int
-    journal: Journal | None
-    pending: deque[int]
-    found: Floats
-    bench: Bench | None = None
-    stop: Event = field(default_factory=Event)
-    empty: Event = field(default_factory=Event)
-    lock: Lock = field(default_factory=Lock)
-    begun: float = field(default_factory=time.monotonic)
-    done: int = 0
-
-    def take(self, most: int) -> list[int]:
-        """The next cells; none when the sweep was stopped."""
-        with self.lock:
-            if not self.pending:
-                self.empty.set()
-            most = 0 if self.stop.is_set() else min(most, len(self.pending))
-            return [self.pending.popleft() for _ in range(most)]
-
-    def work(self) -> None:
-        """Measure in this process."""
-        while places := self.take(1):
-            self.found[places[0]] = self.task.finished(self.cells[places[0]], self.entropy, self.journal)
-            self.done += 1
-
-    def work_apart(self) -> None:
-        """Measure in another process, if there is enough left to do by the time it would be ready."""
-        try:
-            worker = self.another()
-        except OSError:  # no process to be had: the others do without
-            return
-        if worker is None:
-            return
-        places: list[int] = []
-        try:
-            with ExitStack() as leaving:
-                leaving.push(worker)
-                while places := self.take(max(1, int(BATCH / self.pace())) if self.done else 1):
-                    self.found[places] = worker.measure([self.cells[place] for place in places])
-                    self.done += len(places)
-                if self.bench is not None:
-                    self.bench.idle.append(worker)
-                    leaving.pop_all()
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # it died, or could not begin
-            self.pending.extend(places)
-            self.work()
-
-    def another(self) -> Worker | None:
-        """A process from the bench, or a new one where that is worth its while."""
-        if self.bench is not None and self.bench.idle:
-            return self.bench.idle.pop()
-        self.empty.wait(PATIENCE)
-        if self.stop.is_set() or len(self.pending) * self.pace() < WORTH:
-            return None
-        return Worker(self.task, self.entropy, self.journal.path if self.journal else None).__enter__()
-
-    def pace(self) -> float:
-        """Seconds for a cell, as far as one can tell."""
-        return (time.monotonic() - self.begun) / max(self.done, 1)
-
-
-def _over(threads: list[Future[None]]) -> bool:
-    """Wait a moment; whether all threads are done, or one has failed."""
-    done, others = wait(threads, LOOK, FIRST_EXCEPTION)
-    return not others or any(thread.exception() for thread in done)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
 from sdckit.metrics.loss.per_variable import suppressed_weight
-from sdckit.metrics.pair import Pair, Score, Values, pair_of
+from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats

@@ -14,7 +14,8 @@ from sdckit.kernels.tie_rules import mean_cross_gap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.metrics.pair import Original, Pair
+    from sdckit.metrics.original import Original
+    from sdckit.metrics.pair import Pair
 
 # The two costs of a cell: for arrays as they stand, compiled for the kernel that adds them up.
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
 from sdckit.metrics.loss.cell_sums import (
     ALL,
     CHANGED,
@@ -25,7 +26,8 @@ from sdckit.metrics.loss.cell_sums import (
     scales_of,
     sums_of,
 )
-from sdckit.metrics.pair import Pair, Score, Values, pair_of
+from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
 
 if TYPE_CHECKING:

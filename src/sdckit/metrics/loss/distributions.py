@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
 from sdckit.metrics.loss.per_variable import coupled, explained, measured, score_variables
-from sdckit.metrics.pair import Pair, Score, pair_of
+from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.score import Score
 
 MOST_BINS = 20
 SCALES = ("range", "spread")

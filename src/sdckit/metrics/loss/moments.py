@@ -21,10 +21,11 @@ from sdckit.metrics.loss.per_file import (
     unweighted,
 )
 from sdckit.metrics.loss.per_variable import measured, score_variables
-from sdckit.metrics.pair import Pair, Score, pair_of
+from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.score import Score
 
 CONFIDENCE = 0.95
 MOMENTS: dict[str, Any] = {"family": "loss", "needs": "moments", "paired": False, "default": False}

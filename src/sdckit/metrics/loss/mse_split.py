@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.metrics.loss.cell_sums import MSE
 from sdckit.metrics.loss.per_variable import Coupled, coupled, weights_of
-from sdckit.metrics.pair import Pair, Score, Values, pair_of
+from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.metrics.pair import Original
+    from sdckit.metrics.original import Original
 
 Part = Literal["marginal", "permutation"]
 

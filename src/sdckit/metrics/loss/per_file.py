@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core import checks
+from sdckit.core import checks, registry
 from sdckit.core.registry import METRICS
 from sdckit.kernels.scaling import deviations, powers_of_two
-from sdckit.metrics.pair import Pair, Score, Values
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.pair import Pair
 
 SINGULAR = 1e-10  # eigenvalue of a correlation matrix below which a linear relation counts as exact
 TAKES_PART = 1e-6  # entry of a null vector above which its column belongs to the relation
@@ -23,14 +24,14 @@ NAMED = 10  # columns that a message names at most
 
 def complete_records(name: str, pair: Pair) -> tuple[Floats, Floats, Ints]:
     """Original and masked values of the records without a missing cell in either file, and their rows."""
-    checks.suits(name, pair.original.n, pair.p)
+    registry.suits(name, pair.original.n, pair.p)
     x, y = pair.original.values, pair.masked
     rows = np.arange(pair.original.n)
     if not pair.complete:
         rows = np.flatnonzero(~(pair.original.missing | pair.missing).any(1))
         needed = METRICS[name].records
         if rows.size < needed:
-            raise checks.Unsuited(
+            raise checks.NotApplicable(
                 f"{name} needs at least {needed} records without a missing cell, the data have {rows.size}; "
                 "fill the gaps or leave columns out"
             )
@@ -69,7 +70,7 @@ def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: s
     """Refuse columns without spread, naming the first."""
     if not spreads.all():
         column = columns[int(np.flatnonzero(spreads == 0)[0])]
-        raise checks.Unsuited(
+        raise checks.NotApplicable(
             f"{name} has no value: column {column!r} is constant in the {which} data; leave it out"
         )
 
@@ -101,7 +102,7 @@ def refuse_relations(name: str, matrix: Floats, columns: Sequence[str], which: s
     names = dependent(matrix, columns)
     if names:
         listed = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-        raise checks.Unsuited(
+        raise checks.NotApplicable(
             f"{name} has no value: in the {which} data the columns {listed} determine one another exactly; "
             "leave one of them out"
         )

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.metrics.loss.rank import mean_of
-from sdckit.metrics.pair import Pair, Score, Values
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.pair import Pair
 
     Column = Callable[[Floats, Floats, Floats | None], float]
 

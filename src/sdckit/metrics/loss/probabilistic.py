@@ -10,10 +10,11 @@ import numpy as np
 from sdckit.core.registry import metric
 from sdckit.kernels.scaling import deviations, spread
 from sdckit.metrics.loss.per_file import complete_records, score_of
-from sdckit.metrics.pair import Pair, Score, pair_of
+from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
+    from sdckit.metrics.score import Score
 
 LEVELS = np.arange(1, 20) / 20  # of the quantiles, 5 % to 95 %
 KEPT = 1e-12  # standard deviations up to which a difference is rounding

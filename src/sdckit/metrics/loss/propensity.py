@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
 from sdckit.kernels.scaling import deviations, spread
 from sdckit.metrics.loss.per_file import SINGULAR, complete_records, score_of
-from sdckit.metrics.pair import Pair, Score, pair_of
+from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.score import Score
 
 MODELS = ("quadratic", "main", "cart")
 RIDGE = 1e-10  # beside weights p(1 - p) of up to 1/4
@@ -109,13 +111,13 @@ def fit_tree(table: Floats, target: Floats) -> tuple[Floats, int]:
 
 def _refuse_small(model: str, records: int, parameters: int) -> None:
     if model == "cart" and records < 2 * LEAF:
-        raise checks.Unsuited(
+        raise checks.NotApplicable(
             f"pmse with model=cart needs at least {LEAF} complete records and the data have {records // 2}; "
             "use model=main"
         )
     if model != "cart" and parameters >= records / 2:
         remedy = "model=main or fewer columns" if model == "quadratic" else "fewer columns"
-        raise checks.Unsuited(
+        raise checks.NotApplicable(
             f"pmse with model={model} has {parameters} parameters for {records} stacked records; use {remedy}"
         )
 

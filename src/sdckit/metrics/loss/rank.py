@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core import checks, randomness
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
 from sdckit.kernels.rank_distance import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES
-from sdckit.metrics.pair import Pair, Score, Values, pair_of
+from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def score_rank(
     checks.one_of("rule for ties", ties, TIES)
     checks.missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
     checks.no_weights_with(ties, pair.original.weights)
-    generator = checks.generator(rng) if ties == "random" else None
+    generator = randomness.generator(rng) if ties == "random" else None
     variables = _variables(cost, pair, ties, generator, bounded=bounded)
     levels: dict[str, Floats] = {"value": variables}
     extra: dict[str, Any] = {}

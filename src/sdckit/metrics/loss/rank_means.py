@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from sdckit.core.registry import metric
 from sdckit.kernels.tie_rules import random_level
 from sdckit.metrics.loss.rank import LARGEST, NOTE, OPTIONS, score_rank
-from sdckit.metrics.pair import Score, pair_of
+from sdckit.metrics.pair import pair_of
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from sdckit.metrics.score import Score
 
 
 def _explain(unit: str, score: Score) -> str:

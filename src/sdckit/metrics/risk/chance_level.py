@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.metrics.pair import Pair, Values
+from sdckit.metrics.pair import Pair
+from sdckit.metrics.score import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core import checks, parameters
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.scaling import spread
-from sdckit.metrics.pair import Pair, Score, Values, pair_of
+from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.risk.chance_level import mean_level, permutations, shuffled
+from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def score_sdid(
     per_record: bool = False,
 ) -> Score:
     """Share of records, or cells, whose original lies within k standard deviations of the masked value."""
-    k = checks.parameter_value(WIDTH, k)
+    k = parameters.parameter_value(WIDTH, k)
     checks.one_of("scale", scale, SCALES)
     checks.one_of("level", level, LEVELS)
     by_records = level == "records"

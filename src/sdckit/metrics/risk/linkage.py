@@ -6,11 +6,12 @@ Values are shares of the records that are found; equally good guesses share the 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
-from sdckit.metrics.pair import Score, pair_of
+from sdckit.core import parameters
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
+from sdckit.metrics.pair import pair_of
 from sdckit.metrics.risk.linkage_scores import (
     DIRECTIONS,
     OUTLIERS,
@@ -20,6 +21,9 @@ from sdckit.metrics.risk.linkage_scores import (
     score_linkage,
 )
 from sdckit.metrics.risk.one_to_one import DISTANCES
+
+if TYPE_CHECKING:
+    from sdckit.metrics.score import Score
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
 DIRECTION = Parameter("direction", str, TO_ORIGINAL, "who looks up whom", choices=DIRECTIONS)
@@ -48,7 +52,7 @@ def _value(score: Score) -> float:
 
 def _checked(**options: Any) -> dict[str, Any]:
     known = {"direction": DIRECTION, "places": PLACES, "within": WITHIN, "distance": DISTANCE, "share": SHARE}
-    return {name: checks.parameter_value(known[name], value) for name, value in options.items()}
+    return {name: parameters.parameter_value(known[name], value) for name, value in options.items()}
 
 
 @metric(

@@ -10,7 +10,6 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.kernels import kd_tree
-from sdckit.metrics.pair import Pair, Score, Values
 from sdckit.metrics.risk.chance_level import permutations
 from sdckit.metrics.risk.linkage_attacks import (
     TOLERANCE,
@@ -26,11 +25,13 @@ from sdckit.metrics.risk.linkage_attacks import (
     whitened,
 )
 from sdckit.metrics.risk.one_to_one import LARGEST, Matching
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sdckit.kernels.jit import Bools, Floats
+    from sdckit.metrics.pair import Pair
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
 OUTLIERS = 0.02  # share of the records, those farthest from the centre, whose risk is told apart
@@ -86,7 +87,9 @@ def _guess_within(pair: Pair, options: dict[str, Any], width: Any) -> Window:
 def _matching(pair: Pair, options: dict[str, Any]) -> Matching:
     n = pair.original.n
     if n > LARGEST:
-        raise checks.Unsuited(f"matching links at most {LARGEST} records and the data have {n}; use dbrl")
+        raise checks.NotApplicable(
+            f"matching links at most {LARGEST} records and the data have {n}; use dbrl"
+        )
     files = (pair.original.values, pair.masked)
     ours, theirs = standardised(pair) if options["distance"] == "standardised" else files
     there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)

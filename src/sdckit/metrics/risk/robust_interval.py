@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core import checks
-from sdckit.core.registry import Parameter, metric
+from sdckit.core import checks, parameters, registry
+from sdckit.core.parameters import Parameter
+from sdckit.core.registry import metric
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
-from sdckit.metrics.pair import Original, Pair, Score, Values, pair_of
+from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.risk.chance_level import mean_level, permutations
 from sdckit.metrics.risk.interval import RISK, Attack, share, told
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.kernels.jit import Bools, Floats
+    from sdckit.metrics.original import Original
 
 TEMPL = (
     "Templ & Meindl 2008, Robust statistics meets SDC: new disclosure risk measures for continuous microdata "
@@ -63,7 +66,7 @@ def score_rmdid(
     per_record: bool = False,
 ) -> Score:
     """Share of records with a masked value close to the original; outliers are close from farther away."""
-    k, k2, seed = (checks.parameter_value(*given) for given in ((K, k), (K2, k2), (SEED, seed)))
+    k, k2, seed = (parameters.parameter_value(*given) for given in ((K, k), (K2, k2), (SEED, seed)))
     checks.one_of("rule", rule, RULES)
     reach = k * UNIT * robust_distances(pair.original, seed)
     both = ~pair.original.missing & ~pair.missing
@@ -118,22 +121,22 @@ def robust_distances(original: Original, seed: int) -> Floats:
 def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:
     """Refuse data whose densest half cannot spread in every direction."""
     n, p = points.shape
-    checks.suits("rmdid", n, p)
+    registry.suits("rmdid", n, p)
     if n <= 2 * p:
-        raise checks.Unsuited(
+        raise checks.NotApplicable(
             f"rmdid needs more than twice as many complete records as variables and the data have {n} "
             f"for {p}; use fewer variables"
         )
     rank = int(np.linalg.matrix_rank(points, tol=math.sqrt(n * FLAT)))
     if rank < p:
-        raise checks.Unsuited(
+        raise checks.NotApplicable(
             f"the original has constant variables or such as others determine (rank {rank} of {p}), so rmdid "
             "has no robust distance; leave them out"
         )
     for name, column in zip(names, points.T, strict=True):
         most = int(np.unique_counts(column).counts.max())
         if most >= (n + p + 1) // 2:  # so many records are searched for the smallest covariance
-            raise checks.Unsuited(
+            raise checks.NotApplicable(
                 f"column {name!r} has one value in {most} of {n} records, so rmdid has no robust distance; "
                 "leave it out"
             )
@@ -149,7 +152,7 @@ def _robust_covariance(points: Floats, seed: int) -> Floats:
     found = _mcd(points, seed)
     sizes = np.linalg.eigvalsh(found.raw_covariance_)
     if not sizes[0] > FLAT * sizes[-1]:
-        raise checks.Unsuited(
+        raise checks.NotApplicable(
             f"in half of the {n} records some variables determine others, so rmdid has no robust distance; "
             "leave one of them out"
         )

@@ -8,8 +8,8 @@ import polars as pl
 
 from sdckit.paper.figures import parts as panels
 from sdckit.paper.figures.parts import Figure, called, dots, lettered, painted, written
+from sdckit.paper.grids import KEYS
 from sdckit.paper.risks import ATTACKS, FRONTIERS, RISKS, spelled
-from sdckit.paper.study import KEYS
 from sdckit.report.charts import (
     AMBER,
     BLUE,

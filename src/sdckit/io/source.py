@@ -1,0 +1,33 @@
+"""A table as it was read from a file, and what its file said about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import polars as pl
+
+    from sdckit.io.dialect import Dialect
+    from sdckit.io.statfiles.meta import Meta
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table as read: `frame` with numbers as numbers, `text` with every cell of a CSV as it stood.
+
+    `meta` has the labels, formats and missing codes of a Stata, SPSS or SAS file.
+    """
+
+    frame: pl.DataFrame
+    text: pl.DataFrame | None
+    path: Path
+    dialect: Dialect
+    meta: Meta | None = None
+
+    @property
+    def labelled(self) -> tuple[str, ...]:
+        """The numeric columns that are categories: each of their values has a label."""
+        return () if self.meta is None else self.meta.labelled

@@ -1,0 +1,83 @@
+"""The loss and the risk that a page is about, each as one number on its scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sdckit.core.text import number
+from sdckit.report.measures import LEVELS, is_bounded, is_share, label, plain, sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.report.risk_map import Points
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One number to be seen at a glance, on its scale from 0 to 1."""
+
+    family: str
+    title: str
+    value: float
+    text: str
+    meaning: str
+    bounded: bool
+    level: float | None
+    limit: float | None
+
+    @property
+    def marks(self) -> str:
+        """What the marks on the scale mean."""
+        words = []
+        if self.level is not None:
+            words.append(f"{LEVELS[self.family]} {number(self.level)}")
+        if self.limit is not None:
+            met = "met" if self.value <= self.limit else "not met"
+            words.append(f"limit {plain(self.limit)}: {met}")
+        return ", ".join(words)
+
+
+def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
+    """The loss and the risk that the page is about, and what else has a limit."""
+    limits = points.limits if points else {}
+    if evaluation is not None:
+        rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
+        names = _leading(rows, points)
+        names += [name for name in limits if name in rows and name not in names]
+        found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
+    elif points is not None and points.chosen is not None:
+        chosen = points.chosen
+        found = [
+            ("loss", points.loss, chosen["loss"], points.random),
+            ("risk", points.risk, chosen["risk"], None),
+        ]
+    else:
+        return []
+    meaning = evaluation.meaning if evaluation is not None else {}
+    return [
+        Headline(
+            family=family,
+            title=label(name),
+            value=value,
+            text=number(value),
+            meaning=sentence(meaning.get(name, "")),
+            bounded=is_bounded(name) or 0 <= value <= 1,
+            level=level,
+            limit=limits.get(name),
+        )
+        for family, name, value, level in found
+        if value is not None
+    ]
+
+
+def _leading(rows: Mapping[str, Any], points: Points | None) -> list[str]:
+    """The axes of the map, else the first loss or risk from 0, the best, to 1."""
+    names = []
+    for family, axis in (("loss", points and points.loss), ("risk", points and points.risk)):
+        own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]
+        first = [axis, "linkage" if family == "risk" else None, *filter(is_share, own), *own]
+        names += [name for name in first if name in own][:1]
+    return names

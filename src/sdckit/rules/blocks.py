@@ -1,0 +1,262 @@
+"""Blocks of columns that share rules: their bounds, their sums, and which records break them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor, inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdckit.kernels.jit import kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.rules.parse import Rule
+
+STEADY = 1e-6  # share of a block's largest spread below which no spread counts
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that share rules, and how their cells are counted: in steps of the finest decimals."""
+
+    columns: Ints  # of the matrix
+    free: Bools
+    costs: Floats  # of a change by 1
+    rules: tuple[Rule, ...]  # those with a column that is free
+    places: tuple[tuple[int, ...], ...]  # the columns of each rule, within the block
+    digits: tuple[int, ...] | None
+
+    @cached_property
+    def steps(self) -> Floats:
+        """The step of each column's grid in the finest one; 0 where there is no grid."""
+        if self.digits is None:
+            return np.zeros(len(self.columns))
+        return np.array([10.0 ** (max(self.digits) - digits) for digits in self.digits])
+
+    @cached_property
+    def unit(self) -> int:
+        """How many steps of the finest grid make 1."""
+        return 1 if self.digits is None else 10 ** max(self.digits)
+
+    @cached_property
+    def unrounded(self) -> Block:
+        """The same without a grid."""
+        return Block(self.columns, self.free, self.costs, self.rules, self.places, None)
+
+    @cached_property
+    def bounds(self) -> Floats:
+        """The lowest and the highest value of each free column, on its grid."""
+        found = np.array([[-inf], [inf]]) * np.ones(len(self.columns))
+        for rule, (j, *others) in zip(self.rules, self.places, strict=True):
+            if others or not self.free[j]:
+                continue
+            factor = rule.terms[0][1]
+            bound = rule.constant * factor * self.unit
+            if rule.equality or factor < 0:
+                found[0, j] = max(found[0, j], _on_grid(bound, self.steps[j], up=True))
+            if rule.equality or factor > 0:
+                found[1, j] = min(found[1, j], _on_grid(bound, self.steps[j], up=False))
+        return found
+
+    @cached_property
+    def sums(self) -> list[Sum]:
+        """The rules on several columns."""
+        return [
+            Sum(self, rule, np.array(places))
+            for rule, places in zip(self.rules, self.places, strict=True)
+            if len(places) > 1
+        ]
+
+    def broken(self, cells: Floats) -> Bools:
+        """Which records break a rule."""
+        found = np.zeros(len(cells), np.bool_)
+        for rule, places in zip(self.rules, self.places, strict=True):
+            found |= rule.broken([cells[:, j] for j in places])
+        return found
+
+    def missed(self, cells: Floats) -> Bools:
+        """Which records break a rule, counted in steps of the finest grid."""
+        low, high = self.bounds
+        found = np.zeros(len(cells), np.bool_)
+        for j in np.flatnonzero(self.free):
+            found |= (cells[:, j] < low[j]) | (cells[:, j] > high[j])
+        for total in self.sums:
+            found |= total.missed(cells)
+        return found
+
+    @cached_property
+    def hard(self) -> bool:
+        """True where records may be left that plain arithmetic does not settle."""
+        return len(self.sums) > 1 or any(not total.plain for total in self.sums)
+
+    @cached_property
+    def families(self) -> list[list[Sum]]:
+        """No sum at all, then sums without a common column, beginning with each sum in turn.
+
+        If their smallest repair satisfies all other rules, too, then no smaller one does.
+        """
+        found: list[list[Sum]] = [[]]
+        for first in self.sums:
+            family: list[Sum] = []
+            for total in (first, *self.sums):
+                taken = {j for other in family for j in other.places}
+                if total.plain and taken.isdisjoint(total.places):
+                    family.append(total)
+            if not any({*map(id, family)} == {*map(id, other)} for other in found):
+                found.append(family)
+        return found
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A rule on several columns of a block."""
+
+    block: Block
+    rule: Rule
+    places: Ints
+
+    @cached_property
+    def factors(self) -> Floats:
+        """The factor of each column."""
+        return np.array([float(factor) for _, factor in self.rule.terms])
+
+    @cached_property
+    def constant(self) -> float:
+        """The constant in steps of the finest grid; an upper bound that lies between two is the lower one."""
+        constant = self.rule.constant * self.block.unit
+        if self.block.digits is not None and not self.rule.equality:
+            return float(floor(constant))
+        return float(constant)
+
+    @cached_property
+    def plain(self) -> bool:
+        """True where any free column can take what the sum misses."""
+        free = self.block.free[self.places]
+        steps = self.block.steps[self.places][free]
+        return self.block.digits is None or bool(
+            (np.abs(self.factors[free]) == 1).all() and (steps == steps[:1]).all()
+        )
+
+    def missed(self, cells: Floats) -> Bools:
+        """Which records break it."""
+        chosen = cells[:, self.places]
+        if self.block.digits is None:
+            return self.rule.broken(list(chosen.T))
+        rest = chosen @ self.factors - self.constant
+        return np.asarray(rest != 0 if self.rule.equality else rest > 0) & ~np.isnan(rest)
+
+    def settle(self, cells: Floats) -> Bools:
+        """Change cells in place so that it holds, the cheapest first; False where that is impossible."""
+        costs = self.block.costs[self.places] / np.abs(self.factors)
+        free = self.block.free[self.places]
+        order = np.argsort(costs, kind="stable")
+        order = order[free[order]]
+        step = self.block.steps[self.places][order[0]]
+        low, high = self.block.bounds
+        chosen = cells[:, self.places]
+        subject = self.block.digits is None and bool(free[0])
+        needed = self.missed(cells)
+        _settle(chosen, needed, self.factors, self.constant, order, low[self.places], high[self.places], step)
+        if subject:
+            _recompute(chosen, needed, self.factors, self.constant, low[self.places[0]], high[self.places[0]])
+        cells[:, self.places] = chosen
+        return ~self.missed(cells)
+
+
+@kernel
+def _settle(
+    cells: Floats,
+    needed: Bools,
+    factors: Floats,
+    constant: float,
+    order: Ints,
+    low: Floats,
+    high: Floats,
+    step: float,
+) -> None:
+    """Solve for one column after the other until one of them can take what is left within its bounds."""
+    for i in range(len(cells)):
+        if not needed[i]:
+            continue
+        for j in order:
+            others = 0.0
+            for m in range(len(factors)):
+                others += factors[m] * cells[i, m] if m != j else 0.0
+            wanted = (constant - others) / factors[j]
+            if step > 0:  # an inequality may have to go beyond its bound to stay on the grid
+                wanted = step * (np.floor(wanted / step) if factors[j] > 0 else np.ceil(wanted / step))
+            cells[i, j] = min(max(wanted, low[j]), high[j])
+            if cells[i, j] == wanted:
+                break
+
+
+@kernel
+def _recompute(
+    cells: Floats, needed: Bools, factors: Floats, constant: float, low: float, high: float
+) -> None:
+    """The rule's subject as the floating-point sum of the rest: the same to the last bit."""
+    for i in range(len(cells)):
+        if needed[i]:
+            others = 0.0
+            for m in range(1, len(factors)):
+                others += factors[m] * cells[i, m]
+            wanted = (constant - others) / factors[0]
+            if low <= wanted <= high:
+                cells[i, 0] = wanted
+
+
+def _on_grid(bound: Fraction, step: float, *, up: bool) -> float:
+    """The bound, or the grid's next value within it."""
+    if step == 0:
+        return float(bound)
+    steps = bound / int(step)
+    return float(ceil(steps) if up else floor(steps)) * step
+
+
+def blocks_of(
+    columns: Sequence[str],
+    rules: Sequence[Rule],
+    free: Bools,
+    spreads: Floats,
+    digits: Sequence[int] | None,
+) -> list[Block]:
+    """The blocks of columns that share rules; rules without a free column can change nothing."""
+    place = {name: j for j, name in enumerate(columns)}
+    known = [(rule, tuple(place[name] for name in rule.columns)) for rule in rules]
+    known = [(rule, places) for rule, places in known if any(free[j] for j in places)]
+    groups: list[set[int]] = []
+    for _, places in known:
+        joined = set(places).union(*(group for group in groups if group & set(places)))
+        groups = [group for group in groups if not group & joined] + [joined]
+    found = []
+    for group in sorted(groups, key=min):
+        inside = sorted(group)
+        mine = [
+            (rule, tuple(inside.index(j) for j in places)) for rule, places in known if places[0] in group
+        ]
+        found.append(
+            Block(
+                np.array(inside),
+                free[inside],
+                _costs(spreads[inside]),
+                tuple(rule for rule, _ in mine),
+                tuple(places for _, places in mine),
+                None if digits is None else tuple(digits[j] for j in inside),
+            )
+        )
+    return found
+
+
+def _costs(spreads: Floats) -> Floats:
+    """What a change by 1 costs in each column."""
+    largest = float(spreads.max())
+    if not 0 < largest < inf:
+        return np.ones(len(spreads))
+    least = spreads[spreads > 0].min()
+    return 1.0 / np.maximum(np.where(spreads > 0, spreads, least), STEADY * largest)
