@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -219,6 +220,28 @@ def weighted_br(x, y, weights):
     absolute = math.fsum(w * abs(gap) for w, gap in gaps) / (reach(x) + reach(y))
     cubes = math.fsum(w**3 for w in weights)
     return absolute, math.fsum(w * gap**2 for w, gap in gaps) / ((total**3 - cubes) / 3)
+
+
+def weighted_br_exactly(x, y, weights):
+    """The same in exact fractions, for weights of any size."""
+    w = [Fraction(weight) for weight in weights]
+    total = sum(w)
+
+    def position(values, i):
+        below = sum(w[j] for j, value in enumerate(values) if value < values[i])
+        return below + sum(w[j] for j, value in enumerate(values) if value == values[i]) / 2
+
+    def reach(values):
+        below = found = Fraction(0)
+        for i in sorted(range(len(w)), key=lambda i: (values[i], w[i])):
+            found += w[i] * abs(below + w[i] / 2 - total / 2)
+            below += w[i]
+        return found
+
+    gaps = [position(x, i) - position(y, i) for i in range(len(w))]
+    absolute = sum(weight * abs(gap) for weight, gap in zip(w, gaps, strict=True)) / (reach(x) + reach(y))
+    squared = sum(weight * gap**2 for weight, gap in zip(w, gaps, strict=True))
+    return float(absolute), float(squared / ((total**3 - sum(weight**3 for weight in w)) / 3))
 
 
 def penalised(value, kept, suppressed):

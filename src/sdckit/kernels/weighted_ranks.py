@@ -11,30 +11,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.scaling import powers_of_two
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
 
 PERMUTATIONS = (9, 99)  # fewest and most random pairings behind a level of unrelated order
 ENOUGH = 1_000_000  # records in all pairings together
+LIGHTEST = 1e-300  # of the largest weight; a still smaller share would vanish, and the range with it
 
 
 class WeightedRanks:
-    """One variable: its original and masked order and the gaps between weighted positions."""
+    """One variable: its original and masked order and the gaps between weighted positions.
+
+    Weights count in units of a power of two next to the largest of them, so that no scale of the weights
+    changes a digit or leaves the range of numbers. Positions count from the middle of the weight: half of
+    the weight below less half of the weight above. Both are sums of what is there and neither is a
+    difference from the total, in which one heavy record would drown all others.
+    """
 
     def __init__(self, x: Floats, y: Floats, weights: Floats) -> None:
-        self.original, self.masked, self.weights = OrderedColumn(x), OrderedColumn(y), weights
-        self.positions = _positions(self.original, self.original.order, weights)
-        self.gap = self.positions - _positions(self.masked, self.masked.order, weights)
+        self.original, self.masked = OrderedColumn(x), OrderedColumn(y)
+        self.weights = np.maximum(weights / powers_of_two(weights), LIGHTEST)
+        self.positions = _positions(self.original, self.original.order, self.weights)
+        self.gap = self.positions - _positions(self.masked, self.masked.order, self.weights)
+        self.reach, self.largest_squared = _reach(self.original, self.original.order, self.weights)
 
     def largest(self) -> tuple[float, float]:
         """The largest weighted sums of |R - S| and (R - S)**2."""
-        reach = _reach(self.original, self.original.order, self.weights)
-        reach += _reach(self.masked, self.masked.order, self.weights)
-        return reach, self._largest_squared()
-
-    def _largest_squared(self) -> float:
-        return float(self.weights.sum() ** 3 - np.sum(self.weights**3)) / 3
+        return self.reach + _reach(self.masked, self.masked.order, self.weights)[0], self.largest_squared
 
     def values(self) -> tuple[float, float]:
         """Weighted brMAE and brMSE."""
@@ -54,13 +59,12 @@ class WeightedRanks:
         """
         n = self.original.n
         rng = np.random.default_rng(0)
-        fixed = _reach(self.original, self.original.order, self.weights)
         found = []
         for _ in range(int(np.clip(ENOUGH // n, *PERMUTATIONS))):
             rows = rng.permutation(n)
             gap = self.positions - _positions(self.masked, rows, self.weights)
-            reach = fixed + _reach(self.masked, rows, self.weights)
-            found.append(_shares(gap, self.weights, reach, self._largest_squared()))
+            reach = self.reach + _reach(self.masked, rows, self.weights)[0]
+            found.append(_shares(gap, self.weights, reach, self.largest_squared))
         absolute, squared = np.mean(found, axis=0).tolist()
         return absolute, squared
 
@@ -75,16 +79,28 @@ def _shares(gap: Floats, weights: Floats, absolute: float, squared: float) -> tu
 
 def _positions(column: OrderedColumn, rows: Ints, weights: Floats) -> Floats:
     """Weighted position of each record, if `rows` are the records in the order of the column."""
-    above = np.concatenate(([0.0], np.cumsum(weights[rows])))
+    below, above = _beside(weights[rows])
     positions = np.empty(column.n)
-    positions[rows] = (above[column.first] + above[column.last + 1]) / 2
+    positions[rows] = (below[column.first] - above[column.last]) / 2
     return positions
 
 
-def _reach(column: OrderedColumn, rows: Ints, weights: Floats) -> float:
-    """A, the weighted distance of all positions from the middle, ties broken by weight."""
+def _beside(ordered: Floats) -> tuple[Floats, Floats]:
+    """The weight of all records before each one, and of all after it."""
+    below, above = np.zeros(ordered.size), np.zeros(ordered.size)
+    np.cumsum(ordered[:-1], out=below[1:])
+    above[:-1] = np.cumsum(ordered[:0:-1])[::-1]
+    return below, above
+
+
+def _reach(column: OrderedColumn, rows: Ints, weights: Floats) -> tuple[float, float]:
+    """A, the weighted distance of all positions from the middle, ties broken by weight; and 4 B.
+
+    B is the same of squared distances, (W**3 - sum of w**3) / 12 whatever the order.
+    """
     ordered = weights[rows]
     if column.tied:
         ordered = ordered[np.lexsort((ordered, column.first))]
-    positions = np.cumsum(ordered) - ordered / 2
-    return float(np.sum(ordered * np.abs(positions - ordered.sum() / 2)))
+    below, above = _beside(ordered)
+    positions = (below - above) / 2
+    return float(np.sum(ordered * np.abs(positions))), 4 * float(np.sum(ordered * positions**2))
