@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import warnings
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import terminal
+from sdckit.cli import parsing, terminal
 from sdckit.cli.options import (
     decimals_option,
     dialect_options,
@@ -64,7 +63,7 @@ def main(words: Sequence[str] | None = None) -> None:
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
     except click.ClickException as error:
-        terminal.complain("error", _usage(error))
+        terminal.complain("error", parsing.usage(error))
         code = 2
     except (KeyboardInterrupt, click.Abort) as stop:
         said = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
@@ -81,30 +80,8 @@ def main(words: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _usage(error: click.ClickException) -> str:
-    """The complaint of the option parser in the house's wording."""
-    text = re.sub(
-        r"\. \(?Did you mean (.*?)\?\)?$", r" (did you mean \1?)", error.format_message().rstrip(".")
-    )
-    context = getattr(error, "ctx", None)
-    return f"{text[:1].lower()}{text[1:]}; see {context.command_path if context else 'sdckit'} --help"
-
-
-class Commands(click.Group):
-    """A group that keeps click's empty line after Ctrl-C for terminals, where it ends the line with ^C."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was named."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            if sys.stderr.isatty():
-                raise
-            raise click.Abort from stop
-
-
 @click.group(
-    cls=Commands,
+    cls=parsing.Commands,
     epilog=EXAMPLES,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -308,16 +285,22 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
 )
 @click.option(
     "--data",
+    multiple=True,
     metavar="A,B",
-    default="tarragona,census",
+    default=["tarragona,census"],
     show_default=True,
-    help="Data sets: tarragona, census, eia; or sample, which is bundled.",
+    help="Data sets: tarragona, census, eia; or sample, which is bundled; repeatable.",
 )
 @click.option(
     "--replications", metavar="N", default=30, show_default=True, help="Runs of each random masking."
 )
 @click.option(
-    "--formats", metavar="A,B", default="svg", show_default=True, help="Of the figures: svg, pdf, png."
+    "--formats",
+    multiple=True,
+    metavar="A,B",
+    default=["svg"],
+    show_default=True,
+    help="Of the figures: svg, pdf, png; repeatable.",
 )
 @click.option("--seed", type=int, help="Another seed than the study's own.")
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
@@ -330,7 +313,6 @@ def paper(output: Path, **given: Any) -> None:
     and one page, index.html, that holds all of it. After Ctrl-C the same command goes on.
     """
     from sdckit import progress
-    from sdckit.cli import request
     from sdckit.core import checks
     from sdckit.paper import command
 
@@ -339,9 +321,9 @@ def paper(output: Path, **given: Any) -> None:
     try:
         lines = command.run(
             output,
-            data=request.names(given["data"]) or [],
+            data=parsing.names(given["data"]) or [],
             replications=checks.count_of("replications", given["replications"]),
-            formats=request.names(given["formats"]) or [],
+            formats=parsing.names(given["formats"]) or [],
             seed=given["seed"],
             workers=given["workers"] and checks.count_of("workers", given["workers"]),
             overwrite=given["overwrite"],

@@ -253,7 +253,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
 def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Find the masking with the least loss within limits, mask, measure, write."""
     progress.show_progress(not given["quiet"])
-    asked = request.understood(given | {"metrics": None})
+    asked = request.understood(given | {"metrics": ()})
     how = request.understood_search(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
     request.check_report(given["report"], [data], overwrite=given["overwrite"])

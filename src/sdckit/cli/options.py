@@ -24,11 +24,24 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
 
 roles = _options(
     click.option(
-        "--columns", metavar="A,B", help="Variables; by default all numeric columns without another role."
+        "--columns",
+        multiple=True,
+        metavar="A,B",
+        help="Variables; by default all numeric columns without another role; repeatable.",
     ),
-    click.option("--key", metavar="A", help="Column that identifies records; never masked."),
+    click.option(
+        "--key",
+        multiple=True,
+        metavar="A",
+        help="Column that identifies records; never masked; several (A,B or repeated) identify together.",
+    ),
     click.option("--weights", metavar="A", help="Column of survey weights; never masked."),
-    click.option("--by", metavar="A", help="Column whose values form strata; each is treated apart."),
+    click.option(
+        "--by",
+        multiple=True,
+        metavar="A",
+        help="Column whose values form strata, each treated apart; repeatable, for strata by several.",
+    ),
     click.option(
         "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
     ),
@@ -71,7 +84,10 @@ seed_option = click.option(
 )
 measuring = _options(
     click.option(
-        "--metrics", metavar="A,B", help="Metrics, all default ones if not given; see `sdckit metrics`."
+        "--metrics",
+        multiple=True,
+        metavar="A,B",
+        help="Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
     ),
     ruling,
     seed_option,

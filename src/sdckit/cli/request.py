@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import warnings
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.cli import sweep_output, terminal
+from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.core import checks, randomness, registry
 from sdckit.core.roles import warn_about_roles
 from sdckit.core.table import Table
@@ -189,7 +188,7 @@ def understood(given: dict[str, Any]) -> Asked:
     asked = Asked(
         **_roles(given),
         na=[code for code in given["na"] if _is_number(code)] or None,
-        metrics=names(given["metrics"]),
+        metrics=parsing.names(given["metrics"]),
         ties=checks.one_of("rule for ties", given["ties"], tie_rules.TIES),
         missing=checks.one_of("rule for missing cells", given["missing"], checks.MISSING),
         seed=given["seed"],
@@ -222,7 +221,8 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]
         if plan:
             raise ValueError("--plan excludes --grid and --method; put all grids into one of them")
         plan, said = plan_of_file(given["plan"])
-        given |= {name: value for name, value in said.items() if given[name] is None}
+        said |= {"metrics": [said["metrics"]]} if "metrics" in said else {}
+        given |= {name: value for name, value in said.items() if given[name] in (None, ())}
     settings_of(plan)
     repeated = given["replications"]
     checks.one_of("format", given["form"], sweep_output.FORMATS)
@@ -262,28 +262,11 @@ def understood_search(given: dict[str, Any]) -> dict[str, Any]:
 def _roles(given: dict[str, Any], known: Collection[str] = ()) -> dict[str, Any]:
     weights = given["weights"]
     return {
-        "columns": names(given["columns"], known),
-        "key": names(given["key"], known) or [],
+        "columns": parsing.names(given["columns"], known),
+        "key": parsing.names(given["key"], known) or [],
         "weights": weights if weights is None or weights in known else weights.strip(),
-        "by": names(given["by"], known) or [],
+        "by": parsing.names(given["by"], known) or [],
     }
-
-
-def names(text: str | None, known: Collection[str] = ()) -> list[str] | None:
-    """Split a list of names; a name with a comma goes into quotation marks.
-
-    Blanks around a name do not count, unless a column is known by that very name.
-    """
-    if text is None:
-        return None
-    exact, found = (next(csv.reader([text], skipinitialspace=skip), []) for skip in (False, True))
-    if len(exact) != len(found):  # a blank before a quotation mark
-        exact = found
-    return [
-        next((name for name in (raw, cell) if name in known), cell.strip())
-        for raw, cell in zip(exact, found, strict=True)
-        if cell.strip()
-    ]
 
 
 def settings(words: Sequence[str], option: str = "--set", example: str = "k=5") -> dict[str, str]:

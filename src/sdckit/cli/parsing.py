@@ -1,0 +1,71 @@
+"""How the words of a command line are read: repeated options, lists of names, complaints."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+
+class SingleValues(click.Command):
+    """A command that refuses to choose between two values of an option; click takes the last of them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an option with one value that is given twice, then parse as usual."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for option in given:
+            single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
+            if single and given.count(option) > 1:
+                raise click.UsageError(f"{option.opts[-1]} is given twice and takes one value", ctx)
+        return super().parse_args(ctx, args)
+
+
+def usage(error: click.ClickException) -> str:
+    """The complaint of the option parser in the package's wording."""
+    text = re.sub(
+        r"\. \(?Did you mean (.*?)\?\)?$", r" (did you mean \1?)", error.format_message().rstrip(".")
+    )
+    context = getattr(error, "ctx", None)
+    return f"{text[:1].lower()}{text[1:]}; see {context.command_path if context else 'sdckit'} --help"
+
+
+class Commands(click.Group):
+    """A group that keeps click's empty line after Ctrl-C for terminals, where it ends the line with ^C."""
+
+    command_class = SingleValues
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            if sys.stderr.isatty():
+                raise
+            raise click.Abort from stop
+
+
+def names(texts: Sequence[str], known: Collection[str] = ()) -> list[str] | None:
+    """The names in the values of a repeatable option, each once; None where the option is not given.
+
+    A value is a name or a list of names with commas between them. A name with a comma goes into quotation
+    marks. Blanks around a name do not count, unless a column is known by that very name.
+    """
+    found = [name for text in texts for name in _names_in(text, known)]
+    return list(dict.fromkeys(found)) if texts else None
+
+
+def _names_in(text: str, known: Collection[str]) -> list[str]:
+    exact, found = (next(csv.reader([text], skipinitialspace=skip), []) for skip in (False, True))
+    if len(exact) != len(found):  # a blank before a quotation mark
+        exact = found
+    return [
+        next((name for name in (raw, cell) if name in known), cell.strip())
+        for raw, cell in zip(exact, found, strict=True)
+        if cell.strip()
+    ]
