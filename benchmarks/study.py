@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import sdckit as sdc
 from sdckit.masking import apply
-from sdckit.paper import grids, study
+from sdckit.paper import study
+from sdckit.paper.correlations import BOUNDED, UNBOUNDED
+from sdckit.paper.design import NOTED, WAYS
 from sdckit.selection.plan import settings_of
 from timing import Row, row
 
 if TYPE_CHECKING:
     from sdckit.metrics.original import Original
 
-SIX = ("brmae_first", "brmse_first", "mae", "mse", "il1", "il1s")  # the note's metrics
-NOTE = ("mdav", "noise", "correlated_noise", "rank_swap")
+SIX = (*(f"{metric}_first" for metric in BOUNDED), *UNBOUNDED)  # the note's metrics
 R_MS = 12.0  # CPU time of R's sdcMicro for a file, masking and metrics, as measured elsewhere
 ONE_BY_ONE = 30  # files for the yardstick
 
@@ -28,12 +29,12 @@ def cpu_seconds() -> float:
 
 def one_by_one(original: Original, label: str) -> float:
     """CPU seconds for a file with the public functions, each call preparing everything anew."""
-    method, grid = grids.GRIDS[label]
-    settings = settings_of({method: grid})
+    way = WAYS[label]
+    settings = settings_of({way.method: way.grid})
     table = original.values.copy()
     began = time.process_time()
     for setting in settings[:: max(len(settings) // ONE_BY_ONE, 1)]:
-        masked = sdc.mask(table, method, rng=1, **setting.options)
+        masked = sdc.mask(table, way.method, rng=1, **setting.options)
         for metric in (sdc.brmae, sdc.brmse):
             metric(table, masked, ties="first")
         for metric in (sdc.mae, sdc.mse, sdc.il1s):
@@ -55,8 +56,8 @@ def rows() -> list[Row]:
     for name, original in data.items():
         case = f"{name}, {original.n} x {len(original.columns)}"
         apply(sdc.METHODS["mdav"], original.values, {"k": 3}, None)  # type: ignore[arg-type]
-        study.measure(original, list(NOTE), name=name, replications=1, workers=1, metrics=SIX)  # warm up
-        for label in NOTE:
+        study.measure(original, list(NOTED), name=name, replications=1, workers=1, metrics=SIX)  # warm up
+        for label in NOTED:
             files, spent = in_a_sweep(name, original, label)
             slow = one_by_one(original, label)
             what = f"{label}: {spent * 1e6:.0f} us, {R_MS / spent / 1e3:.0f} x below R"
@@ -68,7 +69,7 @@ def whole(data: dict[str, Original]) -> Row:
     """All files with 30 replications on all cores."""
     began, cpu = time.perf_counter(), cpu_seconds()
     files = sum(
-        study.measure(original, list(NOTE), name=name, replications=30, metrics=SIX).height
+        study.measure(original, list(NOTED), name=name, replications=30, metrics=SIX).height
         for name, original in data.items()
     )
     wall, cpu = time.perf_counter() - began, cpu_seconds() - cpu

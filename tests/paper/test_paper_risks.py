@@ -6,7 +6,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import sdckit as sdc
-from sdckit.paper import grids, risks, safety
+from sdckit.paper import risks, safety
+from sdckit.paper.design import WAYS
 from sdckit.selection import choice
 from sdckit.selection.points import lines_of
 
@@ -27,8 +28,8 @@ def attacked(tiny):
 
 
 def test_thinned_grids_are_part_of_the_study():
-    for label, (method, grid) in grids.GRIDS.items():
-        whole = {setting.identity for setting in risks.settings_of({method: grid})}
+    for label, way in WAYS.items():
+        whole = {setting.identity for setting in risks.settings_of({way.method: way.grid})}
         ours = risks.settings_of(risks.plan_of([label]))
         assert {setting.identity for setting in ours} <= whole
         assert len(ours) >= 20
@@ -113,8 +114,7 @@ WAVERING = [  # method, setting, brMAE, linkage, linkage of outliers
 def made_up(*lines):
     rows = []
     for method, setting, loss, linkage, outliers in lines:
-        varied, _ = risks.THINNED[method]
-        row = {"dataset": "Census", "method": method, "parameters": f"{varied}={setting:g}"}
+        row = {"dataset": "Census", "method": method, "parameters": f"{WAYS[method].varied}={setting:g}"}
         row |= {"setting": float(setting), "replication": 1, "brmae": loss, "brmse": loss / 2}
         row |= {"linkage": linkage, "linkage_outliers": outliers}
         rows.append(row | dict.fromkeys(risks.ATTACKS, linkage) | {"window": None, "matching": 0.0})

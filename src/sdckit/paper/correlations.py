@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
+from sdckit.paper.design import NOTED
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
@@ -22,7 +23,6 @@ BOUNDED = ("brmae", "brmse")
 UNBOUNDED = ("mae", "mse", "il1", "il1s")
 TIES = ("first", "average", "expected")
 NO_TIES = "-"  # an unbounded loss against the grid involves no ranks of records
-METHODS = ("mdav", "noise", "correlated_noise", "rank_swap")  # the four of the note
 SERIES = ["dataset", "method", "replication"]
 CASE = ["dataset", "method", "ties", "metric", "reference"]
 SHARES = {
@@ -123,7 +123,7 @@ def disagreement(
     *,
     ties: str = "first",
     replication: int = 1,
-    methods: tuple[str, ...] = METHODS,
+    methods: tuple[str, ...] = NOTED,
 ) -> pl.DataFrame:
     """How often two metrics put two maskings by different methods in a different order.
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.paper.correlations import BOUNDED, METHODS, UNBOUNDED, correlations
+from sdckit.paper.correlations import BOUNDED, UNBOUNDED, correlations
+from sdckit.paper.design import NOTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,7 @@ class Study:
         present = self.measured["dataset"].unique(maintain_order=True).to_list()
         return sorted(present, key=lambda name: (name == "Census", name != "Tarragona"))
 
-    def methods(self, dataset: str, wanted: Sequence[str] = METHODS) -> list[str]:
+    def methods(self, dataset: str, wanted: Sequence[str] = NOTED) -> list[str]:
         """Those of the wanted methods that masked a dataset."""
         present = set(self.measured.filter(dataset=dataset)["method"])
         return [method for method in wanted if method in present]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.paper.grids import GRIDS, KEYS, SEED, swept
+from sdckit.paper.design import WAYS
+from sdckit.paper.sweeps import KEYS, SEED, swept
 from sdckit.progress import track
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import lines_of, pareto, weakest_safe
@@ -25,16 +26,6 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.selection.points import Line
 
-# The parameter that varies and its values; closer where loss and risk change fastest.
-THINNED = {
-    "mdav": ("k", "1:30"),
-    "noise": ("percent", "1,2,4,7,10,15,20,30,40,50,60,75,90,105,120,150,180,210,250,300"),
-    "correlated_noise": ("percent", "1,2,4,7,10,15,20,30,45,60,80,100,120,140,160,190,220,250,275,300"),
-    "rank_swap": ("p", "0.015:0.3:0.015"),
-    "rank_swap_no_tails": ("p", "0.015:0.3:0.015"),
-}
-SPELLED = {"mdav": "k = {:g}", "noise": "{:g} %", "correlated_noise": "{:g} %"}
-SPELLED |= dict.fromkeys(("rank_swap", "rank_swap_no_tails"), "P = {:g}")
 ATTACKS = ("dbrl", "dbrl_mahalanobis", "dbrl_rank", "window", "matching")
 RISKS = ("linkage", "linkage_outliers")
 METRICS = ("brmae", "brmse", *RISKS, *ATTACKS)
@@ -138,15 +129,14 @@ def run(
     return Risks(pl.concat(parts))
 
 
-def plan_of(labels: Sequence[str] = tuple(THINNED), *, every: int = 1) -> dict[str, list[dict[str, Any]]]:
+def plan_of(labels: Sequence[str] = tuple(WAYS), *, every: int = 1) -> dict[str, list[dict[str, Any]]]:
     """The plan of a sweep; of the settings only every so-manieth, the strongest always."""
     plan: dict[str, list[dict[str, Any]]] = {}
     for label in labels:
-        method, given = GRIDS[label]
-        varied, values = THINNED[label]
-        settings = [setting.options[varied] for setting in settings_of({method: {varied: values}})]
-        grid = {varied: settings[::-every][::-1]} | {name: given[name] for name in given if name != varied}
-        plan.setdefault(method, []).append(grid)
+        way = WAYS[label]
+        thinned = settings_of({way.method: {way.varied: way.thinned}})
+        settings = [setting.options[way.varied] for setting in thinned]
+        plan.setdefault(way.method, []).append(way.grid | {way.varied: settings[::-every][::-1]})
     return plan
 
 
@@ -189,7 +179,7 @@ def worst_attack(points: pl.DataFrame) -> pl.Series:
 
 def line_of(points: pl.DataFrame) -> Line:
     """The settings of one method on one dataset, from the weakest to the strongest."""
-    method, _ = GRIDS[points["method"][0]]
+    method = WAYS[points["method"][0]].method
     summary = points.unpivot(
         on=["brmae", "brmse", *RISKS], index=KEYS, variable_name="metric", value_name="value"
     ).with_columns(method=pl.lit(method))
@@ -199,4 +189,4 @@ def line_of(points: pl.DataFrame) -> Line:
 
 def spelled(method: str, setting: float) -> str:
     """A setting as text names it."""
-    return SPELLED[method].format(setting)
+    return WAYS[method].setting.format(setting)

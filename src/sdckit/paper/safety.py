@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sdckit.paper.design import HEADINGS
 from sdckit.paper.figures.parts import called
-from sdckit.paper.figures.risk import HEADINGS
 from sdckit.paper.risks import LIMITS
 
 if TYPE_CHECKING:

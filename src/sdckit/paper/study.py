@@ -1,8 +1,6 @@
 """The note's experiment: its methods, grids and metrics on its data sets, as tables.
 
-The conventions are those of R's sdcMicro, which the note used: correlated noise in percent of the
-variance, rank swapping that replaces 5 % at each end by their mean, moves values by less than the
-window and begins at the highest, and fresh draws at each grid point.
+The ways of masking and their conventions are in `paper.design`; each grid point has fresh draws.
 """
 
 from __future__ import annotations
@@ -18,8 +16,9 @@ from sdckit.metrics import loss
 from sdckit.metrics.original import Original, prepare
 from sdckit.metrics.pair import Pair
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
-from sdckit.paper.grids import GRIDS, SEED, swept
+from sdckit.paper.design import WAYS
 from sdckit.paper.results import Study
+from sdckit.paper.sweeps import SEED, swept
 from sdckit.progress import track
 from sdckit.selection.plan import settings_of
 from sdckit.selection.sweeping import sweep
@@ -64,7 +63,7 @@ def run(
             parts.append(
                 measure(
                     original,
-                    list(GRIDS),
+                    list(WAYS),
                     name=name,
                     replications=replications,
                     seed=seed,
@@ -73,7 +72,7 @@ def run(
                     overwrite=overwrite,
                 )
             )
-            levels += [_levels(original, label, seed, name) for label in GRIDS]
+            levels += [_levels(original, label, seed, name) for label in WAYS]
             ranges.append(_tie_range(original, name))
     return Study(pl.concat(parts), pl.concat(levels), pl.concat(ranges))
 
@@ -93,8 +92,7 @@ def measure(
     """One row per masked file: `dataset`, `method`, `setting`, `replication` and the metrics."""
     plan: dict[str, list[Any]] = {}
     for label in labels:
-        method, grid = GRIDS[label]
-        plan.setdefault(method, []).append(grid)
+        plan.setdefault(WAYS[label].method, []).append(WAYS[label].grid)
     table = swept(
         original,
         plan,
@@ -112,8 +110,7 @@ def measure(
 
 def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFrame:
     """What brMAE and brMSE score when the masked records are in random order, under each tie rule."""
-    method, grid = GRIDS[label]
-    strongest = settings_of({method: grid})[-1]
+    strongest = settings_of({WAYS[label].method: WAYS[label].grid})[-1]
     rng = np.random.default_rng(seed)
     masked = apply(strongest.method, original.values, strongest.options, rng, names=original.columns)
     levels = {rule: _by_formula(original, masked, rule) for rule in ("average", "expected")}
@@ -148,8 +145,8 @@ def _by_shuffling(
 
 
 def _tie_range(original: Original, name: str) -> pl.DataFrame:
-    method, grid = GRIDS["mdav"]
-    table = sweep(original, {method: grid}, metrics=BOUNDED, detail=True, workers=1, name=name).table
+    plan = {WAYS["mdav"].method: WAYS["mdav"].grid}
+    table = sweep(original, plan, metrics=BOUNDED, detail=True, workers=1, name=name).table
     return table.select("dataset", "setting", "metric", "value", "tie_low", "tie_high").with_columns(
         pl.col("tie_low", "tie_high").fill_null(pl.col("value"))  # without ties there is nothing open
     )

@@ -18,6 +18,8 @@ from sdckit.kernels.rank_distance import largest_absolute
 from sdckit.paper import correlations as study
 from sdckit.paper import permutations
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED
+from sdckit.paper.design import DRAWN, NOTED, UNTAILED, WAYS
+from sdckit.report.charts import label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,17 +35,9 @@ ANNOUNCED, LISTED = 10, 11  # distinct squared distances of four records, as the
 
 SIZES = range(3, 8)
 SPAN = f"n = {SIZES[0]} to {SIZES[-1]}"
-DRAWN = ("noise", "correlated_noise", "rank_swap")  # with replications, the subject of the note's box plots
 NOISE = ("noise", "correlated_noise")
 SWAPS = ("rank_swap",)
-UNTAILED = "rank_swap_no_tails"
-LABELS = {
-    "mdav": "MDAV",
-    "noise": "noise",
-    "correlated_noise": "correlated noise",
-    "rank_swap": "rank swapping",
-    UNTAILED: "rank swapping without tails",
-} | {"brmae": "brMAE", "brmse": "brMSE", "mae": "MAE", "mse": "MSE", "il1": "IL1", "il1s": "IL1s"}
+LABELS = {name: way.short for name, way in WAYS.items()} | {name: label(name) for name in BOUNDED + UNBOUNDED}
 Medians = dict[str, float]  # of each metric's correlation with the grid, best first
 
 
@@ -108,7 +102,7 @@ def gather(measured: pl.DataFrame, *, ties: str, rng: Any) -> Evidence:
     on_grid = pl.col("reference") == "parameter"
     distances = permutations.random_distances(rng=rng).filter(kind="random")
     bounded = [pl.col(f"{metric}_{ties}").max().alias(metric) for metric in BOUNDED]
-    noted = measured.filter(pl.col("method").is_in(study.METHODS))
+    noted = measured.filter(pl.col("method").is_in(NOTED))
     return Evidence(
         grid=numbers.filter(on_grid),
         between=numbers.filter(~on_grid),
@@ -226,7 +220,7 @@ def _least(frame: pl.DataFrame) -> str:
 
 
 def _noted(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.filter(pl.col("method").is_in(study.METHODS))
+    return frame.filter(pl.col("method").is_in(NOTED))
 
 
 def _at_least(frame: pl.DataFrame, limit: float) -> Finding:

@@ -36,7 +36,6 @@ COLOURS = {
     "noise": ORANGE,
     "correlated_noise": GREEN,
     "rank_swap": PINK,
-    "rank_swap_no_tails": AMBER,
     "individual_ranking": SKY,
     "brmae": BLUE,
     "brmse": SKY,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED, disagreement
+from sdckit.paper.design import COLOURS, HEADINGS, UNTAILED, WAYS
 from sdckit.paper.figures.parts import (
     ALL_METRICS,
-    GRIDS,
-    HEADINGS,
     Figure,
     around,
     called,
@@ -21,13 +20,13 @@ from sdckit.paper.figures.parts import (
     level_line,
     painted,
 )
-from sdckit.report.charts import COLOURS, INK, PALE, Spec, grid, label, quantity
+from sdckit.report.charts import INK, PALE, Spec, grid, label, quantity
 
 if TYPE_CHECKING:
     from sdckit.paper.results import Study
 
 SHADE = "#999999"
-SWAPS = {"rank_swap": "tails replaced by their means", "rank_swap_no_tails": "no tails"}
+SWAPS = {"rank_swap": "tails replaced by their means", UNTAILED: "no tails"}
 
 
 def tails(study: Study, dataset: str, *, number: str, name: str) -> Figure:
@@ -60,7 +59,7 @@ def _tail_panel(table: pl.DataFrame, place: int, level: float | None) -> Spec:
     width, last, metric = 180, place >= 3, ALL_METRICS[place]
     values = table.filter(metric=metric)["value"]
     x = quantity(
-        "setting", domain=GRIDS["rank_swap"], title="P (share of records)" if last else None, labels=last
+        "setting", domain=WAYS["rank_swap"].span, title="P (share of records)" if last else None, labels=last
     )
     y = quantity("value", domain=around(values), title=label(metric))
     cloud = dots(metric, x, y, color=painted("kind", SWAPS, COLOURS))

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sdckit.paper.correlations import BOUNDED, METHODS, UNBOUNDED
+from sdckit.paper.correlations import BOUNDED, UNBOUNDED
 from sdckit.report.charts import GREY, INK, LARGE, NORMAL, SMALL, Spec, colour, label
 
 if TYPE_CHECKING:
@@ -16,25 +16,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 ALL_METRICS = BOUNDED + UNBOUNDED
-RANDOM_METHODS = METHODS[1:]
-HEADINGS = {
-    "mdav": "MDAV microaggregation",
-    "noise": "additive noise",
-    "correlated_noise": "correlated noise",
-    "rank_swap": "rank swapping",
-}
-PARAMETERS = {
-    "mdav": "aggregation parameter k",
-    "noise": "noise (% of the s.d.)",
-    "correlated_noise": "noise (% of the variance)",
-    "rank_swap": "P (share of records)",
-}
-GRIDS = {
-    "mdav": (0.0, 31.0),
-    "noise": (0.0, 305.0),
-    "correlated_noise": (0.0, 305.0),
-    "rank_swap": (0.0, 0.305),
-}
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from sdckit.paper.design import COLOURS, HEADINGS, WAYS
 from sdckit.paper.figures import parts as panels
 from sdckit.paper.figures.parts import Figure, called, dots, lettered, painted, written
-from sdckit.paper.grids import KEYS
 from sdckit.paper.risks import ATTACKS, FRONTIERS, RISKS, spelled
+from sdckit.paper.sweeps import KEYS
 from sdckit.report.charts import (
     AMBER,
     BLUE,
-    COLOURS,
     GREEN,
     GREY,
     INK,
@@ -30,27 +30,6 @@ if TYPE_CHECKING:
     from sdckit.paper.results import Study
     from sdckit.paper.risks import Risks
 
-HEADINGS = panels.HEADINGS | {"rank_swap_no_tails": "rank swapping (no tails)"}
-PARAMETERS = panels.PARAMETERS | {"rank_swap_no_tails": panels.PARAMETERS["rank_swap"]}
-SCALES = panels.GRIDS | {"rank_swap_no_tails": panels.GRIDS["rank_swap"]}
-TICKS = {"mdav": (1, 3, 10, 30), "noise": (1, 10, 100), "correlated_noise": (1, 10, 100)}  # logarithmic
-MARKED = {  # settings that a map names, where they were tried
-    "linkage": {
-        "mdav": (2, 3, 5, 10, 30),
-        "noise": (30, 105, 300),
-        "correlated_noise": (15, 60, 300),
-        "rank_swap": (0.3,),
-        "rank_swap_no_tails": (0.15, 0.3),
-    },
-    "linkage_outliers": {
-        "mdav": (2, 3),
-        "noise": (300,),
-        "correlated_noise": (300,),
-        "rank_swap": (0.3,),
-        "rank_swap_no_tails": (0.3,),
-    },
-}
-LEFT = ("mdav", "noise", "rank_swap")  # methods whose settings are named on the left of their points
 NAMES = {
     "linkage": "the worst (linkage)",
     "dbrl": "nearest record",
@@ -90,7 +69,7 @@ def risk_map(study: Study, dataset: str, *, risk: str = "linkage", number: str, 
         columns=1,
         name=name,
         description=title,
-        datasets={"settings": _labelled(table, MARKED[risk])},
+        datasets={"settings": _labelled(table, risk)},
     )
     return Figure(name, number, title, caption, table, chart, ours=True, risk=True)
 
@@ -104,9 +83,9 @@ def _times(risks: Risks) -> str:
     return "one replication" if times == 1 else f"{times} replications"
 
 
-def _labelled(table: pl.DataFrame, marked: dict[str, tuple[float, ...]]) -> pl.DataFrame:
+def _labelled(table: pl.DataFrame, risk: str) -> pl.DataFrame:
     text = [
-        spelled(method, setting) if setting in marked[method] else None
+        spelled(method, setting) if setting in WAYS[method].marked[risk] else None
         for method, setting in table.select("method", "setting").iter_rows()
     ]
     kind = pl.col("method").replace(HEADINGS)
@@ -140,7 +119,7 @@ def _map_panel(table: pl.DataFrame, risk: str, level: float | None) -> Spec:
 
 def _names(encoding: Spec) -> list[Spec]:
     """The settings that are named, on the side where the method has room."""
-    left = " || ".join(f"datum.method == '{method}'" for method in LEFT)
+    left = " || ".join(f"datum.method == '{method}'" for method, way in WAYS.items() if way.left)
     found = []
     for test, style in (
         (left, {"align": "right", "dx": -6, "dy": 5}),
@@ -220,11 +199,11 @@ def _worst_told(points: pl.DataFrame) -> str:
 
 
 def _attack_panel(place: int, method: str) -> Spec:
-    width = 128
-    x = quantity("setting", domain=SCALES[method], title=PARAMETERS[method], tickCount=3)
-    if method in TICKS:
-        x["scale"] |= {"type": "log", "domain": [0.9, 1.1 * SCALES[method][1]]}
-        x["axis"] |= {"values": TICKS[method], "tickCount": 9, "labelExpr": "datum.value"}
+    width, way = 128, WAYS[method]
+    x = quantity("setting", domain=way.span, title=way.axis, tickCount=3)
+    if way.ticks:
+        x["scale"] |= {"type": "log", "domain": [0.9, 1.1 * way.span[1]]}
+        x["axis"] |= {"values": way.ticks, "tickCount": 9, "labelExpr": "datum.value"}
     y = quantity("value", domain=WHOLE, title="share of records found" if place == 0 else None)
     if place:
         y["axis"]["labels"] = False
@@ -243,6 +222,6 @@ def _attack_panel(place: int, method: str) -> Spec:
     return {
         "width": width,
         "height": 190,
-        "title": panels.heading(HEADINGS[method]),
+        "title": panels.heading(way.heading),
         "layer": [*layers, *lettered(place, "", width=width)],
     }

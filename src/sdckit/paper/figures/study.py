@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED
+from sdckit.paper.design import DRAWN, HEADINGS, WAYS
 from sdckit.paper.figures.parts import (
     ALL_METRICS,
-    GRIDS,
-    HEADINGS,
-    PARAMETERS,
-    RANDOM_METHODS,
     Figure,
     around,
     around_correlations,
@@ -25,7 +22,7 @@ from sdckit.paper.figures.parts import (
     level_line,
     metric_scale,
 )
-from sdckit.report.charts import INK, SMALL, Spec, colour, grid, label, quantity
+from sdckit.report.charts import INK, SMALL, Spec, grid, label, quantity
 
 if TYPE_CHECKING:
     from sdckit.paper.results import Study
@@ -36,7 +33,6 @@ CONVENTIONS = (
     "at most floor(NP) - 1 ranks; fresh draws at each grid point; ties ranked by row order (`first`); IL1 "
     "over the cells whose original value is not 0."
 )
-DOT = {"mdav": 9.0, "noise": 4.0, "correlated_noise": 4.0, "rank_swap": 4.0}  # the fewer points, the larger
 FEW = 4  # replications from which quartiles say more than the points
 HEADROOM = 1.12  # of a scale that ends at the level of unrelated order: room for its label
 
@@ -88,7 +84,7 @@ def _parameter_panel(table: pl.DataFrame, place: int, metric: str, method: str) 
     width, height = 128, 102
     rows = table.filter(panel=place)
     first_column, last_row = method == table["method"][0], metric == ALL_METRICS[-1]
-    x = quantity("setting", domain=GRIDS[method], title=PARAMETERS[method] if last_row else None)
+    x = quantity("setting", domain=WAYS[method].span, title=WAYS[method].axis if last_row else None)
     x["axis"]["labels"] = last_row
     unrelated = rows["unrelated"][0]
     domain = around(rows["value"])
@@ -96,7 +92,7 @@ def _parameter_panel(table: pl.DataFrame, place: int, metric: str, method: str) 
         highest = table.filter(metric=metric).select(pl.max_horizontal("value", "unrelated").max()).item()
         domain = (-0.02 * highest, HEADROOM * highest)
     y = quantity("value", domain=domain, title=label(metric) if first_column else None)
-    layers = [dots(f"panel{place}", x, y, color=colour(method), area=DOT[method])]
+    layers = [dots(f"panel{place}", x, y, color=WAYS[method].colour, area=WAYS[method].dot)]
     layers += level_line(unrelated, y, width=width)
     layers += lettered(place, correlation_text(rows["spearman"][0]), width=width)
     panel: Spec = {"width": width, "height": height, "layer": layers}
@@ -105,7 +101,7 @@ def _parameter_panel(table: pl.DataFrame, place: int, metric: str, method: str) 
 
 def over_replications(study: Study, dataset: str, number: int) -> Figure:
     """Figures 5 and 6: the correlations with the grid over the replications."""
-    methods = study.methods(dataset, RANDOM_METHODS)
+    methods = study.methods(dataset, DRAWN)
     table = (
         study.correlations.filter(pl.col("ties").is_in(["first", "-"]), pl.col("method").is_in(methods))
         .filter(dataset=dataset, reference="parameter")
@@ -236,7 +232,7 @@ def _association_panel(table: pl.DataFrame, place: int, metric: str, method: str
     y = quantity(
         "bounded_value", domain=(-0.02 * top, top), title=label(rows["bounded"][0]) if first_column else None
     )
-    layers = [dots(f"panel{place}", x, y, color=colour(method), area=DOT[method])]
+    layers = [dots(f"panel{place}", x, y, color=WAYS[method].colour, area=WAYS[method].dot)]
     layers += level_line(unrelated, y, width=width)
     layers += lettered(place, correlation_text(rows["spearman"][0]), width=width)
     panel: Spec = {"width": width, "height": height, "layer": layers}

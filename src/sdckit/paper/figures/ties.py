@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
+from sdckit.paper.design import HEADINGS, WAYS
 from sdckit.paper.figures.parts import (
-    GRIDS,
-    HEADINGS,
-    PARAMETERS,
     Figure,
     around,
     around_correlations,
@@ -76,7 +74,7 @@ def _rule_gaps(study: Study, dataset: str, metric: str, method: str, place: int)
 def _gap_panel(table: pl.DataFrame, place: int, metric: str, method: str) -> Spec:
     width, last = 130, metric == BOUNDED[-1]
     rows = table.filter(panel=place)
-    x = quantity("setting", domain=GRIDS[method], title=PARAMETERS[method] if last else None, labels=last)
+    x = quantity("setting", domain=WAYS[method].span, title=WAYS[method].axis if last else None, labels=last)
     title = f"{label(metric)}: difference \u00d7 1000" if method == table["method"][0] else None
     y = quantity("difference", domain=around(rows["difference"].extend_constant(0.0, 1)), title=title)
     rules = {rule: RULES[rule] for rule in ("first", "expected")}
@@ -233,7 +231,7 @@ def _tie_rows(study: Study, dataset: str) -> pl.DataFrame:
 def _tie_panel(study: Study, table: pl.DataFrame, place: int, dataset: str, metric: str) -> Spec:
     width = 290
     highest = ends(table.filter(metric=metric)["tie_high"])[1]
-    x = quantity("setting", domain=GRIDS["mdav"], title="aggregation parameter k")
+    x = quantity("setting", domain=WAYS["mdav"].span, title=WAYS["mdav"].axis)
     y = quantity("value", domain=(0, 1.05 * highest), title=label(metric))
     data = {"data": {"name": f"panel{place}"}}
     band = {"x": x, "y": y | {"field": "tie_low"}, "y2": {"field": "tie_high"}}
