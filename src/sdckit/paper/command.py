@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks
 from sdckit.io import datasets, output_folder
-from sdckit.paper import grids, page, risks, study
+from sdckit.paper import page, risks, study, sweeps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / MARK).exists():
         (folder / MARK).write_text(REPEATS, encoding="utf-8")
-    seed = grids.SEED if seed is None else seed
+    seed = sweeps.SEED if seed is None else seed
     began = time.monotonic()
     how: dict[str, Any] = {
         "replications": replications,
