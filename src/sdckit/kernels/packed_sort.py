@@ -132,6 +132,11 @@ def _fill_quantised_keys(
         keys[i] = (np.int64(share) << width) | (labels[i] + 1)
 
 
+def labels_of(keys: Ints, width: int) -> Ints:
+    """The label of each key, like `label_of`, which is for kernels."""
+    return (keys & ((np.int64(1) << width) - 1)) - 1
+
+
 @dataclass
 class SortedKeys:
     """Keys in order. `exact`: equal high bits are true ties; `heavy`: a slice of equal values."""

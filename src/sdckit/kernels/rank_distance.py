@@ -92,24 +92,32 @@ def tie_sum(first: Ints) -> int:
     )
 
 
+def _sorted_rows(values: Floats) -> tuple[Ints, Ints]:
+    """Rows in the order of their values, and the start of each position's tie block."""
+    rows = np.arange(values.size)
+    first = np.empty(values.size, np.int64)
+    with borrowed(values.size) as keys:
+        found = sort_keys(values, rows, keys)
+        find_blocks(found, rows, values, first)
+        return found.labels, first
+
+
+def _starts(ordered: Floats) -> Ints:
+    """Start of each position's tie block in sorted values."""
+    opens = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+    return np.maximum.accumulate(np.where(opens, np.arange(ordered.size), 0))
+
+
 class OrderedColumn:
     """A column without missing cells, its order, ranks and tie blocks; computed once, used often."""
 
-    def __init__(self, values: Floats, order: Ints | None = None) -> None:
+    def __init__(self, values: Floats, order: Ints | None = None, first: Ints | None = None) -> None:
         self.values = np.ascontiguousarray(values, dtype=np.float64)
         self.n = self.values.size
         if order is None:
-            rows = np.arange(self.n)
-            self.first = np.empty(self.n, np.int64)
-            with borrowed(self.n) as keys:
-                found = sort_keys(self.values, rows, keys)
-                find_blocks(found, rows, self.values, self.first)
-                self.order = found.labels
+            self.order, self.first = _sorted_rows(self.values)
         else:
-            ordered = self.values[order]
-            self.order = order
-            opens = np.concatenate(([True], ordered[1:] != ordered[:-1]))
-            self.first = np.maximum.accumulate(np.where(opens, np.arange(self.n), 0))
+            self.order, self.first = order, _starts(self.values[order]) if first is None else first
         self.tied = bool(has_ties(self.first))
         self.rank = np.empty(self.n, np.int64)
         self.rank[self.order] = np.arange(self.n)

@@ -3,69 +3,78 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, kernel
 from sdckit.kernels.near_ties import count_collisions, ends, label_of, settle_run, starts_of_keys
-from sdckit.kernels.packed_sort import fill_keys, label_width, sort_as_floats
+from sdckit.kernels.packed_sort import fill_keys, label_width, labels_of, sort_as_floats
 from sdckit.kernels.rank_distance import OrderedColumn, RankSums, middle_sums, tie_sum, to_middles2
 from sdckit.kernels.tie_rules import mean_gap
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 RULES = ("average", "first", "last", "expected")  # the tie rules that one sort by row answers
+BY_ROW = ("average", "first", "last", "begin", "end")  # doubled ranks, and the ends of a tie block
+
+
+class SortedStack:
+    """Several short columns in order, equal values by row, with the tie block of each position."""
+
+    def __init__(self, values: Floats) -> None:
+        rows = np.arange(values.shape[1])
+        self.width = label_width(rows.size - 1)
+        self.keys = np.empty(values.shape, np.int64)
+        self.first = np.empty(values.shape, np.int64)
+        cut = _fill_stack(values.view(np.int64), rows, self.width, self.keys)
+        sort_as_floats(self.keys)
+        self.tied = _settle_stack(self.keys, self.width, cut, rows, values, self.first)
 
 
 class ColumnStack:
-    """Several short columns of one length, prepared so that one call measures them all."""
+    """Several short columns without missing cells, prepared so that one call measures them all.
 
-    def __init__(self, columns: Sequence[OrderedColumn]) -> None:
-        self.columns = columns
-        self.n = columns[0].n
-        self.rows = np.arange(self.n)
+    `values` has one line per column.
+    """
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+        self.n = values.shape[1]
+        self.sorted = SortedStack(values)
         self._tables: dict[str, Ints] = {}
 
     def by_row(self, what: str) -> Ints:
-        """Begin or end of each original value's tie block, or its doubled rank; one line per column."""
+        """One of `BY_ROW` for each value; one line per column."""
         if what not in self._tables:
-            self._tables[what] = np.stack([_by_row(column, what) for column in self.columns])
+            found = self.sorted
+            self._tables[what] = _by_row(found.keys, found.width, found.first, BY_ROW.index(what))
         return self._tables[what]
+
+    def column(self, j: int) -> OrderedColumn:
+        """Return one of the columns, without sorting it again."""
+        order = labels_of(self.sorted.keys[j], self.sorted.width)
+        return OrderedColumn(self.values[j], order, self.sorted.first[j])
 
     @cached_property
     def tie_sums(self) -> list[int]:
-        """T of each original column, see `tie_sum`."""
-        return [tie_sum(column.first) for column in self.columns]
+        """T of each column, see `tie_sum`."""
+        return [tie_sum(first) for first in self.sorted.first]
 
     def order(self, masked: Floats) -> StackOrder:
         """Sort the masked columns, one line each."""
         return StackOrder(self, masked)
 
 
-def _by_row(column: OrderedColumn, what: str) -> Ints:
-    if what in {"begin", "end"}:
-        return (column.first if what == "begin" else column.last)[column.rank]
-    return column.ranks2(what)
-
-
 class StackOrder:
-    """Masked columns in order, equal values by row, with the tie block of each position."""
+    """Masked columns in order, beside their originals."""
 
     def __init__(self, stack: ColumnStack, masked: Floats) -> None:
         self.stack = stack
-        self.width = label_width(stack.n - 1)
-        self.keys = np.empty(masked.shape, np.int64)
-        self.first = np.empty(masked.shape, np.int64)
-        cut = _fill_stack(masked.view(np.int64), stack.rows, self.width, self.keys)
-        sort_as_floats(self.keys)
-        self.tied = _settle_stack(self.keys, self.width, cut, stack.rows, masked, self.first)
+        self.sorted = SortedStack(masked)
 
     def sums(self, ties: str) -> RankSums:
         """Rank distances of all columns under one of `RULES`, as arrays."""
         ours = self.stack.by_row("average" if ties == "expected" else ties)
-        sums = _stack_sums(self.keys, self.width, self.first, self.tied, ours, RULES.index(ties))
+        found = self.sorted
+        sums = _stack_sums(found.keys, found.width, found.first, found.tied, ours, RULES.index(ties))
         absolute2, squared4 = sums[:, 0], sums[:, 1] + (sums[:, 2] << 32)
         if ties != "expected":
             return RankSums(self.stack.n, absolute2, squared4)
@@ -74,12 +83,34 @@ class StackOrder:
     def _expected(self, absolute2: Floats, squared4: Floats) -> RankSums:
         """From distances of mid-ranks to mean distances over random tie-breakings."""
         begin, end = self.stack.by_row("begin"), self.stack.by_row("end")
-        for c, column in enumerate(self.stack.columns):
-            if self.tied[c] or column.tied:
-                absolute, cubes = _expected_sums(self.keys[c], self.width, self.first[c], begin[c], end[c])
-                absolute2[c] = 2 * absolute
-                squared4[c] += (self.stack.tie_sums[c] + cubes) / 3
+        found = self.sorted
+        for c in np.flatnonzero(found.tied | self.stack.sorted.tied):
+            absolute, cubes = _expected_sums(found.keys[c], found.width, found.first[c], begin[c], end[c])
+            absolute2[c] = 2 * absolute
+            squared4[c] += (self.stack.tie_sums[c] + cubes) / 3
         return RankSums(self.stack.n, absolute2, squared4)
+
+
+@kernel
+def _by_row(keys: Ints, width: int, first: Ints, what: int) -> Ints:
+    """Write one of `BY_ROW`, given by its place there, for each row; one line per column."""
+    low = (np.int64(1) << width) - 1
+    found = np.empty(keys.shape, np.int64)
+    last = np.empty(keys.shape[1], np.int64)
+    for c in range(len(keys)):
+        ends(first[c], last)
+        for j in range(keys.shape[1]):
+            begin, end = first[c, j], last[j]
+            row = label_of(keys[c, j], low)
+            if what == 0:
+                found[c, row] = begin + end
+            elif what == 1:
+                found[c, row] = 2 * j
+            elif what == 2:
+                found[c, row] = 2 * (begin + end - j)
+            else:
+                found[c, row] = begin if what == 3 else end
+    return found
 
 
 @kernel

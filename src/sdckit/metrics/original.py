@@ -10,6 +10,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.table import Table, names_of
 from sdckit.kernels.jit import count_special
+from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.rank_distance_batch import ColumnStack
 from sdckit.kernels.scaling import spread
@@ -67,13 +68,21 @@ class Original:
     def ordered(self, j: int) -> OrderedColumn:
         """The observed values of a column with their order."""
         if j not in self._ordered:
-            self._ordered[j] = OrderedColumn(self.values[~self.missing[:, j], j])
+            if self.short:
+                self._ordered[j] = self.stack.column(j)
+            else:
+                self._ordered[j] = OrderedColumn(self.values[~self.missing[:, j], j])
         return self._ordered[j]
+
+    @cached_property
+    def short(self) -> bool:
+        """True for a short and complete file, whose columns are sorted in one call."""
+        return 1 < self.n < SMALL and self.complete
 
     @cached_property
     def stack(self) -> ColumnStack:
         """All columns of a short and complete file, ready for one call."""
-        return ColumnStack([self.ordered(j) for j in range(len(self.columns))])
+        return ColumnStack(self.turned)
 
     @cached_property
     def spreads(self) -> Floats:
