@@ -233,7 +233,7 @@ def test_metric_with_a_settled_option_is_the_metric_with_that_option(metric, n):
     for option, value in settled_options(metric):
         name = f"{metric.name}:{option}={value}"
         (settled,) = metrics_named(name)
-        assert (settled.name, settled.settled) == (name, {option: value})
+        assert (settled.name, settled.fixed_options) == (name, {option: value})
         assert settled.open == metric.open - {option}
         rng = {"rng": 5} if value == "random" else {}
         assert sdc.evaluate(x, y, metrics=[name], rng=5)[name] == metric.function(

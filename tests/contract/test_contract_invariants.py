@@ -178,11 +178,11 @@ def test_no_published_value_stands_for_fewer_than_a_group(name):
     for what, masked in outcomes(name, {}, complete=False):
         renamed = masked._replace(options={"k": masked.options[method.group_size]})
         assert not fails(check_cells_shared, renamed), what
-        if method.groups or method.ceiling:
+        if method.groups or method.largest_linkage:
             assert not fails(check_group_sizes, renamed), what
 
 
-@pytest.mark.parametrize("name", with_field("ceiling"))
+@pytest.mark.parametrize("name", with_field("largest_linkage"))
 def test_no_linkage_finds_more_than_the_ceiling(name):
     method = METHODS[name]
     for shape in ("plain", "duplicates", "integers", "one column"):
@@ -190,7 +190,7 @@ def test_no_linkage_finds_more_than_the_ceiling(name):
             options = parameters_of(method, {method.group_size: k} if method.group_size else {})
             masked = masked_by(method, SHAPES[shape](), options)
             found = sdc.evaluate(SHAPES[shape](), masked, metrics=["dbrl", "linkage"])
-            assert max(found["dbrl"], found["linkage"]) <= method.ceiling(options) + 1e-12, (shape, k)
+            assert max(found["dbrl"], found["linkage"]) <= method.largest_linkage(options) + 1e-12, (shape, k)
 
 
 def check_partition(masked):

@@ -122,7 +122,7 @@ def test_method_tells_in_sentences(method):
         values = suited(method, shape(), small(method))
         options = {p.name: (() if p.kind is tuple else p.default) for p in method.parameters}
         options |= {p.name: None for p in method.parameters if p.kind is dict} | small(method)
-        told = [] if method.tells is None else method.tells(values, options)
+        told = [] if method.release_notes is None else method.release_notes(values, options)
         assert all(isinstance(line, str) and line and "\n" not in line for line in told)
 
 

@@ -7,7 +7,7 @@ import pytest
 import sdckit as sdc
 from contract import NAMES, data, strong, with_holes
 from sdckit.core.randomness import stream_generator
-from sdckit.selection.plan import cells_of, settings_of
+from sdckit.selection.plan import runs_of, settings_of
 
 UNMASKED = "ignore:not masked, every value"
 BY_COLUMN = [(m.name, p) for m in sdc.METHODS.values() for p in m.parameters if p.kind in (tuple, dict)]
@@ -51,21 +51,21 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     metrics = list(sdc.METRICS)[:: 1 if draws == "common" else 5]
     found = sdc.sweep(table, plan, metrics=metrics, replications=2, draws=draws, rng=9, workers=1)
     rows = iter(found.table.rows(named=True))
-    cells = cells_of(settings_of(plan), 2)
-    assert len(cells) == (2 if plan[method.name] else 1) * (2 if method.random else 1)
+    runs = runs_of(settings_of(plan), 2)
+    assert len(runs) == (2 if plan[method.name] else 1) * (2 if method.random else 1)
     measured = [name for name in metrics if method.paired or not sdc.METRICS[name].paired]
-    for cell in cells:
-        window = method.published(cell.setting.options)
+    for run in runs:
+        window = method.published(run.setting.options)
         masked = sdc.mask(
-            table, method.name, rng=stream_generator(9, cell.stream(draws)), **cell.setting.options
+            table, method.name, rng=stream_generator(9, run.stream(draws)), **run.setting.options
         )
         alone = sdc.evaluate(table, masked, metrics=measured, window=window, paired=method.paired)
         for name in metrics:
             row = next(rows)
             assert (row["method"], row["parameters"], row["replication"], row["metric"]) == (
                 method.name,
-                cell.setting.text,
-                cell.replication,
+                run.setting.text,
+                run.replication,
                 name,
             )
             assert row["value"] == (alone[name] if name in measured else None)

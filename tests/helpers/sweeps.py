@@ -16,6 +16,6 @@ def frame(n=60):
 
 
 def swept(data=None, plan=GRIDS, **more):
-    """The sweep of 22 cells; options replace its own."""
+    """The sweep of 22 runs; options replace its own."""
     options = {"replications": 5, "rng": 3, "workers": 1} | more
     return sdc.sweep(frame() if data is None else data, plan, **options)

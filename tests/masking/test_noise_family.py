@@ -371,10 +371,10 @@ def test_zeros_as_the_twins_keep_them(name):
     expected = twin(values.tolist(), 30, normals(generator(1), (3, 25)))
     np.testing.assert_allclose(method.function(values, percent=30, rng=generator(1)), expected, rtol=1e-12)
     zeros = int((values == 0).sum())
-    assert method.tells(values, {}) == [
+    assert method.release_notes(values, {}) == [
         f"{zeros} of 74 cells are 0 and stay 0: the file shows who has a zero"
     ]
-    assert method.tells(data(25), {}) == []
+    assert method.release_notes(data(25), {}) == []
 
 
 def test_zero_preserving_noise_is_measured_by_the_other_cells():

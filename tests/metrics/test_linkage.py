@@ -234,10 +234,10 @@ def test_rank_swapping_of_firms_is_read_by_ranks(originals):
     assert found.parts["dbrl"] == pytest.approx(0.23, abs=0.05)
     assert found.parts["dbrl_rank"] == pytest.approx(0.79, abs=0.04)
     assert found.parts["window"] == pytest.approx(0.89, abs=0.04)
-    assert found.told == f"window {TO_ORIGINAL}"
+    assert found.subject == f"window {TO_ORIGINAL}"
     unknown = score("linkage", x, y)
     assert unknown.value.overall >= 0.75
-    assert unknown.told == f"dbrl_rank {TO_ORIGINAL}"
+    assert unknown.subject == f"dbrl_rank {TO_ORIGINAL}"
     assert set(unknown.parts) == set(ATTACKS) - {"window"}
 
 
@@ -288,7 +288,7 @@ def test_linkage_is_the_worst_attack_and_names_it():
     for name in ("linkage", "linkage_outliers"):
         found = score(name, x, y, detail=True, per_record=True)
         worst = max(found.parts, key=found.parts.get)
-        assert found.told.split()[0] == worst
+        assert found.subject.split()[0] == worst
         assert found.value.overall == found.parts[worst]
         assert np.nanmean(found.records) == pytest.approx(found.value.overall)
         assert f"the worst of 4 attacks ({worst})" in sdc.METRICS[name].explain(found)
@@ -359,4 +359,4 @@ def test_the_tree_of_the_original_serves_all_maskings():
         y = x.values + np.random.default_rng(seed).normal(0, 0.5, x.values.shape)
         expected = all_values(x.values.copy(), y)
         assert all_values(x, y) == expected
-    assert sum("tree" in name for name in x.found) == 2  # of values, and of ranks
+    assert sum("tree" in name for name in x.cache) == 2  # of values, and of ranks

@@ -36,9 +36,9 @@ def matrix(*rows):
 
 
 def noted(method="noise", table=TABLE, **options):
-    who = {"columns": ["total", "a", "b"], "key": "id", "weights": None, "by": None, "na": None}
-    who |= options.pop("who", {})
-    return perform(table, method, who, rng=1, parameters=options.pop("parameters", {}), **options)
+    roles = {"columns": ["total", "a", "b"], "key": "id", "weights": None, "by": None, "na": None}
+    roles |= options.pop("roles", {})
+    return perform(table, method, roles, rng=1, parameters=options.pop("parameters", {}), **options)
 
 
 # which columns
@@ -200,14 +200,14 @@ def test_a_warning_where_the_original_breaks_a_rule():
 
 def test_a_warning_where_the_original_comes_back():
     with pytest.warns(UserWarning, match="the edit rules bring every original value back: 'a'; also mask"):
-        made = noted(who={"columns": ["a"]}, rules="total = a + b")
+        made = noted(roles={"columns": ["a"]}, rules="total = a + b")
     assert made.data["a"].to_list() == TABLE["a"].to_list()
     noted(rules="total = a + b")  # where all are masked nobody is warned
 
 
 def test_no_second_warning_where_the_method_changed_nothing():
     with pytest.warns(UserWarning, match="not masked") as told:
-        noted("round_to", who={"columns": ["a"]}, rules="total = a + b", parameters={"base": 1.0})
+        noted("round_to", roles={"columns": ["a"]}, rules="total = a + b", parameters={"base": 1.0})
     assert [str(warning.message).partition(":")[0] for warning in told] == [
         "not masked, every value is as in the original"
     ]

@@ -351,7 +351,7 @@ def test_parts_and_shuffles_of_a_pair_keep_the_rules():
 
 def test_the_sentence_names_the_rules():
     x, y, found = small_release()
-    score = replace(attacked(x, y, found), told=f"rules {DIRECTIONS[0]}")
+    score = replace(attacked(x, y, found), subject=f"rules {DIRECTIONS[0]}")
     sentence = sdc.METRICS["linkage"].explain(score)
     assert "the worst of 5 attacks (rules)" in sentence
     assert (

@@ -33,9 +33,9 @@ def measured(monkeypatch):
     found = []
     measure = Task.measure
 
-    def noted(task, cell, entropy):
-        found.append((cell.setting.method.name, cell.setting.text, cell.replication))
-        return measure(task, cell, entropy)
+    def noted(task, run, entropy):
+        found.append((run.setting.method.name, run.setting.text, run.replication))
+        return measure(task, run, entropy)
 
     monkeypatch.setattr(Task, "measure", noted)
     return found
@@ -216,7 +216,7 @@ def test_falling_risks_take_few_questions(first, n):
 @given(st.integers(1, 29), st.floats(0.03, 0.6), st.integers(0, 29))
 def test_a_bound_of_the_method_saves_questions_and_changes_no_answer(n, limit, first):
     settings = setting_line("mdav", n)
-    bounded = [one.method.ceiling(one.options) for one in settings]
+    bounded = [one.method.largest_linkage(one.options) for one in settings]
     risks = [min(bound, limit * 1.01 if i < first else limit * 0.99) for i, bound in enumerate(bounded)]
     line = Searched(settings, {"dbrl": limit})
     asked(line, risks)

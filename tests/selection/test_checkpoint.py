@@ -1,4 +1,4 @@
-"""The journal of finished cells and the private folder around it: complete or not there, come what may."""
+"""The checkpoint of finished runs and the private folder around it: complete or not there, come what may."""
 
 import json
 import math
@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import command
-from sdckit.selection.checkpoint import Journal
-from sdckit.selection.sweep_folder import CELLS, PLAN, README, WARNING, Workplace
+from sdckit.selection.checkpoint import Checkpoint
+from sdckit.selection.sweep_folder import CELLS, PLAN, README, WARNING, SweepFolder
 
 LENGTH = 3
 RECORD = 8 + 8 * LENGTH + 4  # bytes of key, values and check sum
@@ -29,15 +29,15 @@ def line(key):
 
 
 def filled(path, keys):
-    with Journal(path, LENGTH) as journal:
+    with Checkpoint(path, LENGTH) as checkpoint:
         for key in keys:
-            journal.add(key, line(key))
+            checkpoint.add(key, line(key))
 
 
 def assert_found(path, keys):
-    with Journal(path, LENGTH) as journal:
-        assert sorted(journal.found) == sorted(keys)
-        for key, values in journal.found.items():
+    with Checkpoint(path, LENGTH) as checkpoint:
+        assert sorted(checkpoint.kept) == sorted(keys)
+        for key, values in checkpoint.kept.items():
             assert values.tobytes() == line(key).tobytes()
 
 
@@ -48,23 +48,23 @@ def test_what_was_added_is_found_bit_for_bit(tmp_path):
     path = tmp_path / "cells.bin"
     awkward = np.array([-0.0, math.inf, 5e-324])
     nan = np.array([math.nan, 0.1 + 0.2, -math.nan])
-    with Journal(path, LENGTH) as journal:
-        assert journal.found == {}
-        journal.add(2**64 - 1, awkward)
-        journal.add(0, nan)
-    with Journal(path, LENGTH) as journal:
-        assert list(journal.found) == [2**64 - 1, 0]
-        assert journal.found[2**64 - 1].tobytes() == awkward.tobytes()
-        assert journal.found[0].tobytes() == nan.tobytes()
+    with Checkpoint(path, LENGTH) as checkpoint:
+        assert checkpoint.kept == {}
+        checkpoint.add(2**64 - 1, awkward)
+        checkpoint.add(0, nan)
+    with Checkpoint(path, LENGTH) as checkpoint:
+        assert list(checkpoint.kept) == [2**64 - 1, 0]
+        assert checkpoint.kept[2**64 - 1].tobytes() == awkward.tobytes()
+        assert checkpoint.kept[0].tobytes() == nan.tobytes()
     assert path.stat().st_size == 2 * RECORD
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_record_is_there_as_soon_as_it_was_added(tmp_path):
     path = tmp_path / "cells.bin"
-    with Journal(path, LENGTH) as journal:
+    with Checkpoint(path, LENGTH) as checkpoint:
         for key in range(4):
-            journal.add(key, line(key))
+            checkpoint.add(key, line(key))
             assert_found(path, range(key + 1))
 
 
@@ -73,8 +73,8 @@ def test_opening_to_append_reads_nothing_and_cuts_nothing(tmp_path):
     filled(path, range(3))
     torn = path.read_bytes()[:-5]
     path.write_bytes(torn)
-    with Journal(path, LENGTH, append=True) as journal:
-        assert journal.found == {}
+    with Checkpoint(path, LENGTH, append=True) as checkpoint:
+        assert checkpoint.kept == {}
         assert path.read_bytes() == torn
 
 
@@ -121,24 +121,26 @@ def test_a_file_of_something_else_holds_no_record(tmp_path):
 
 def test_two_threads_append_whole_records(tmp_path):
     path = tmp_path / "cells.bin"
-    with Journal(path, LENGTH) as journal, ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda key: journal.add(key, line(key)), range(2000)))
+    with Checkpoint(path, LENGTH) as checkpoint, ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda key: checkpoint.add(key, line(key)), range(2000)))
     assert_found(path, range(2000))
 
 
-HEAD = "import resource, sys\nfrom pathlib import Path\nfrom test_checkpoint import Journal, LENGTH, line\n"
+HEAD = (
+    "import resource, sys\nfrom pathlib import Path\nfrom test_checkpoint import Checkpoint, LENGTH, line\n"
+)
 HALF = """
-with Journal(Path(sys.argv[1]), LENGTH, append=True) as journal:
+with Checkpoint(Path(sys.argv[1]), LENGTH, append=True) as checkpoint:
     for key in range(int(sys.argv[2]), 3000, 2):
-        journal.add(key, line(key))
+        checkpoint.add(key, line(key))
 """
 FULL = """
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-with Journal(Path(sys.argv[1]), LENGTH) as journal:
+with Checkpoint(Path(sys.argv[1]), LENGTH) as checkpoint:
     for attempt in range(2):
         try:
             for key in range(1000):
-                journal.add(key, line(key))
+                checkpoint.add(key, line(key))
         except OSError as error:
             print(error)
 """
@@ -180,14 +182,14 @@ def test_a_journal_that_cannot_be_opened_is_one_line(tmp_path):
     with pytest.raises(
         OSError, match=r"^could not write '.*': is a directory; choose another folder or name$"
     ):
-        Journal(tmp_path, LENGTH)
+        Checkpoint(tmp_path, LENGTH)
 
 
 # --- the folder ---
 
 
 def opened(folder, rng=None, identity=IDENTITY):
-    with Workplace(folder, identity, rng, LENGTH) as place:
+    with SweepFolder(folder, identity, rng, LENGTH) as place:
         return place.entropy
 
 

@@ -327,7 +327,7 @@ def test_a_sweep_in_which_a_metric_has_no_value_anywhere_recommends_nothing():
 def test_the_choice_for_machines():
     lines = [line("mdav", 0.3, 0.15, 0.1), line("noise", 0.9)]
     choice = choose(lines, LIMIT, "brmae", maskings=4)
-    told = choice.told
+    told = choice.to_dict()
     assert told.pop("values") == lines[0][2].values
     assert told == {
         "met": True,
@@ -339,7 +339,7 @@ def test_the_choice_for_machines():
         "maskings": 4,
         "sentences": choice.sentences,
     }
-    missed = choose(lines, {"linkage": 0.01}, "brmae").told
+    missed = choose(lines, {"linkage": 0.01}, "brmae").to_dict()
     assert (missed["met"], missed["method"], missed["parameters"]) == (False, "mdav", {"k": 3})
 
 

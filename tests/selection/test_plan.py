@@ -12,11 +12,11 @@ import sdckit as sdc
 from sdckit.core.randomness import entropy_of
 from sdckit.selection.plan import (
     LARGEST_GRID,
-    Cell,
+    Run,
     Setting,
-    cells_of,
     plan_of_file,
     plan_of_words,
+    runs_of,
     settings_of,
     values_of,
 )
@@ -157,7 +157,7 @@ def test_several_grids_of_one_method_meet_without_repetition():
 def test_the_default_spelt_out_is_the_same_setting():
     plain, spelt = (settings_of({"rank_swap": grid})[0] for grid in ({"p": 0.1}, {"p": 0.1, "tails": 0}))
     assert plain.identity == spelt.identity
-    assert Cell(plain, 1).key == Cell(spelt, 1).key
+    assert Run(plain, 1).key == Run(spelt, 1).key
     assert len(settings_of({"rank_swap": [{"p": 0.1}, {"p": 0.1, "tails": 0.0}]})) == 1
 
 
@@ -214,36 +214,36 @@ def test_plans_that_mean_nothing_are_refused(plan, kind, text):
         settings_of(plan)
 
 
-# --- cells ---
+# --- runs ---
 
 
 def test_only_random_methods_are_repeated():
-    cells = cells_of(settings_of({"mdav": {"k": [2, 3]}, "noise": {"percent": [5, 6]}}), 3)
-    assert Counter((c.setting.text, c.replication) for c in cells).most_common(1)[0][1] == 1
-    assert [c.replication for c in cells if not c.setting.method.random] == [1, 1]
-    assert [c.replication for c in cells if c.setting.method.random] == [1, 2, 3, 1, 2, 3]
+    runs = runs_of(settings_of({"mdav": {"k": [2, 3]}, "noise": {"percent": [5, 6]}}), 3)
+    assert Counter((c.setting.text, c.replication) for c in runs).most_common(1)[0][1] == 1
+    assert [c.replication for c in runs if not c.setting.method.random] == [1, 1]
+    assert [c.replication for c in runs if c.setting.method.random] == [1, 2, 3, 1, 2, 3]
 
 
 def test_no_two_cells_share_a_key_and_none_a_fresh_stream():
-    cells = cells_of(settings_of(None), 30)
-    assert len({cell.key for cell in cells}) == len(cells) > 27_000
-    assert len({tuple(cell.stream("fresh")) for cell in cells}) == len(cells)
-    assert all(0 <= cell.key < 2**64 for cell in cells)
+    runs = runs_of(settings_of(None), 30)
+    assert len({run.key for run in runs}) == len(runs) > 27_000
+    assert len({tuple(run.stream("fresh")) for run in runs}) == len(runs)
+    assert all(0 <= run.key < 2**64 for run in runs)
 
 
 def test_common_streams_belong_to_method_and_replication():
-    cells = cells_of(settings_of({"noise": {"percent": "1:9"}, "rank_swap": {"p": [0.1, 0.2]}}), 4)
-    streams = {(c.setting.method.name, c.replication, *c.stream("common")) for c in cells}
+    runs = runs_of(settings_of({"noise": {"percent": "1:9"}, "rank_swap": {"p": [0.1, 0.2]}}), 4)
+    streams = {(c.setting.method.name, c.replication, *c.stream("common")) for c in runs}
     assert len(streams) == len({stream[2:] for stream in streams}) == 2 * 4
 
 
 def test_keys_and_streams_are_the_same_for_ever():
     """Folders of earlier sweeps, and published seeds, depend on them."""
-    cell = Cell(settings_of({"noise": {"percent": 10}})[0], 2)
-    assert cell.setting.identity == "noise(percent=10.0)"
-    assert cell.key == 6941608174423981576
-    assert cell.stream("common") == [160384494, 1421149093, 3059567466, 2435747970]
-    assert cell.stream("fresh")[:2] == [cell.key >> 32, cell.key & 0xFFFFFFFF]
+    run = Run(settings_of({"noise": {"percent": 10}})[0], 2)
+    assert run.setting.identity == "noise(percent=10.0)"
+    assert run.key == 6941608174423981576
+    assert run.stream("common") == [160384494, 1421149093, 3059567466, 2435747970]
+    assert run.stream("fresh")[:2] == [run.key >> 32, run.key & 0xFFFFFFFF]
 
 
 def test_a_setting_does_not_depend_on_the_order_of_its_options():
@@ -339,7 +339,7 @@ def test_a_file_holds_grids_and_settings(tmp_path):
 def test_a_file_and_words_make_the_same_cells(tmp_path):
     plan, _ = plan_of_file(put(tmp_path, 'mdav.k = "2:9"\nrank_swap.p = "0.1:0.3:0.1"\n'))
     words = plan_of_words(["mdav.k=2:9", "rank_swap.p=0.1:0.3:0.1"])
-    found = [[cell.key for cell in cells_of(settings_of(plan), 2)] for plan in (plan, words)]
+    found = [[run.key for run in runs_of(settings_of(plan), 2)] for plan in (plan, words)]
     assert found[0] == found[1]
 
 
@@ -385,4 +385,4 @@ def test_no_text_breaks_the_reader_of_grids(text):
 def test_a_plan_of_too_many_files_is_refused_before_they_are_listed():
     settings = settings_of({"noise": {"percent": "1:300"}})
     with pytest.raises(ValueError, match="the plan has 300000000000 masked files; give fewer"):
-        cells_of(settings, 10**9)
+        runs_of(settings, 10**9)

@@ -1,4 +1,4 @@
-"""Sweeps that are stopped in every way and continued: the same table, no lost cell, no orphan."""
+"""Sweeps that are stopped in every way and continued: the same table, no lost run, no orphan."""
 
 import json
 import os
@@ -16,7 +16,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import command
-from sdckit.selection.sweep_folder import CELLS, PLAN, Workplace
+from sdckit.selection.sweep_folder import CELLS, PLAN, SweepFolder
 from sdckit.selection.task import Task
 from sweeps import GRIDS, frame, swept
 
@@ -25,13 +25,13 @@ from sweeps import GRIDS, frame, swept
 
 @pytest.fixture
 def measured(monkeypatch):
-    """The cells that are measured in this process."""
+    """The runs that are measured in this process."""
     found = []
     measure = Task.measure
 
-    def counted(task, cell, entropy):
-        found.append((cell.setting.method.name, cell.setting.text, cell.replication))
-        return measure(task, cell, entropy)
+    def counted(task, run, entropy):
+        found.append((run.setting.method.name, run.setting.text, run.replication))
+        return measure(task, run, entropy)
 
     monkeypatch.setattr(Task, "measure", counted)
     return found
@@ -63,10 +63,10 @@ def test_a_larger_plan_and_more_replications_measure_what_is_new(tmp_path, measu
 def test_an_error_keeps_what_was_finished(tmp_path, monkeypatch, measured):
     counted = Task.measure
 
-    def failing(task, cell, entropy):
+    def failing(task, run, entropy):
         if len(measured) == 7:
             raise ValueError("no such luck")
-        return counted(task, cell, entropy)
+        return counted(task, run, entropy)
 
     with monkeypatch.context() as patch:
         patch.setattr(Task, "measure", failing)
@@ -257,14 +257,14 @@ def test_killed_five_times_and_continued_the_table_is_that_of_an_undisturbed_run
         assert_nobody_left(tmp_path)
         after = journal(tmp_path)
         whole = len(before) // record * record
-        assert after[:whole] == before[:whole], "a finished cell is lost"
+        assert after[:whole] == before[:whole], "a finished run is lost"
         assert len(after) > len(before)
         assert {path.name for path in (tmp_path / "out").iterdir()} == {"private"}
     process = start(tmp_path)
     assert process.communicate(timeout=command.HANGING) == ("", "")
     assert process.returncode == 0
     assert (tmp_path / "out" / "sweep.csv").read_bytes() == expected
-    assert len(journal(tmp_path)) == ALL * record, "a cell was measured twice"
+    assert len(journal(tmp_path)) == ALL * record, "a run was measured twice"
     assert (tmp_path / "apart").stat().st_size > 0, "the other process took no part"
     assert_nobody_left(tmp_path)
 
@@ -328,6 +328,6 @@ def test_a_second_sweep_in_the_same_folder_is_refused_while_the_first_runs(tmp_p
     swept(folder=folder)
     identity = json.loads((folder / PLAN).read_text())["identity"]
     refused = pytest.raises(FileExistsError, match=r"^another sweep is running in folder '.*x'; wait for it")
-    with Workplace(folder, identity, 3, 1), refused:
+    with SweepFolder(folder, identity, 3, 1), refused:
         swept(folder=folder)
     assert swept(folder=folder).table.height

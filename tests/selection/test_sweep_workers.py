@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 import command
 from sdckit import progress
 from sdckit.selection import runner
-from sdckit.selection.runner import Crew
+from sdckit.selection.runner import Runner
 from sdckit.selection.task import Task
 from sdckit.selection.worker import Worker
 from sweeps import frame, swept
@@ -29,20 +29,20 @@ def process_at_once(monkeypatch):
             super().__init__(*given)
             workers.append(self)
 
-        def measure(self, cells):
+        def measure(self, runs):
             try:
-                return super().measure(cells)
+                return super().measure(runs)
             finally:
-                answered.append(len(cells))
+                answered.append(len(runs))
 
-    def late(crew):
-        while not answered and not crew.stop.is_set():
+    def late(runner):
+        while not answered and not runner.stop.is_set():
             time.sleep(0.001)
-        work(crew)
+        work(runner)
 
-    work = Crew.work
+    work = Runner.work
     monkeypatch.setattr(runner, "Worker", Watched)
-    monkeypatch.setattr(Crew, "work", late)
+    monkeypatch.setattr(Runner, "work", late)
     return workers, answered
 
 
@@ -94,7 +94,7 @@ def test_short_work_starts_no_process(monkeypatch):
 
 
 def test_an_error_in_this_process_ends_the_other(monkeypatch, tmp_path):
-    work = Crew.work
+    work = Runner.work
     workers, _ = process_at_once(monkeypatch)
 
     def broken(*_):
@@ -102,7 +102,7 @@ def test_an_error_in_this_process_ends_the_other(monkeypatch, tmp_path):
             time.sleep(0.001)
         raise ValueError("no such luck")
 
-    monkeypatch.setattr(Crew, "work", work)  # it does not wait, so that a cell is left for it
+    monkeypatch.setattr(Runner, "work", work)  # it does not wait, so that a run is left for it
     monkeypatch.setattr(Task, "measure", broken)
     with pytest.raises(ValueError, match="no such luck"):
         swept(workers=2, folder=tmp_path / "x", replications=300)
@@ -120,16 +120,16 @@ def test_an_error_in_the_other_process_is_the_same_error_here(monkeypatch):
 
 @pytest.mark.parametrize("when", ["at once", "later"])
 def test_a_process_that_dies_costs_no_cell(monkeypatch, when):
-    """The system ends processes when memory is short; whoever is left measures their cells."""
+    """The system ends processes when memory is short; whoever is left measures their runs."""
     expected = swept(replications=20)
     workers, answered = process_at_once(monkeypatch)
     measure = runner.Worker.measure
 
-    def dying(worker, cells):
+    def dying(worker, runs):
         if when == "at once" or answered:
             worker.process.kill()
             worker.process.wait()
-        return measure(worker, cells)
+        return measure(worker, runs)
 
     monkeypatch.setattr(runner.Worker, "measure", dying)
     found = swept(replications=20, workers=2)

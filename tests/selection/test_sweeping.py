@@ -12,7 +12,7 @@ import sdckit as sdc
 from sdckit.core.randomness import stream_generator
 from sdckit.metrics.evaluation import FIGURES, SCHEMA
 from sdckit.selection import task
-from sdckit.selection.plan import cells_of, settings_of
+from sdckit.selection.plan import runs_of, settings_of
 
 PLAN = {
     "mdav": {"k": [2, 5]},
@@ -47,10 +47,10 @@ def swept(data, plan=None, **more):
 
 
 def rebuilt(data, plan, *, replications=3, draws="common", **roles):
-    """(cell, masked file) of a sweep, masked once more, each from its own stream."""
-    for cell in cells_of(settings_of(plan), replications):
-        rng = stream_generator(11, cell.stream(draws))
-        yield cell, sdc.mask(data, cell.setting.method.name, rng=rng, **roles, **cell.setting.options)
+    """(run, masked file) of a sweep, masked once more, each from its own stream."""
+    for run in runs_of(settings_of(plan), replications):
+        rng = stream_generator(11, run.stream(draws))
+        yield run, sdc.mask(data, run.setting.method.name, rng=rng, **roles, **run.setting.options)
 
 
 # --- the numbers ---
@@ -65,10 +65,10 @@ def published(setting):
 def assert_same_as_evaluate(found, data, plan, *, draws="common", roles=None, **options):
     """All columns, of every masked file."""
     roles = roles or {}
-    for cell, masked in rebuilt(data, plan, draws=draws, **roles):
-        name, setting, window = cell.setting.method.name, cell.setting.text, published(cell.setting)
+    for run, masked in rebuilt(data, plan, draws=draws, **roles):
+        name, setting, window = run.setting.method.name, run.setting.text, published(run.setting)
         expected = sdc.evaluate(data, masked, window=window, stratified=True, **roles, **options).table
-        ours = found.table.filter(method=name, parameters=setting, replication=cell.replication)
+        ours = found.table.filter(method=name, parameters=setting, replication=run.replication)
         order = ["metric", "stratum", "variable"]
         unsuited = ours.join(expected, on=order, how="anti")
         assert unsuited["value"].null_count() == unsuited.height
@@ -208,7 +208,7 @@ def added(draws):
     """The noise of every masked file."""
     plan, original = {"noise": {"percent": [10, 40]}}, values()
     files = rebuilt(original, plan, draws=draws, replications=2)
-    return {(cell.setting.text, cell.replication): masked - original for cell, masked in files}
+    return {(run.setting.text, run.replication): masked - original for run, masked in files}
 
 
 def test_common_draws_are_the_same_draws_scaled():

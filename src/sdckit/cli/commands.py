@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from sdckit.cli.request import Asked
+    from sdckit.cli.request import Request
     from sdckit.io.source import Source
     from sdckit.masking import Masking
     from sdckit.metrics.evaluation import Evaluation
@@ -35,7 +35,7 @@ def show_warnings() -> None:
     click.get_current_context().obj.release()
 
 
-def source_of(data: Path, asked: Asked, given: dict[str, Any]) -> Source:
+def source_of(data: Path, asked: Request, given: dict[str, Any]) -> Source:
     """The original; refused where it is too short for the report that is asked for."""
     source = files.read(data, asked.dialect)
     if given["report"]:
@@ -56,7 +56,7 @@ def report(given: dict[str, Any], page: Callable[[Any], str]) -> list[str]:
 class Writing:
     """A masked table on its way into a file: written, read back, measured, and only then named."""
 
-    def __init__(self, source: Source, asked: Asked, original: Original, output: Path, given: Any) -> None:
+    def __init__(self, source: Source, asked: Request, original: Original, output: Path, given: Any) -> None:
         self.source, self.asked, self.original, self.output = source, asked, original, output
         self.decimals = request.decimals(given)
         self.overwrite = given["overwrite"]
@@ -120,7 +120,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     made = masking.perform(
         source.frame,
         method.name,
-        asked.who,
+        asked.roles,
         rng=asked.seed,
         decimals=writing.decimals,
         rules=asked.rules,
@@ -164,7 +164,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
         _evaluate_one(source, theirs.popitem(), asked, given)
 
 
-def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, given: Any) -> None:
+def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Request, given: Any) -> None:
     ours, (name, theirs) = source.frame, file
     wanted = given["records"] is not None or given["report"] is not None
     result = asked.measure(ours, theirs, per_record=wanted)
@@ -198,7 +198,7 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Asked, 
 
 
 def _evaluate_several(
-    source: Source, theirs: dict[str, pl.DataFrame], asked: Asked, given: dict[str, Any]
+    source: Source, theirs: dict[str, pl.DataFrame], asked: Request, given: dict[str, Any]
 ) -> None:
     results = {}
     for name, frame in theirs.items():
@@ -231,7 +231,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
             source.frame,
             plan,
             **asked.how,
-            **asked.who,
+            **asked.roles,
             **more,
             rules=asked.rules,
             folder=place,
@@ -262,10 +262,10 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     files.check_fit(output, source.frame, source)
     original = asked.prepared(source)
     choice = bisection.recommend(
-        source.frame, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed, **asked.who
+        source.frame, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed, **asked.roles
     )
     show_warnings()
-    choice.ensure()
+    choice.require_met()
     asked = replace(asked, metrics=choice.measured)
     writing = Writing(source, asked, original, output, given)
     generator = randomness.generator(asked.seed)
@@ -277,7 +277,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
 
     def draw(count: int) -> tuple[Evaluation, list[str]]:
         """The report is written before the masked file gets its name: where one fails, neither is there."""
-        made = choice.made(source.frame, asked.who, generator, writing.decimals)
+        made = choice.mask(source.frame, asked.roles, generator, writing.decimals)
         notes = list(made.notes)
 
         def then(result: Evaluation) -> None:
@@ -286,12 +286,12 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
 
         return writing.write(made, choice.check, then), notes
 
-    (result, notes), draws = choice.drawn(draw)
+    (result, notes), draws = choice.draw_until_safe(draw)
     tried = f"{choice.maskings} maskings were tried; the release took {wording.draws(draws)}."
     terminal.show_result(
         replace(result, records=None),
         given,
         heads=[*choice.sentences, tried],
         notes=[*writing.notes(result, whole=given["as_json"]), *notes],
-        more={"choice": choice.told | {"draws": draws}},
+        more={"choice": choice.to_dict() | {"draws": draws}},
     )

@@ -48,14 +48,14 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
         files.write(draft / "sweep.csv", found.table)
 
         def draw(_count: int) -> tuple[pl.DataFrame, Evaluation]:
-            made = choice.made(original, {"columns": variables}, generator, "original")
+            made = choice.mask(original, {"columns": variables}, generator, "original")
             files.write(draft / "masked.csv", made.data, overwrite=True)
             written = files.read(draft / "masked.csv").frame
             result = evaluate(original, written, columns=variables, window=made.window, per_record=True)
             choice.check(result)
             return written, result
 
-        (written, measured), draws = choice.drawn(draw)
+        (written, measured), draws = choice.draw_until_safe(draw)
         page = build.of_sweep(
             found,
             name="the sample",

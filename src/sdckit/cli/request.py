@@ -13,6 +13,7 @@ from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.core import checks, randomness, registry
 from sdckit.core.roles import warn_about_roles
 from sdckit.core.table import Table
+from sdckit.core.text import plural
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
@@ -34,7 +35,7 @@ REPORTS = (".html", ".htm")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What the options shared by `mask` and `evaluate` ask for."""
 
     columns: list[str] | None
@@ -60,7 +61,7 @@ class Asked:
         return list(self.numbers) if self.columns is None and self.categories else self.columns
 
     @property
-    def roles(self) -> list[str]:
+    def role_columns(self) -> list[str]:
         """The columns that are neither masked nor measured."""
         return [*self.key, *self.by, *([self.weights] if self.weights else [])]
 
@@ -70,7 +71,7 @@ class Asked:
         return {"metrics": self.metrics, "ties": self.ties, "missing": self.missing, "rng": self.seed}
 
     @property
-    def who(self) -> dict[str, Any]:
+    def roles(self) -> dict[str, Any]:
         """The options that say which column plays which role."""
         return {
             "columns": self.variables,
@@ -80,13 +81,13 @@ class Asked:
             "na": self.na,
         }
 
-    def within(self, given: dict[str, Any], source: Source) -> Asked:
+    def within(self, given: dict[str, Any], source: Source) -> Request:
         """The same for a file whose names may begin or end with blanks, and whose values may have labels."""
         asked = replace(self, **_roles(given, source.frame.columns))
-        apart = {*asked.roles, *source.labelled}
+        apart = {*asked.role_columns, *source.labelled}
         return replace(
             asked,
-            categories=tuple(name for name in source.labelled if name not in asked.roles),
+            categories=tuple(name for name in source.labelled if name not in asked.role_columns),
             numbers=tuple(c.name for c in source.frame if c.dtype.is_numeric() and c.name not in apart),
         )
 
@@ -94,19 +95,19 @@ class Asked:
         """The original of a masking, with every role checked."""
         frame = source.frame
         checks.at_least_two(frame.height)
-        checks.known_columns(self.roles, frame.columns)
+        checks.known_columns(self.role_columns, frame.columns)
         self.warn_of_text(source, "masked")
-        checks.apart(self.columns, self.roles)
+        checks.apart(self.columns, self.role_columns)
         if self.key:
             unique = frame.select(self.key).n_unique()
             checks.unique_keys(unique, frame.height, ", ".join(self.key), "original")
-        columns = Table(frame).numeric(self.variables, leave_out=self.roles)
+        columns = Table(frame).numeric(self.variables, leave_out=self.role_columns)
         return prepare(frame, columns=columns, weights=self.weights, na=self.na)
 
     def warn_of_text(self, source: Source, done: str) -> None:
         """Name the text columns that are numeric but for a few words; refuse those that are needed."""
-        left = any(c.dtype.is_numeric() and c.name not in self.roles for c in source.frame)
-        for name, (reason, remedy) in text_numbers.text_numbers(source, skip=self.roles).items():
+        left = any(c.dtype.is_numeric() and c.name not in self.role_columns for c in source.frame)
+        for name, (reason, remedy) in text_numbers.text_numbers(source, skip=self.role_columns).items():
             fact = f"column {name!r} is read as text because {reason}"
             if self.columns is None and not left:
                 raise ValueError(f"no numeric column left: {fact}; {remedy}")
@@ -127,7 +128,7 @@ class Asked:
             ours,
             like(theirs, ours),
             **self.how,
-            **self.who,
+            **self.roles,
             per_record=per_record,
             window=self.window,
             stratified=self.stratified,
@@ -167,7 +168,7 @@ class Asked:
 
     def compared(self, ours: pl.DataFrame) -> dict[str, Any]:
         """The options that pair two files as they are measured."""
-        columns = Table(ours).numeric(self.variables, leave_out=self.roles)
+        columns = Table(ours).numeric(self.variables, leave_out=self.role_columns)
         return {"columns": columns, "key": self.key or None, "na": self.na}
 
     @property
@@ -182,10 +183,10 @@ class Asked:
         }
 
 
-def understood(given: dict[str, Any]) -> Asked:
+def understood(given: dict[str, Any]) -> Request:
     """Check everything that needs no data."""
     terminal.check_format(given)
-    asked = Asked(
+    asked = Request(
         **_roles(given),
         na=[code for code in given["na"] if _is_number(code)] or None,
         metrics=parsing.names(given["metrics"]),
@@ -211,7 +212,7 @@ def understood(given: dict[str, Any]) -> Asked:
     return asked
 
 
-def understood_sweep(given: dict[str, Any]) -> tuple[Asked, Any, dict[str, Any]]:
+def understood_sweep(given: dict[str, Any]) -> tuple[Request, Any, dict[str, Any]]:
     """Check the options of a sweep: the shared ones, its plan, and the rest.
 
     What the plan's file says counts where the command line is silent.
@@ -362,7 +363,7 @@ def masked_columns(original: Original, written: Floats, columns: Sequence[str], 
 def untouched(original: Original, written: Floats) -> str:
     """Count the cells that are as in the original."""
     same, cells = _same_cells(original, written)
-    columns = f"{len(cells)} masked column{'s' * (len(cells) != 1)}"
+    columns = f"{len(cells)} masked {plural(len(cells), 'column')}"
     return f"{same.sum()} of {cells.sum()} cells in {columns} are as in the original"
 
 

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.text import number
+from sdckit.core.text import number, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def listed(names: Sequence[str], *, whole: bool = False) -> str:
     """Names in a row; of a long list the first ones, unless it is to be whole."""
     if whole or len(names) <= MANY:
         return ", ".join(names) or "none"
-    return f"{', '.join(names[: MANY - 1])} and {len(names) - MANY + 1} more"
+    return shortened(names, MANY - 1)
 
 
 class Warnings:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdckit.core.text import plural
 from sdckit.kernels.jit import count_special
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def finite(values: Floats, names: Sequence[str]) -> Floats:
             bad = int(np.isinf(values[:, j]).sum())
             if bad:
                 raise ValueError(
-                    f"column {name!r} has {bad} infinite value{'s' * (bad > 1)}; "
+                    f"column {name!r} has {bad} infinite {plural(bad, 'value')}; "
                     "replace them or declare them missing"
                 )
     return values
@@ -91,7 +92,7 @@ def weights_of(values: Floats, name: str) -> Floats:
     bad = int((~(values > 0) | np.isinf(values)).sum())
     if bad:
         raise ValueError(
-            f"weights {name!r} have {bad} value{'s' * (bad > 1)} missing or not above 0; correct or drop them"
+            f"weights {name!r} have {bad} {plural(bad, 'value')} missing or not above 0; correct or drop them"
         )
     return values
 
@@ -125,7 +126,7 @@ def unique_keys(found: int, total: int, name: str, file: str) -> None:
     if found != total:
         again = total - found
         raise ValueError(
-            f"key {name!r} repeats in {again} record{'s' * (again > 1)} of the {file} data; use a unique key"
+            f"key {name!r} repeats in {again} {plural(again, 'record')} of the {file} data; use a unique key"
         )
 
 
@@ -134,7 +135,7 @@ def enough_records(n: int, needed: int, *, what: str, method: str, parameter: st
     if n < needed:
         remedy = f"lower {parameter}" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
-            f"{what} has {n} record{'s' * (n != 1)}, fewer than {parameter} = {needed} of {method}; {remedy}"
+            f"{what} has {n} {plural(n, 'record')}, fewer than {parameter} = {needed} of {method}; {remedy}"
         )
 
 
@@ -143,7 +144,7 @@ def records_for(n: int, needed: int, *, what: str, method: str) -> None:
     if n < needed:
         remedy = "take fewer columns" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
-            f"{what} has {n} record{'s' * (n != 1)} and {method} needs {needed} for these columns; {remedy}"
+            f"{what} has {n} {plural(n, 'record')} and {method} needs {needed} for these columns; {remedy}"
         )
 
 
@@ -158,7 +159,7 @@ def enough_to_report(n: int) -> None:
 def at_least_two(n: int) -> None:
     """Refuse data on which nothing can be masked or measured."""
     if n < 2:
-        raise ValueError(f"the data have {n} record{'s' * (n != 1)}; give at least 2")
+        raise ValueError(f"the data have {n} {plural(n, 'record')}; give at least 2")
 
 
 def declared_missing(na: object) -> list[float]:

@@ -48,7 +48,7 @@ class Metric:
     reference: str
     parameters: tuple[Parameter, ...] = ()
     random: bool = False  # takes `rng`, for options that draw
-    settled: dict[str, Any] = field(default_factory=dict)  # options that the name fixes, see `fixed`
+    fixed_options: dict[str, Any] = field(default_factory=dict)  # options that the name fixes, see `fixed`
     by_variable: bool = True  # False where only the file as a whole has a value
     records: int = 2  # needed at least, and so are
     variables: int = 1
@@ -93,7 +93,7 @@ class Metric:
         """The same metric under another name, with some options settled."""
         left = tuple(parameter for parameter in self.parameters if parameter.name not in options)
         score = partial(self.score, **options)
-        return replace(self, name=name, score=score, parameters=left, settled=options)
+        return replace(self, name=name, score=score, parameters=left, fixed_options=options)
 
     def score_with(self, pair: object, options: dict[str, Any], **details: bool) -> Any:
         """Score a pair with those of the options that this metric knows and leaves open."""
@@ -115,9 +115,10 @@ class Method:
     `records(options, p)` is that number where it depends on more than one parameter. `groups` are the
     numbers of the groups of records that the method publishes together, `groups(values, **options)`; its
     function takes them as `groups=`. `window(options, values)` is the largest move in ranks, where the
-    method publishes one, for all columns or for each: an intruder knows it. `ceiling(options)` bounds the
-    share of records that any linkage finds in complete data. `tells(values, options)` are sentences that a
-    release should come with. `groups`, `window` and `tells` get the options as the function takes them.
+    method publishes one, for all columns or for each: an intruder knows it. `largest_linkage(options)` bounds
+    the share of records that any linkage finds in complete data. `release_notes(values, options)` are
+    sentences that a release should come with. `groups`, `window` and `release_notes` get the options as the
+    function takes them.
     `keeps` are promises that the tests read by their words, "column means (aggregate=mean, complete data)":
     in parentheses stands what they need.
     A method that is not `paired` makes rows that stand for no original record: measures that compare row
@@ -136,8 +137,8 @@ class Method:
     records: Callable[[dict[str, Any], int], int] | None = None
     groups: Callable[..., Any] | None = None
     window: Callable[[dict[str, Any], Any], Any] | None = None
-    ceiling: Callable[[dict[str, Any]], float] | None = None
-    tells: Callable[[Any, dict[str, Any]], list[str]] | None = None
+    largest_linkage: Callable[[dict[str, Any]], float] | None = None
+    release_notes: Callable[[Any, dict[str, Any]], list[str]] | None = None
     paired: bool = True
     paired_by: str | None = None
     default: bool = False

@@ -1,4 +1,4 @@
-"""Text that several layers write alike: numbers in tables, lists cut short."""
+"""Text that several layers write alike: numbers in tables, plural endings, lists cut short."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def number(value: float | None) -> str:
     if size >= 1e6:
         return f"{value:.3e}"
     return f"{value:,.{max(3 - math.floor(math.log10(size)), 0)}f}"
+
+
+def plural(count: int, noun: str) -> str:
+    """The noun with the ending that goes with a count: 1 record, 2 records."""
+    return noun if count == 1 else f"{noun}s"
 
 
 def shortened(words: Sequence[str], most: int = NAMED, mark: str = ", ") -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from sdckit.core.text import plural
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -70,6 +72,6 @@ def _odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
     if marked.any() or odd.str.contains(OTHERWISE).any() or len(names) > FEW:
         return like, "write plain numbers, or declare missing codes with --na"
     listed = " and ".join(
-        f"'{name}' in {count} cell{'s' * (count > 1)}" for name, count in zip(names, counts, strict=True)
+        f"'{name}' in {count} {plural(count, 'cell')}" for name, count in zip(names, counts, strict=True)
     )
     return f"of {listed}", "declare it with " + " ".join(f"--na {shlex.quote(name)}" for name in names)

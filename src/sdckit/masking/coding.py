@@ -251,7 +251,7 @@ def warn_of_limits(values: Floats, options: dict[str, Any]) -> list[str]:
         "column means (replace=mean, multivariate=each)",
     ),
     window=moves,
-    tells=warn_of_limits,
+    release_notes=warn_of_limits,
     reference=HANDBOOK,
 )
 def top_bottom_code(

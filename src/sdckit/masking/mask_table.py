@@ -1,4 +1,4 @@
-"""One masking of one table: roles, strata, rounding, edit rules, and what should be said beside it."""
+"""One masking of one table: taken, strata, rounding, edit rules, and what should be said beside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.roles import strata_of, warn_about_objects, warn_about_roles
 from sdckit.core.table import Table, names_of
-from sdckit.core.text import shortened
+from sdckit.core.text import plural, shortened
 from sdckit.masking.mask_matrix import (
     apply,
     asks_for_nothing,
@@ -108,12 +108,12 @@ class Job:
 
     def told(self) -> list[str]:
         """What the method says of itself, and of which strata."""
-        if self.method.tells is None:
+        if self.method.release_notes is None:
             return []
         found: dict[str, list[str]] = {}
         for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
             options = placed(self.method, chosen, self.names)
-            for text in self.method.tells(self.values[rows], options):
+            for text in self.method.release_notes(self.values[rows], options):
                 found.setdefault(text, []).append(repr(stratum))
         return [
             text if len(where) == len(self.strata) else f"{text} (strata: {shortened(where)})"
@@ -150,7 +150,7 @@ class Job:
         """Put the codes of missing cells back where they were; where rows are new, into any missing cell."""
         hit = int(np.isin(masked, checks.declared_missing(na)).sum())
         if hit:
-            fact = f"{hit} masked cell{'s' * (hit > 1)} fell on a code of missing cells"
+            fact = f"{hit} masked {plural(hit, 'cell')} fell on a code of missing cells"
             warnings.warn(f"{fact} and will be read as missing; use another code", stacklevel=DEPTH)
         raw, result = self.table.floats(self.names), masked.copy(order="F")
         for j, column in enumerate(result.T):
@@ -164,7 +164,7 @@ class Job:
 def perform(
     data: Any,
     method: str,
-    who: dict[str, Any],
+    roles: dict[str, Any],
     *,
     rng: Any = None,
     decimals: int | str | None = None,
@@ -172,12 +172,12 @@ def perform(
     groups: str | None = None,
     parameters: dict[str, Any],
 ) -> Masking:
-    """Mask as `mask` does, and tell about it; `who` says which column plays which role."""
+    """Mask as `mask` does, and tell about it; `roles` says which column plays which role."""
     record = registry.method_named(method)
     settings.parameters_known(record, parameters)
     digits = checks.rounding(decimals)
     generator = randomness.generator(rng)
-    job = _job(record, Table(data), who, parameters, digits, rules)
+    job = _job(record, Table(data), roles, parameters, digits, rules)
     if groups is not None:
         settings.numbered(record, groups, job.table.names)
     masked, numbers = job.masked(generator, numbered=groups is not None)
@@ -187,8 +187,8 @@ def perform(
     notes += [] if groups is None else [f"the column {groups!r} numbers the groups of records"]
     masked, said = job.repaired(masked)
     notes += said or ([] if rules is None else [NO_RULE])
-    if who["na"] is not None:
-        masked = job.with_codes(masked, who["na"])
+    if roles["na"] is not None:
+        masked = job.with_codes(masked, roles["na"])
     whole = [name for name, d in zip(job.names, job.places or (), strict=False) if d == 0]
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
     made = job.table.with_values(job.names, masked, whole=whole, more=more)
@@ -198,20 +198,20 @@ def perform(
 def _job(
     method: Method,
     table: Table,
-    who: dict[str, Any],
+    roles: dict[str, Any],
     parameters: dict[str, Any],
     digits: int | str | None,
     rules: Any,
 ) -> Job:
     """Check what was asked for against the table."""
     checks.at_least_two(table.n)
-    columns, by, na = who["columns"], names_of(who["by"]), who["na"]
-    roles = [name for role in ("key", "weights", "by") for name in names_of(who[role])]
-    checks.known_columns(roles, table.names)
-    checks.apart(names_of(columns), roles)
+    columns, by, na = roles["columns"], names_of(roles["by"]), roles["na"]
+    taken = [name for role in ("key", "weights", "by") for name in names_of(roles[role])]
+    checks.known_columns(taken, table.names)
+    checks.apart(names_of(columns), taken)
     if columns is None:
-        warn_about_objects(table, roles, DEPTH + 1)
-    names = table.numeric(columns, leave_out=roles)
+        warn_about_objects(table, taken, DEPTH + 1)
+    names = table.numeric(columns, leave_out=taken)
     values = table.floats(names, na)
     if columns is None:
         warn_about_roles(table, names, values, DEPTH + 1)

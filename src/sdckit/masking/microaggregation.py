@@ -57,8 +57,8 @@ def weighted(points: Floats, weights: Floats) -> Floats:
     basis=standardise,
     group_size="k",
     groups=mdav_numbers,
-    tells=tell_of_medians,
-    ceiling=share_of_groups,
+    release_notes=tell_of_medians,
+    largest_linkage=share_of_groups,
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def mdav(
@@ -140,7 +140,7 @@ def mdav(
         "group sizes k to 2k-1 in each column",
     ),
     group_size="k",
-    tells=tell_of_medians,
+    release_notes=tell_of_medians,
     window=no_move,
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )

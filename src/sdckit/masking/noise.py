@@ -259,7 +259,7 @@ def _zeros_told(values: Floats, options: dict[str, Any]) -> list[str]:
     basis=_nonzero_spread,
     random=True,
     reference=BRAND,
-    tells=_zeros_told,
+    release_notes=_zeros_told,
 )
 def zero_preserving_noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
@@ -317,7 +317,7 @@ def zero_preserving_noise(
     keeps=("zeros", "column means, in expectation"),
     random=True,
     reference=KIM_WINKLER,
-    tells=_zeros_told,
+    release_notes=_zeros_told,
 )
 def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> Floats:
     """Multiply every cell by a random factor with mean 1.

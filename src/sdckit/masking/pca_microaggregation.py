@@ -58,7 +58,7 @@ def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> I
     basis=component_of,
     group_size="k",
     groups=pca_numbers,
-    ceiling=share_of_groups,
+    largest_linkage=share_of_groups,
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def pca_microaggregation(
@@ -171,8 +171,8 @@ def compared_with_exact(values: Floats, options: dict[str, Any]) -> list[str]:
     basis=standardise,
     group_size="k",
     groups=blocked_numbers,
-    ceiling=share_of_groups,
-    tells=compared_with_exact,
+    largest_linkage=share_of_groups,
+    release_notes=compared_with_exact,
     reference="MDAV as in Domingo-Ferrer & Torra 2005, doi:10.1007/s10618-005-0007-5, within blocks",
 )
 def blocked_mdav(

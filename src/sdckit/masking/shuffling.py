@@ -8,6 +8,7 @@ import numpy as np
 
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
+from sdckit.core.text import plural
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.rank_distance import OrderedColumn
@@ -234,7 +235,7 @@ def lonely(values: Floats, options: dict[str, Any]) -> list[str]:
     count = int(alone.sum())
     if count == 0:
         return []
-    return [f"{count} record{'s' * (count != 1)} unchanged but for the row: each value is alone in its bin"]
+    return [f"{count} {plural(count, 'record')} unchanged but for the row: each value is alone in its bin"]
 
 
 @method(
@@ -262,7 +263,7 @@ def lonely(values: Floats, options: dict[str, Any]) -> list[str]:
     reference="Chaibub Neto 2024, Transactions on Data Privacy",
     paired=False,
     experimental=True,
-    tells=lonely,
+    release_notes=lonely,
 )
 def sequential_shuffle(
     values: Floats, *, bins: int = 30, condition: str = "simple", rng: np.random.Generator

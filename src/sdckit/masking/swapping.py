@@ -101,7 +101,7 @@ def short_tails(values: Floats, options: dict[str, Any]) -> list[str]:
     basis=Orders,
     random=True,
     window=largest_move,
-    tells=short_tails,
+    release_notes=short_tails,
     reference="Moore 1996, U.S. Bureau of the Census, Statistical Research Division, RR 96-04",
 )
 def rank_swap(

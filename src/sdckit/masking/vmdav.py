@@ -227,7 +227,7 @@ def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
     basis=standardise,
     group_size="k",
     groups=vmdav_numbers,
-    ceiling=share_of_groups,
+    largest_linkage=share_of_groups,
     reference="Solanas & Martinez-Balleste 2006, COMPSTAT",
 )
 def vmdav(

@@ -266,10 +266,10 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequenc
     names = [name for name in known[0][0].parts if all(name in score.parts for score, _ in known)]
     parts = {name: mean([score.parts[name] for score, _ in known]) for name in names}
     value = mean([score.value.overall for score, _ in known])
-    told = max((score for score, _ in known), key=lambda score: score.value.overall).told
-    named = told.partition(" ")[0]
+    subject = max((score for score, _ in known), key=lambda score: score.value.overall).subject
+    named = subject.partition(" ")[0]
     if named in parts:  # the parts are attacks, of which each stratum may have its own worst
-        told = told.replace(named, max(parts, key=parts.__getitem__), 1)
+        subject = subject.replace(named, max(parts, key=parts.__getitem__), 1)
     if not value > whole.value.overall:
         return whole
     levels = [score.random.overall for score, _ in known if score.random is not None]
@@ -282,7 +282,7 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequenc
         tie_high=None,
         records=_joined(whole.records, known),
         parts=parts,
-        told=told,
+        subject=subject,
         notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
     )
 

@@ -44,7 +44,7 @@ class Original:
         self.key = key
         self.na = na
         self.n = len(values)
-        self.found: dict[str, Any] = {}  # what a family of metrics computes once
+        self.cache: dict[str, Any] = {}  # what a family of metrics computes once
         self._ordered: dict[int, OrderedColumn] = {}
 
     def __repr__(self) -> str:
@@ -56,14 +56,14 @@ class Original:
         return np.isnan(self.values)
 
     @cached_property
-    def turned(self) -> Floats:
-        """One line per variable."""
+    def by_variable(self) -> Floats:
+        """The values with one row per variable."""
         return np.ascontiguousarray(self.values.T)
 
     @cached_property
     def complete(self) -> bool:
         """True where no cell is missing."""
-        return not count_special(self.turned.ravel())[0]
+        return not count_special(self.by_variable.ravel())[0]
 
     def ordered(self, j: int) -> OrderedColumn:
         """The observed values of a column with their order."""

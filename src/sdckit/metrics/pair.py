@@ -56,7 +56,7 @@ class Pair:
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
     _random: list[Ints] = field(default_factory=list)
-    found: dict[str, Any] = field(default_factory=dict)  # what a family of metrics computes together
+    cache: dict[str, Any] = field(default_factory=dict)  # what a family of metrics computes together
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class Pair:
     @cached_property
     def special(self) -> tuple[Int, Int]:
         """How many masked cells are missing, and how many infinite."""
-        return count_special(self.turned.ravel())
+        return count_special(self.by_variable.ravel())
 
     @cached_property
     def complete(self) -> bool:
@@ -84,8 +84,8 @@ class Pair:
         return self.original.complete and not self.special[0]
 
     @cached_property
-    def turned(self) -> Floats:
-        """One line per variable."""
+    def by_variable(self) -> Floats:
+        """The masked values with one row per variable."""
         return np.ascontiguousarray(self.masked.T)
 
     @cached_property
@@ -178,7 +178,7 @@ class Pair:
     @cached_property
     def stack_order(self) -> StackOrder:
         """All masked columns of a short and complete file, in order."""
-        return self.original.stack.order(self.turned)
+        return self.original.stack.order(self.by_variable)
 
     def _distance(self, j: int, ties: str) -> RankSums:
         column, masked = self.ranked(j)

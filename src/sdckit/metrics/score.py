@@ -30,4 +30,4 @@ class Score:
     records: Floats | None = None
     notes: tuple[str, ...] = ()
     parts: dict[str, float] = field(default_factory=dict)  # what the value is made of, by name
-    told: str = ""  # what the value is about, where that depends on the data
+    subject: str = ""  # what the value is about, where that depends on the data

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
+from sdckit.core.text import plural
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
 from sdckit.kernels import tie_rules
@@ -187,7 +188,7 @@ def _released(release: Evaluation | None) -> list[str]:
 def _size(pair: Pair | None) -> str:
     if pair is None:
         return ""
-    return f", {pair.original.n:,} records and {pair.p} variable{'s' * (pair.p != 1)}"
+    return f", {pair.original.n:,} records and {pair.p} {plural(pair.p, 'variable')}"
 
 
 def _facts(facts: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy as np
 from sdckit import rules
 from sdckit.core import checks
 from sdckit.core.table import Table, decimals_of, untouched
-from sdckit.core.text import shortened
+from sdckit.core.text import plural, shortened
 from sdckit.rules.parse import parse
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def edits_of(given: Any, table: Table, masked: Sequence[str], na: Any) -> Edits 
         if count
     }
     for text, count in broken.items():
-        often = f"{count} record{'s' * (count != 1)}"
+        often = f"{count} {plural(count, 'record')}"
         warnings.warn(
             f"the original itself breaks the rule {text} in {often}; the masked file will not",
             stacklevel=5,

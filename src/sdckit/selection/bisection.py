@@ -21,10 +21,10 @@ from sdckit.metrics.pair import Pair
 from sdckit.progress import track
 from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import checked_limits, choose
-from sdckit.selection.plan import Cell, settings_of
+from sdckit.selection.plan import Run, settings_of
 from sdckit.selection.points import Point, grouped
-from sdckit.selection.runner import run
-from sdckit.selection.worker import Bench
+from sdckit.selection.runner import run_all
+from sdckit.selection.worker import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     from sdckit.selection.plan import Setting
     from sdckit.selection.task import Task
 
-BOUNDED = {"linkage", "dbrl", "dbrl_mahalanobis", "dbrl_rank", "matching"}  # risks below a method's ceiling
+BOUNDED = {
+    "linkage",
+    "dbrl",
+    "dbrl_mahalanobis",
+    "dbrl_rank",
+    "matching",
+}  # risks that `Method.largest_linkage` bounds
 ALWAYS = {"linkage", "linkage_outliers"}  # have a value for any data
 GUARDED = 100  # one stronger setting is measured as a guard for so many of the grid
 REPLICATIONS = 3
@@ -183,10 +189,10 @@ class Searched:
 
         Missing cells can weaken the bound, by little; what is recommended is measured in any case.
         """
-        ceiling = self.settings[0].method.ceiling
-        if ceiling is not None and set(self.limits) <= BOUNDED:
+        largest = self.settings[0].method.largest_linkage
+        if largest is not None and set(self.limits) <= BOUNDED:
             for place, setting in enumerate(self.settings):
-                if ceiling(setting.options) <= min(self.limits.values()):
+                if largest(setting.options) <= min(self.limits.values()):
                     return place
         return len(self.settings)
 
@@ -210,21 +216,23 @@ def search(task: Task, lines: list[Searched], replications: int, entropy: int, w
     """Measure what the lines want, round by round; the number of maskings that it took."""
     maskings = done = 0
     steps = [2 + math.log2(len(line.settings)) + len(line.settings) // GUARDED for line in lines]
-    with track("searching", sum(steps)) as report, Bench() as bench:
+    with track("searching", sum(steps)) as report, WorkerPool() as processes:
         while wanted := [(line, place) for line in lines if (place := line.wanted()) is not None]:
-            cells = [
-                Cell(line.settings[place], i)
+            runs = [
+                Run(line.settings[place], i)
                 for line, place in wanted
                 for i in range(1, 1 + (replications if line.settings[place].method.random else 1))
             ]
-            found = run(task, cells, entropy, workers, bench=bench)[:, :: len(FIGURES) * len(task.groups)]
+            found = run_all(task, runs, entropy, workers, processes=processes)[
+                :, :: len(FIGURES) * len(task.groups)
+            ]
             for line, place in wanted:
                 setting = line.settings[place]
-                rows = [i for i, cell in enumerate(cells) if cell.setting is setting]
+                rows = [i for i, run in enumerate(runs) if run.setting is setting]
                 medians = np.median(found[rows], axis=0)
                 values = {metric.name: float(v) for metric, v in zip(task.metrics, medians, strict=True)}
                 line.measured[place] = Point(setting.method.name, setting.text, values)
-            maskings += len(cells)
+            maskings += len(runs)
             done += len(wanted)
             report(min(done, sum(steps)))
     return maskings

@@ -18,18 +18,17 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
 
 
-class Journal:
+class Checkpoint:
     """Arrays of one length under 64-bit keys; with `append`, what is there is not read.
 
-    Each is appended by one call to the system: whoever stops this process, however rudely, loses
-    none that was added. What a full disk or a flipped bit made of a record is told by its check sum,
-    and the others count.
+    Each is appended by one call to the system, so that records already appended survive a kill. A check
+    sum finds records that a full disk or a flipped bit has damaged; the others count.
     """
 
     def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
         self.path = path
         self.kind = np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
-        self.found: dict[int, Floats] = {}
+        self.kept: dict[int, Floats] = {}
         self._lock = Lock()
         with atomic.refusals(path):
             binary = getattr(os, "O_BINARY", 0)  # where line ends are translated otherwise
@@ -44,7 +43,7 @@ class Journal:
         while place + size <= len(data):
             record = np.frombuffer(data, self.kind, count=1, offset=place)[0]
             if record["check"] == _check(int(record["key"]), record["values"]):
-                self.found[int(record["key"])] = record["values"]
+                self.kept[int(record["key"])] = record["values"]
                 place = end = place + size
             else:
                 place += 1

@@ -118,9 +118,8 @@ class Choice:
             "allow more risk or try other methods and stronger settings"
         )
 
-    @property
-    def told(self) -> dict[str, Any]:
-        """The same for machines."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recommendation as a JSON-ready dict."""
         point = self.point or self.nearest
         return {
             "met": self.met,
@@ -172,41 +171,41 @@ class Choice:
         """
         generator = randomness.generator(rng)
         decimals = self.roles.get("decimals") if decimals is None else decimals
-        who = {name: self.roles.get(name) for name in ("columns", "by", "na")}  # no more: columns are named
+        roles = {name: self.roles.get(name) for name in ("columns", "by", "na")}  # no more: columns are named
         more = ("weights", "ties", "missing")  # and no key: a masked table has the rows in the same order
-        roles: dict[str, Any] = who | {name: self.roles[name] for name in more if name in self.roles}
+        compared: dict[str, Any] = roles | {name: self.roles[name] for name in more if name in self.roles}
 
         def draw(_count: int) -> tuple[Any, Evaluation]:
-            made = self.made(data, who, generator, decimals)
+            made = self.mask(data, roles, generator, decimals)
             known = None if made.edits is None else made.edits.known
-            how: dict[str, Any] = {"window": made.window, "rules": known, "stratified": True} | roles
+            how: dict[str, Any] = {"window": made.window, "rules": known, "stratified": True} | compared
             result = evaluate(data, made.data, metrics=self.measured, **how)
             self.check(result)
             return made.data, result
 
-        (masked, result), draws = self.drawn(draw, checks.count_of("tries", tries))
+        (masked, result), draws = self.draw_until_safe(draw, checks.count_of("tries", tries))
         return Release(masked, result, draws)
 
-    def made(
-        self, data: Any, who: Mapping[str, Any], rng: np.random.Generator, decimals: int | str | None
+    def mask(
+        self, data: Any, roles: Mapping[str, Any], rng: np.random.Generator, decimals: int | str | None
     ) -> Masking:
-        """Data masked as recommended, whatever the limits say; `who` tells the roles of columns."""
+        """Data masked as recommended, whatever the limits say; `roles` says what columns are for."""
         return perform(
             data,
             self.method.name,
-            {"columns": None, "key": None, "weights": None, "by": None, "na": None} | dict(who),
+            {"columns": None, "key": None, "weights": None, "by": None, "na": None} | dict(roles),
             rng=rng,
             decimals=decimals,
             rules=self.roles.get("rules"),
             parameters=self.parameters,
         )
 
-    def drawn(self, draw: Callable[[int], Drawn], tries: int = TRIES) -> tuple[Drawn, int]:
+    def draw_until_safe(self, draw: Callable[[int], Drawn], tries: int = TRIES) -> tuple[Drawn, int]:
         """Draw until a draw meets the limits, and how often that took; one draw where nothing is random.
 
         `draw(count)` makes the count-th one.
         """
-        self.ensure()
+        self.require_met()
         tries = tries if self.method.random else 1
         for count in range(1, tries + 1):
             try:
@@ -222,7 +221,7 @@ class Choice:
         needed = [self.minimise, *self.limits]
         return None if default.issuperset(needed) else list(dict.fromkeys([*SHOWN, *needed]))
 
-    def ensure(self) -> None:
+    def require_met(self) -> None:
         """Refuse to go on where no setting meets the limits."""
         if not self.met:
             raise LimitsMissed(self.missed())
@@ -296,7 +295,7 @@ def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = N
         (metric,) = registry.metrics_named([name])
         if metric.family != "risk":
             raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
-        if name.partition(":")[0] == "window" and "within" not in metric.settled:
+        if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
             raise ValueError(
                 f"{name!r} means nothing for methods that publish no window; limit linkage, which includes it"
             )

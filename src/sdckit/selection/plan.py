@@ -59,7 +59,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Run:
     """One masked file of a sweep."""
 
     setting: Setting
@@ -71,11 +71,11 @@ class Cell:
 
     @property
     def key(self) -> int:
-        """A number that tells the cell from others."""
+        """A number that tells the run from others."""
         return self.words[0] << 32 | self.words[1]
 
     def stream(self, draws: str) -> list[int]:
-        """What tells its random numbers from those of other cells.
+        """What tells its random numbers from those of other runs.
 
         Common draws are shared by all settings of a method, so that a curve along the grid shows the
         parameter's effect and not the luck of each point.
@@ -91,7 +91,7 @@ def digest_words(text: str) -> list[int]:
     return [int.from_bytes(digest[i : i + 4], "big") for i in range(0, 16, 4)]
 
 
-def cells_of(settings: Iterable[Setting], replications: int) -> list[Cell]:
+def runs_of(settings: Iterable[Setting], replications: int) -> list[Run]:
     """All masked files; a method without randomness needs one replication only."""
     repeated = [(setting, replications if setting.method.random else 1) for setting in settings]
     total = sum(count for _, count in repeated)
@@ -99,7 +99,7 @@ def cells_of(settings: Iterable[Setting], replications: int) -> list[Cell]:
         raise ValueError(
             f"the plan has {total} masked files; give fewer settings or replications, at most {LARGEST_GRID}"
         )
-    return [Cell(setting, i) for setting, count in repeated for i in range(1, 1 + count)]
+    return [Run(setting, i) for setting, count in repeated for i in range(1, 1 + count)]
 
 
 def settings_of(plan: Any) -> list[Setting]:

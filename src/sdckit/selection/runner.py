@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.progress import STOPPING, track
-from sdckit.selection.worker import Bench, Worker
+from sdckit.selection.worker import Worker, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.kernels.jit import Floats
-    from sdckit.selection.checkpoint import Journal
-    from sdckit.selection.plan import Cell
+    from sdckit.selection.checkpoint import Checkpoint
+    from sdckit.selection.plan import Run
     from sdckit.selection.task import Task
 
 LOOK = 0.1  # seconds between two looks at the progress
@@ -31,42 +31,42 @@ WORTH = 3.0  # seconds of work left that another process is worth starting for
 BATCH = 0.05  # seconds of work that are sent to another process at a time
 
 
-def run(
+def run_all(
     task: Task,
-    cells: Sequence[Cell],
+    runs: Sequence[Run],
     entropy: int,
     workers: int,
-    journal: Journal | None = None,
-    bench: Bench | None = None,
+    checkpoint: Checkpoint | None = None,
+    processes: WorkerPool | None = None,
 ) -> Floats:
-    """Measure all cells that the journal does not have; one line of numbers for each.
+    """Measure all runs that the checkpoint does not have; one line of numbers for each.
 
-    Every cell draws from its own stream, so that neither order nor number of workers matters. Processes
-    stay on the bench, where there is one.
+    Every run draws from its own stream, so that neither order nor number of workers matters. Processes
+    stay in the pool, where there is one.
     """
-    found = np.empty((len(cells), task.length))
+    found = np.empty((len(runs), task.length))
     pending: deque[int] = deque()
-    for place, cell in enumerate(cells):
-        kept = journal.found.get(cell.key) if journal else None
+    for place, run in enumerate(runs):
+        kept = checkpoint.kept.get(run.key) if checkpoint else None
         if kept is None:
             pending.append(place)
         else:
             found[place] = kept
-    crew = Crew(task, cells, entropy, journal, pending, found, bench)
+    runner = Runner(task, runs, entropy, checkpoint, pending, found, processes)
     todo = len(pending)
     with track("sweeping", todo) as report, ThreadPoolExecutor(workers) as pool:
         # Long columns keep compiled code busy, which runs beside Python; short ones need other processes.
         apart = task.whole.original.values.size < LONG
-        threads = [pool.submit(crew.work)]
-        threads += [pool.submit(crew.work_apart if apart else crew.work) for _ in range(workers - 1)]
+        threads = [pool.submit(runner.work)]
+        threads += [pool.submit(runner.work_apart if apart else runner.work) for _ in range(workers - 1)]
         try:
             while not _over(threads):
-                report(todo - len(crew.pending))
+                report(todo - len(runner.pending))
         except KeyboardInterrupt:
-            STOPPING.set()  # nobody begins another part of a long cell
+            STOPPING.set()  # nobody begins another part of a long run
             raise
         finally:
-            crew.stop.set()  # after Ctrl-C or an error everybody finishes the cell at hand
+            runner.stop.set()  # after Ctrl-C or an error everybody finishes the run at hand
             wait(threads)
             STOPPING.clear()
         for thread in threads:
@@ -75,16 +75,16 @@ def run(
 
 
 @dataclass
-class Crew:
-    """Those who share the pending cells of a sweep, and where their numbers go."""
+class Runner:
+    """Threads and processes that measure the pending runs, and the array that takes their numbers."""
 
     task: Task
-    cells: Sequence[Cell]
+    runs: Sequence[Run]
     entropy: int
-    journal: Journal | None
+    checkpoint: Checkpoint | None
     pending: deque[int]
     found: Floats
-    bench: Bench | None = None
+    processes: WorkerPool | None = None
     stop: Event = field(default_factory=Event)
     empty: Event = field(default_factory=Event)
     lock: Lock = field(default_factory=Lock)
@@ -92,7 +92,7 @@ class Crew:
     done: int = 0
 
     def take(self, most: int) -> list[int]:
-        """The next cells; none when the sweep was stopped."""
+        """The next runs; none when the sweep was stopped."""
         with self.lock:
             if not self.pending:
                 self.empty.set()
@@ -102,7 +102,7 @@ class Crew:
     def work(self) -> None:
         """Measure in this process."""
         while places := self.take(1):
-            self.found[places[0]] = self.task.finished(self.cells[places[0]], self.entropy, self.journal)
+            self.found[places[0]] = self.task.finished(self.runs[places[0]], self.entropy, self.checkpoint)
             self.done += 1
 
     def work_apart(self) -> None:
@@ -118,26 +118,26 @@ class Crew:
             with ExitStack() as leaving:
                 leaving.push(worker)
                 while places := self.take(max(1, int(BATCH / self.pace())) if self.done else 1):
-                    self.found[places] = worker.measure([self.cells[place] for place in places])
+                    self.found[places] = worker.measure([self.runs[place] for place in places])
                     self.done += len(places)
-                if self.bench is not None:
-                    self.bench.idle.append(worker)
+                if self.processes is not None:
+                    self.processes.idle.append(worker)
                     leaving.pop_all()
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # it died, or could not begin
             self.pending.extend(places)
             self.work()
 
     def another(self) -> Worker | None:
-        """A process from the bench, or a new one where that is worth its while."""
-        if self.bench is not None and self.bench.idle:
-            return self.bench.idle.pop()
+        """A process from the pool, or a new one where that is worth its while."""
+        if self.processes is not None and self.processes.idle:
+            return self.processes.idle.pop()
         self.empty.wait(PATIENCE)
         if self.stop.is_set() or len(self.pending) * self.pace() < WORTH:
             return None
-        return Worker(self.task, self.entropy, self.journal.path if self.journal else None).__enter__()
+        return Worker(self.task, self.entropy, self.checkpoint.path if self.checkpoint else None).__enter__()
 
     def pace(self) -> float:
-        """Seconds for a cell, as far as one can tell."""
+        """Seconds for a run, as far as one can tell."""
         return (time.monotonic() - self.begun) / max(self.done, 1)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sdckit.core import randomness
 from sdckit.io import atomic
-from sdckit.selection.checkpoint import Journal
+from sdckit.selection.checkpoint import Checkpoint
 
 try:
     import fcntl
@@ -27,7 +27,7 @@ Delete this folder when the sweep is done, and publish neither file.
 """
 
 
-class Workplace:
+class SweepFolder:
     """Opens a new folder, or goes on in one that holds the same sweep; `overwrite` begins anew there."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Workplace:
         try:
             goes_on = (self.folder / PLAN).exists() and not overwrite
             self.entropy = self._go_on(identity, rng) if goes_on else self._begin(identity, rng)
-            self.journal = Journal(self.folder / CELLS, length)
+            self.checkpoint = Checkpoint(self.folder / CELLS, length)
         except BaseException:
             _unlock(self._lock)
             raise
@@ -97,7 +97,7 @@ class Workplace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.journal.__exit__(kind, error, trace)
+        self.checkpoint.__exit__(kind, error, trace)
         _unlock(self._lock)
 
 

@@ -19,9 +19,9 @@ from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original, prepare, prepare_table, with_weights
 from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
-from sdckit.selection.plan import cells_of, settings_of
-from sdckit.selection.runner import run
-from sdckit.selection.sweep_folder import Workplace
+from sdckit.selection.plan import runs_of, settings_of
+from sdckit.selection.runner import run_all
+from sdckit.selection.sweep_folder import SweepFolder
 from sdckit.selection.task import Stratum, Task
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
     from sdckit.rules.edits import Edits
     from sdckit.selection.choice import Choice
-    from sdckit.selection.plan import Cell, Setting
+    from sdckit.selection.plan import Run, Setting
 
 DRAWS = ("common", "fresh")
 ROLES = ("columns", "key", "weights", "by", "na", "rules")
@@ -195,7 +195,7 @@ def sweep(
     workers : int, optional
         Threads; by default one for each core.
     folder : path, optional
-        Keep finished cells there: the same call goes on where it was stopped, and a larger plan
+        Keep finished runs there: the same call goes on where it was stopped, and a larger plan
         computes what is new. The folder is private: it holds the seed.
     overwrite : bool
         Begin anew, whatever an earlier sweep left in the folder.
@@ -215,7 +215,7 @@ def sweep(
     """
     wanted = settings_of(plan)
     repeated = checks.count_of("replications", replications)
-    cells_of(wanted, repeated)  # refuses too many of them before any other check
+    runs_of(wanted, repeated)  # refuses too many of them before any other check
     threads = cores() if workers is None else checks.count_of("workers", workers)
     roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na, "rules": rules}
     task, settings = task_of(
@@ -229,13 +229,13 @@ def sweep(
         detail=detail,
         **roles,
     )
-    cells = cells_of(settings, repeated)
+    runs = runs_of(settings, repeated)
     if folder is None:
-        found = run(task, cells, randomness.entropy_of(rng), threads)
+        found = run_all(task, runs, randomness.entropy_of(rng), threads)
     else:
-        with Workplace(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
-            found = run(task, cells, place.entropy, threads, place.journal)
-    table = _table(task, cells, found, name)
+        with SweepFolder(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
+            found = run_all(task, runs, place.entropy, threads, place.checkpoint)
+    table = _table(task, runs, found, name)
     told = notes.of_sweep(table, task, wanted, settings, ruled=rules is not None)
     return Sweep(table, told, task.whole.original.n, roles_of(task, roles))
 
@@ -243,10 +243,10 @@ def sweep(
 def task_of(
     original: Any, settings: Iterable[Setting], *, ties: str, missing: str, **given: Any
 ) -> tuple[Task, list[Setting]]:
-    """What all cells share, checked before any work, and the settings that the data allow."""
-    who = {name: given.pop(name) for name in ROLES}
-    decimals, rules = checks.rounding(given.pop("decimals", None)), who.pop("rules")
-    whole, strata = _strata(original, **who)
+    """What all runs share, checked before any work, and the settings that the data allow."""
+    roles = {name: given.pop(name) for name in ROLES}
+    decimals, rules = checks.rounding(given.pop("decimals", None)), roles.pop("rules")
+    whole, strata = _strata(original, **roles)
     task = Task(
         whole,
         strata,
@@ -314,8 +314,8 @@ def _strata(
     return Stratum("all", prepared), [Stratum(name, prepared.take(rows), rows) for name, rows in strata]
 
 
-def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.DataFrame:
-    """One row per cell, metric, group and variable."""
+def _table(task: Task, runs: Sequence[Run], found: Floats, name: str) -> pl.DataFrame:
+    """One row per run, metric, group and variable."""
     labelled = [
         (metric.name, metric.family, variable, group.name)
         for metric in task.metrics
@@ -324,11 +324,11 @@ def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.Da
     ]
     heads = pl.DataFrame(
         {
-            "dataset": [name] * len(cells),
-            "method": [cell.setting.method.name for cell in cells],
-            "parameters": [cell.setting.text for cell in cells],
-            "setting": [cell.setting.value for cell in cells],
-            "replication": [cell.replication for cell in cells],
+            "dataset": [name] * len(runs),
+            "method": [run.setting.method.name for run in runs],
+            "parameters": [run.setting.text for run in runs],
+            "setting": [run.setting.value for run in runs],
+            "replication": [run.replication for run in runs],
         },
         schema=HEAD,
     )
@@ -336,7 +336,7 @@ def _table(task: Task, cells: Sequence[Cell], found: Floats, name: str) -> pl.Da
     numbers = pl.DataFrame(found.reshape(-1, len(FIGURES)), schema=FIGURES).with_columns(
         pl.all().fill_nan(None)
     )
-    rows = np.arange(len(cells) * len(labelled))
+    rows = np.arange(len(runs) * len(labelled))
     table = pl.concat(
         [heads[rows // len(labelled)], labels[rows % len(labelled)], numbers], how="horizontal"
     ).with_columns(ci_low=None, ci_high=None)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.score import Score
     from sdckit.rules.edits import Edits
-    from sdckit.selection.checkpoint import Journal
-    from sdckit.selection.plan import Cell, Setting
+    from sdckit.selection.checkpoint import Checkpoint
+    from sdckit.selection.plan import Run, Setting
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Task:
-    """What all cells of a sweep share."""
+    """What all runs of a sweep share."""
 
     whole: Stratum
     strata: Sequence[Stratum]
@@ -103,15 +103,15 @@ class Task:
 
     @property
     def length(self) -> int:
-        """How many numbers one cell gives."""
+        """How many numbers one run gives."""
         return len(self.metrics) * len(self.groups) * len(self.variables) * len(FIGURES)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What must be the same for finished cells to be used again."""
+        """What must be the same for finished runs to be used again."""
         original = self.whole.original
         digest = hashlib.sha256(repr(original.columns).encode())
-        digest.update(original.turned.tobytes())
+        digest.update(original.by_variable.tobytes())
         digest.update(b"" if original.weights is None else original.weights.tobytes())
         for stratum in self.strata:
             digest.update(stratum.name.encode() + np.asarray(stratum.rows).tobytes())
@@ -131,13 +131,13 @@ class Task:
         }
 
     def suited(self, settings: Iterable[Setting]) -> list[Setting]:
-        """Refuse, before any work, what some cell would refuse; of usual grids keep what the data allow.
+        """Refuse, before any work, what some run would refuse; of usual grids keep what the data allow.
 
         A method's own grid may ask for larger groups than a small file has, and nobody named them.
         """
         for metric in self.metrics:
             if metric.random and self.whole.original.weights is not None:
-                checks.no_weights_with(str(metric.settled.get("ties", self.ties)), True)
+                checks.no_weights_with(str(metric.fixed_options.get("ties", self.ties)), True)
         left, refused = [], None
         for setting in settings:
             try:
@@ -157,28 +157,28 @@ class Task:
             raise refused
         return left
 
-    def measure(self, cell: Cell, entropy: int) -> Floats:
+    def measure(self, run: Run, entropy: int) -> Floats:
         """Mask and measure: a line of numbers."""
-        rng = stream_generator(entropy, cell.stream(self.draws))
-        masked = self._masked(cell.setting, rng)
+        rng = stream_generator(entropy, run.stream(self.draws))
+        masked = self._masked(run.setting, rng)
         if self.places is not None:
             masked = np.asfortranarray(masking.rounded(masked, self.places))
-        edits = self._edits(cell.setting)
+        edits = self._edits(run.setting)
         if edits is not None:
-            checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
+            checks.representable(masked, self.whole.original.columns, run.setting.method.name)
             masked = edits.repaired(masked, self.places)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        pairs = [g.paired(masked, cell.setting, edits, alone=not self.strata) for g in self.groups]
+        pairs = [g.paired(masked, run.setting, edits, alone=not self.strata) for g in self.groups]
         if pairs[0].special[1]:
-            checks.representable(masked, self.whole.original.columns, cell.setting.method.name)
-        rows = cell.setting.paired
+            checks.representable(masked, self.whole.original.columns, run.setting.method.name)
+        rows = run.setting.paired
         found = {metric.name: self._figures(metric, pairs, options, rows=rows) for metric in self._order}
         return np.concatenate([np.ravel(line) for metric in self.metrics for line in found[metric.name]])
 
     @property
     def _order(self) -> Sequence[Metric]:
         """The order in which metrics are measured; it is theirs where several may draw random ties."""
-        drawn = any(m.random and m.settled.get("ties", self.ties) == "random" for m in self.metrics)
+        drawn = any(m.random and m.fixed_options.get("ties", self.ties) == "random" for m in self.metrics)
         return self.metrics[::-1] if self.backwards and not drawn else self.metrics
 
     def _edits(self, setting: Setting) -> Edits | None:
@@ -206,11 +206,11 @@ class Task:
             for pair, score in zip(pairs, scores, strict=True)
         ]
 
-    def finished(self, cell: Cell, entropy: int, journal: Journal | None) -> Floats:
-        """Measure a cell and keep it."""
-        values = self.measure(cell, entropy)
-        if journal is not None:
-            journal.add(cell.key, values)
+    def finished(self, run: Run, entropy: int, checkpoint: Checkpoint | None) -> Floats:
+        """Measure a run and keep it."""
+        values = self.measure(run, entropy)
+        if checkpoint is not None:
+            checkpoint.add(run.key, values)
         return values
 
     def without_table(self) -> Task:

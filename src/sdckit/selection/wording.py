@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sdckit.core.registry import short_title
+from sdckit.core.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ def title(name: str) -> str:
 
 def draws(count: int) -> str:
     """So many draws."""
-    return f"{count} draw{'s' * (count != 1)}"
+    return f"{count} {plural(count, 'draw')}"
 
 
 def called(point: Point, named: Callable[[str], str] = str) -> str:

@@ -1,4 +1,4 @@
-"""A second process that measures cells of a sweep, for files so small that Python's lock is in the way.
+"""A second process that measures runs of a sweep, for files so small that Python's lock is in the way.
 
 Started as `python -m sdckit.selection.worker`, it needs no `if __name__ == "__main__"` in the caller's
 script. It ends when the process that started it does.
@@ -13,7 +13,7 @@ import sys
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Self
 
-from sdckit.selection.checkpoint import Journal
+from sdckit.selection.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sdckit.kernels.jit import Floats
-    from sdckit.selection.plan import Cell
+    from sdckit.selection.plan import Run
     from sdckit.selection.task import Task
 
 
@@ -31,20 +31,20 @@ GONE = (EOFError, pickle.UnpicklingError)  # who started us was stopped, perhaps
 class Worker:
     """The caller's end of such a process."""
 
-    def __init__(self, task: Task, entropy: int, journal: Path | None) -> None:
+    def __init__(self, task: Task, entropy: int, checkpoint: Path | None) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "sdckit.selection.worker"],  # -P: data beside us are no modules
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": paths},
-            start_new_session=True,  # Ctrl-C is the caller's: it lets us finish the cell
+            start_new_session=True,  # Ctrl-C is the caller's: it lets us finish the run
         )
-        self._task = task.without_table(), entropy, journal
+        self._task = task.without_table(), entropy, checkpoint
 
-    def measure(self, cells: Sequence[Cell]) -> list[Floats]:
-        """One line of numbers for each cell; they are in the journal already."""
-        self._send(cells)
+    def measure(self, runs: Sequence[Run]) -> list[Floats]:
+        """One line of numbers for each run; they are in the checkpoint already."""
+        self._send(runs)
         answer = pickle.load(self.process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own process
         if isinstance(answer, Exception):
             raise answer
@@ -73,7 +73,7 @@ class Worker:
         self.process.wait()
 
 
-class Bench:
+class WorkerPool:
     """Processes that wait for the next run of the same task; they end with the block."""
 
     def __init__(self) -> None:
@@ -90,23 +90,23 @@ class Bench:
 
 
 def serve() -> None:
-    """The process itself: cells in, numbers out."""
+    """The process itself: runs in, numbers out."""
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may get between the answers
     try:
         task, entropy, path = pickle.load(questions)  # noqa: S301 - from the process that started us
     except GONE:
         return
-    keep: Any = Journal(path, task.length, append=True) if path else nullcontext()
-    with keep as journal:
+    keep: Any = Checkpoint(path, task.length, append=True) if path else nullcontext()
+    with keep as checkpoint:
         while True:
             try:
-                cells = pickle.load(questions)  # noqa: S301
+                runs = pickle.load(questions)  # noqa: S301
             except GONE:
                 return
             answer: list[Floats] | Exception
             try:
-                answer = [task.finished(cell, entropy, journal) for cell in cells]
+                answer = [task.finished(run, entropy, checkpoint) for run in runs]
             except Exception as error:  # noqa: BLE001 - raised again by the caller
                 answer = error
             with suppress(BrokenPipeError):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from sdckit.core.text import plural, shortened
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -290,8 +292,7 @@ def _warn_of_cut(path: Path, what: str, names: list[str]) -> None:
 
 
 def _columns(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:SHOWN]))}{more}"
+    return f"{plural(len(names), 'column')} {shortened([repr(name) for name in names], SHOWN)}"
 
 
 def _warn(text: str) -> None:

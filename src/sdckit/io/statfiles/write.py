@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from sdckit.core.text import plural
 from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, is_declared, library
 from sdckit.io.statfiles.meta import Meta, check_names, fitted
 
@@ -141,7 +142,7 @@ def _with_codes(path: Path, column: _Column, kept: Meta) -> _Column:
     clash = int(is_declared(numbers, ranges).sum()) if ranges else 0
     if clash:
         warnings.warn(
-            f"column {name!r} has {clash} value{'s' * (clash > 1)} that '{path}' declares missing; "
+            f"column {name!r} has {clash} {plural(clash, 'value')} that '{path}' declares missing; "
             "draw again, or keep such values out of its missing codes",
             stacklevel=2,
         )

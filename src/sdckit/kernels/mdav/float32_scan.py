@@ -17,7 +17,7 @@ from sdckit.kernels.mdav.state import (
     FORMED,
     LEFT,
     WORK,
-    Ledger,
+    MdavState,
     clear_heap,
     finish,
     outermost,
@@ -34,46 +34,46 @@ WIDTH = 128  # records per block
 class Filter(NamedTuple):
     """The records left, in blocks; empty slots hold NaN, which is neither near nor far."""
 
-    ledger: Ledger
+    state: MdavState
     rounded: Rounded
     blocks: Singles  # block x column x slot
     rows: Ints  # the row in each slot of the blocks
     distances: Singles  # of one block
 
 
-def lay_out(ledger: Ledger, rounded: Rounded) -> Filter:
+def lay_out(state: MdavState, rounded: Rounded) -> Filter:
     """Put the records left into blocks."""
-    rows = np.flatnonzero(ledger.slots >= 0)
-    ledger.slots[rows] = np.arange(len(rows))
-    padded = np.full((-(-len(rows) // WIDTH) * WIDTH, ledger.points.shape[1]), np.nan, np.float32)
+    rows = np.flatnonzero(state.slots >= 0)
+    state.slots[rows] = np.arange(len(rows))
+    padded = np.full((-(-len(rows) // WIDTH) * WIDTH, state.points.shape[1]), np.nan, np.float32)
     padded[: len(rows)] = rounded.points[rows]
     set_margin(rounded, float(np.nanmax(np.abs(padded))))
     blocks = np.ascontiguousarray(padded.reshape(-1, WIDTH, padded.shape[1]).transpose(0, 2, 1))
-    return Filter(ledger, rounded, blocks, np.resize(rows, len(padded)), np.empty(WIDTH, np.float32))
+    return Filter(state, rounded, blocks, np.resize(rows, len(padded)), np.empty(WIDTH, np.float32))
 
 
 def advance(store: Filter, k: int, work: int) -> bool:
     """Form groups until about `work` blocks were looked at; True once every record has its group."""
-    refresh(store.ledger)
+    refresh(store.state)
     return form_groups(store, k, work)
 
 
 @inlined
 def scan(store: Filter, row: Int, size: int, far: float) -> Int:
     """Fill the heap with the `size` records nearest to `row`; return the farthest if beyond `far`."""
-    ledger, distances, margin = store.ledger, store.distances, store.rounded.margin
-    near, group = ledger.near, ledger.group
-    clear_heap(near, group, size, len(ledger.slots))
-    farthest = len(ledger.slots)
-    point, query = ledger.points[row], store.rounded.points[row]
+    state, distances, margin = store.state, store.distances, store.rounded.margin
+    near, group = state.near, state.group
+    clear_heap(near, group, size, len(state.slots))
+    farthest = len(state.slots)
+    point, query = state.points[row], store.rounded.points[row]
     closest, widest = np.float32(inf), np.float32(far)
-    for b in range((ledger.counters[LEFT] + WIDTH - 1) // WIDTH):
+    for b in range((state.counters[LEFT] + WIDTH - 1) // WIDTH):
         if measure(store.blocks[b], query, closest, widest, distances, WIDTH) == 0:
             continue
         for i in range(WIDTH):
             if distances[i] <= closest or distances[i] >= widest:
                 other = store.rows[b * WIDTH + i]
-                distance = squared_distance(ledger.points, other, point)
+                distance = squared_distance(state.points, other, point)
                 if distance < near[0] or (distance == near[0] and other < group[0]):
                     replace_largest(near, group, size, distance, other)
                     closest = near_limit(margin, near[0])
@@ -86,7 +86,7 @@ def scan(store: Filter, row: Int, size: int, far: float) -> Int:
 @inlined
 def delete(store: Filter, row: Int) -> None:
     """Take `row` out of the blocks: the last record moves into its slot."""
-    slots, counters, blocks = store.ledger.slots, store.ledger.counters, store.blocks
+    slots, counters, blocks = store.state.slots, store.state.counters, store.blocks
     counters[LEFT] -= 1
     last = counters[LEFT]
     slot = slots[row]
@@ -101,26 +101,26 @@ def delete(store: Filter, row: Int) -> None:
 @kernel
 def form_groups(store: Filter, k: int, work: int) -> bool:
     """Form groups until all are formed (True), or the `work` is done or the list is worn out (False)."""
-    ledger = store.ledger
-    counters = ledger.counters
+    state = store.state
+    counters = state.counters
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
         if counters[WORK] >= work or worn(counters):
             return False
-        row = outermost(ledger, len(ledger.slots))
+        row = outermost(state, len(state.slots))
         for side in range(2 if counters[LEFT] >= 3 * k else 1):
             counters[WORK] += counters[LEFT] // WIDTH
-            slot = ledger.slots[row]
+            slot = state.slots[row]
             store.blocks[slot // WIDTH, 0, slot % WIDTH] = np.nan  # the record itself is neither near nor far
             farthest = scan(store, row, k - 1, inf if side else -1.0)
-            settle(ledger, row, k)
+            settle(state, row, k)
             for i in range(k):
-                delete(store, ledger.group[i])
+                delete(store, state.group[i])
             row = farthest
-            if side == 0 and ledger.slots[row] < 0:
+            if side == 0 and state.slots[row] < 0:
                 # The farthest is in the group only if all the others are as far: the smallest row is next.
-                row = len(ledger.slots)
+                row = len(state.slots)
                 for i in range(counters[LEFT]):
                     row = min(row, store.rows[i])
-    finish(ledger.slots, ledger.groups, counters[FORMED])
+    finish(state.slots, state.groups, counters[FORMED])
     return True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.kernels.mdav.float32_copy import Rounded
-    from sdckit.kernels.mdav.state import Ledger
+    from sdckit.kernels.mdav.state import MdavState
 
 CELLS = 100_000_000  # visits to a cell between two looks at the keyboard: a fraction of a second
 STEP = 5_000_000  # the same for nodes of a tree, or blocks of a filter, times columns
@@ -101,30 +101,30 @@ def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> I
             share.tell()
         report(1.0)
         return flat.groups
-    book, rounded = state.start(points, k), round_off(points)
-    share = Share(report, book.counters, SEARCHES)
-    if not search(book, rounded, k, share):
+    grouped, rounded = state.start(points, k), round_off(points)
+    share = Share(report, grouped.counters, SEARCHES)
+    if not search(grouped, rounded, k, share):
         share.switch(SCANS)
-        store = float32_scan.lay_out(book, rounded)
+        store = float32_scan.lay_out(grouped, rounded)
         while not float32_scan.advance(store, k, max(1, STEP // points.shape[1])):
             share.tell()
     report(1.0)
-    return book.groups
+    return grouped.groups
 
 
-def search(book: Ledger, rounded: Rounded, k: int, share: Share) -> bool:
+def search(grouped: MdavState, rounded: Rounded, k: int, share: Share) -> bool:
     """Form groups with a tree; False as soon as scans of all records left would be faster."""
-    most = STEP // book.points.shape[1]
-    tree, planted = tree_build.plant(book, rounded), share.left()
+    most = STEP // grouped.points.shape[1]
+    tree, planted = tree_build.plant(grouped, rounded), share.left()
     work = since = 0
     while not tree_search.advance(tree, k, max(1, min(most, TRIAL * share.left() // WORTH))):
         share.tell()
-        work += int(book.counters[WORK])
-        formed = int(book.counters[FORMED]) - since
+        work += int(grouped.counters[WORK])
+        formed = int(grouped.counters[FORMED]) - since
         if formed >= TRIAL or work * WORTH >= TRIAL * share.left():
             if share.left() > SMALL and work * WORTH > formed * share.left():
                 return False
             work, since = 0, since + formed
         if share.left() < ALIVE * planted:
-            tree, planted = tree_build.plant(book, rounded), share.left()
+            tree, planted = tree_build.plant(grouped, rounded), share.left()
     return True

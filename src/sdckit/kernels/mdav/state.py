@@ -34,7 +34,7 @@ def inner(function: Function) -> Function:
     return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-class Ledger(NamedTuple):
+class MdavState(NamedTuple):
     """The state of MDAV on a complete file, wherever the records left are kept."""
 
     points: Floats  # rows x columns, standardised by the caller
@@ -49,10 +49,10 @@ class Ledger(NamedTuple):
     counters: Ints
 
 
-def start(points: Floats, k: int) -> Ledger:
+def start(points: Floats, k: int) -> MdavState:
     """Nobody of `points` (n >= k >= 2, no NaN) is grouped."""
     n, p = points.shape
-    return Ledger(
+    return MdavState(
         points=np.ascontiguousarray(points),
         slots=np.arange(n),
         total=np.cumsum(points, axis=0)[-1],  # row after row, as the running sum goes on
@@ -66,18 +66,18 @@ def start(points: Floats, k: int) -> Ledger:
     )
 
 
-def refresh(ledger: Ledger) -> None:
+def refresh(state: MdavState) -> None:
     """Sort the list of records left by their distance to the present centroid, if it is worn out."""
-    if not worn(ledger.counters):
+    if not worn(state.counters):
         return
-    left = int(ledger.counters[LEFT])
-    ledger.centres[1] = ledger.total / left
-    list_all(ledger.slots, ledger.points, ledger.centres[1], ledger.order, ledger.reach)
-    distances, rows = np.sqrt(ledger.reach[:left]), ledger.order[:left].copy()
+    left = int(state.counters[LEFT])
+    state.centres[1] = state.total / left
+    list_all(state.slots, state.points, state.centres[1], state.order, state.reach)
+    distances, rows = np.sqrt(state.reach[:left]), state.order[:left].copy()
     order = np.argsort(-distances)
-    ledger.reach[:left] = distances[order]
-    ledger.order[:left] = rows[order]
-    ledger.counters[HEAD : LOOKED + 1] = 0, left, 0
+    state.reach[:left] = distances[order]
+    state.order[:left] = rows[order]
+    state.counters[HEAD : LOOKED + 1] = 0, left, 0
 
 
 @kernel
@@ -108,18 +108,18 @@ def squared_distance(points: Floats, row: Int, point: Floats) -> float:
 
 
 @inlined
-def outermost(ledger: Ledger, patience: int) -> Int:
+def outermost(state: MdavState, patience: int) -> Int:
     """The record farthest from the centroid of the records left; -1 after more than `patience` looks."""
-    counters, slots, order = ledger.counters, ledger.slots, ledger.order
-    centre = ledger.centres[0]
+    counters, slots, order = state.counters, state.slots, state.order
+    centre = state.centres[0]
     for j in range(len(centre)):
-        centre[j] = ledger.total[j] / counters[LEFT]
-    drift = sqrt(squared_distance(ledger.centres, 1, centre))
+        centre[j] = state.total[j] / counters[LEFT]
+    drift = sqrt(squared_distance(state.centres, 1, centre))
     while slots[order[counters[HEAD]]] < 0:
         counters[HEAD] += 1
     best, found, bound = -1.0, len(slots), -1.0
     for i in range(counters[HEAD], counters[LISTED]):
-        if (ledger.reach[i] + drift) * SLACK + TINY < bound:
+        if (state.reach[i] + drift) * SLACK + TINY < bound:
             break
         counters[LOOKED] += 1
         patience -= 1
@@ -127,7 +127,7 @@ def outermost(ledger: Ledger, patience: int) -> Int:
             return -1
         row = order[i]
         if slots[row] >= 0:
-            distance = squared_distance(ledger.points, row, centre)
+            distance = squared_distance(state.points, row, centre)
             if distance > best or (distance == best and row < found):
                 best, found, bound = distance, row, sqrt(distance)
     return found
@@ -172,16 +172,16 @@ def sort_rows(group: Ints, size: int) -> None:
 
 
 @inlined
-def settle(ledger: Ledger, row: Int, k: int) -> None:
+def settle(state: MdavState, row: Int, k: int) -> None:
     """Make `row` and the k - 1 records of the heap a group, and take them out of the running sum."""
-    group = ledger.group
+    group = state.group
     group[k - 1] = row
     sort_rows(group, k)
     for i in range(k):
-        ledger.groups[group[i]] = ledger.counters[FORMED]
-        for j in range(len(ledger.total)):
-            ledger.total[j] -= ledger.points[group[i], j]
-    ledger.counters[FORMED] += 1
+        state.groups[group[i]] = state.counters[FORMED]
+        for j in range(len(state.total)):
+            state.total[j] -= state.points[group[i], j]
+    state.counters[FORMED] += 1
 
 
 @inlined

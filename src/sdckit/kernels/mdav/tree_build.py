@@ -10,7 +10,7 @@ import numpy as np
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
 from sdckit.kernels.kd_tree import SAMPLE, halve
 from sdckit.kernels.mdav.float32_copy import Rounded, Singles, set_margin
-from sdckit.kernels.mdav.state import Ledger, inner
+from sdckit.kernels.mdav.state import MdavState, inner
 
 WIDTH = 64  # places for records in a leaf
 DEEP = 128  # room for the nodes still to visit; a tree of 2**60 records needs less
@@ -24,7 +24,7 @@ class Tree(NamedTuple):
     column: NaN loses every comparison, so they are neither near nor far.
     """
 
-    ledger: Ledger
+    state: MdavState
     rounded: Rounded
     leaves: Singles  # leaf x column x place
     rows: Ints  # the row in each place
@@ -37,7 +37,7 @@ class Tree(NamedTuple):
     distances: Singles  # of a leaf's records
 
 
-class Sapling(NamedTuple):
+class TreeBuilder(NamedTuple):
     """Records on their way into the leaves."""
 
     points: Singles
@@ -46,9 +46,9 @@ class Sapling(NamedTuple):
     boxes: Singles
 
 
-def plant(ledger: Ledger, rounded: Rounded) -> Tree:
+def plant(state: MdavState, rounded: Rounded) -> Tree:
     """Put the records left into a tree."""
-    rows = np.flatnonzero(ledger.slots >= 0)
+    rows = np.flatnonzero(state.slots >= 0)
     points = rounded.points[rows]
     n, p = points.shape
     leaves = 2 ** max(0, ceil(log2(n / WIDTH)))
@@ -56,15 +56,15 @@ def plant(ledger: Ledger, rounded: Rounded) -> Tree:
     boxes = np.empty((nodes, 2, p), np.float32)
     boxes[0] = points.min(axis=0), points.max(axis=0)
     set_margin(rounded, float(np.abs(boxes[0]).max()))
-    sapling = Sapling(points, rows, np.zeros((nodes, 2), np.int64), boxes)
-    sapling.starts[0, 1] = n
+    builder = TreeBuilder(points, rows, np.zeros((nodes, 2), np.int64), boxes)
+    builder.starts[0, 1] = n
     branches = min(leaves, 2 ** max(0, ceil(log2(n / AT_ONCE))))
     for node in range(branches - 1):
-        split(sapling, node, node + 1)
+        split(builder, node, node + 1)
     for node in range(branches - 1, 2 * branches - 1):
-        split(sapling, node, leaves - 1)
+        split(builder, node, leaves - 1)
     tree = Tree(
-        ledger=ledger,
+        state=state,
         rounded=rounded,
         leaves=np.empty((leaves, p, WIDTH), np.float32),
         rows=np.empty(leaves * WIDTH, np.int64),
@@ -76,17 +76,17 @@ def plant(ledger: Ledger, rounded: Rounded) -> Tree:
         bounds=np.empty(DEEP, np.float32),
         distances=np.empty(WIDTH, np.float32),
     )
-    fill(tree, sapling)
+    fill(tree, builder)
     return tree
 
 
 @kernel
-def split(sapling: Sapling, root: int, end: int) -> None:
+def split(builder: TreeBuilder, root: int, end: int) -> None:
     """Halve a node and those below it, as far as their numbers are less than `end`.
 
     The widest side is that of a box cut from the parent's, which costs no look at the records.
     """
-    starts, boxes = sapling.starts, sapling.boxes
+    starts, boxes = builder.starts, builder.boxes
     stack, sample = np.empty(DEEP, np.int64), np.empty(SAMPLE)
     stack[0] = root
     size = 1 if root < end else 0
@@ -99,7 +99,7 @@ def split(sapling: Sapling, root: int, end: int) -> None:
             if boxes[node, 1, j] - boxes[node, 0, j] > boxes[node, 1, axis] - boxes[node, 0, axis]:
                 axis = j
         middle = (first + last) // 2
-        halve(sapling.points, sapling.rows, axis, first, last, middle, sample)  # type: ignore[arg-type]
+        halve(builder.points, builder.rows, axis, first, last, middle, sample)  # type: ignore[arg-type]
         for child in range(2 * node + 1, 2 * node + 3):
             for j in range(boxes.shape[2]):
                 boxes[child, 0, j], boxes[child, 1, j] = boxes[node, 0, j], boxes[node, 1, j]
@@ -107,25 +107,25 @@ def split(sapling: Sapling, root: int, end: int) -> None:
             if child < end:
                 stack[size] = child
                 size += 1
-        boxes[2 * node + 1, 1, axis] = boxes[2 * node + 2, 0, axis] = sapling.points[middle, axis]
+        boxes[2 * node + 1, 1, axis] = boxes[2 * node + 2, 0, axis] = builder.points[middle, axis]
         starts[2 * node + 1, 1] = starts[2 * node + 2, 0] = middle
 
 
 @kernel
-def fill(tree: Tree, sapling: Sapling) -> None:
+def fill(tree: Tree, builder: TreeBuilder) -> None:
     """Lay out the records in the leaves, and measure the boxes of all nodes."""
     inside = len(tree.counts) - 1  # nodes that are no leaves
     for leaf in range(len(tree.counts)):
-        first = sapling.starts[inside + leaf, 0]
-        tree.counts[leaf] = sapling.starts[inside + leaf, 1] - first
+        first = builder.starts[inside + leaf, 0]
+        tree.counts[leaf] = builder.starts[inside + leaf, 1] - first
         for i in range(WIDTH):
             tree.leaves[leaf, 0, i] = np.nan
         for i in range(tree.counts[leaf]):
-            row = sapling.rows[first + i]
+            row = builder.rows[first + i]
             tree.rows[leaf * WIDTH + i] = row
-            tree.ledger.slots[row] = leaf * WIDTH + i
+            tree.state.slots[row] = leaf * WIDTH + i
             for j in range(tree.leaves.shape[1]):
-                tree.leaves[leaf, j, i] = sapling.points[first + i, j]
+                tree.leaves[leaf, j, i] = builder.points[first + i, j]
     for leaf in range(len(tree.counts)):
         fit_leaf(tree, leaf)
     for node in range(inside - 1, -1, -1):
@@ -144,7 +144,7 @@ def same(points: Floats, one: Int, two: Int) -> bool:
 @inner
 def fit_leaf(tree: Tree, leaf: int) -> None:
     """Measure the box of a leaf, and find its smallest row."""
-    boxes, points = tree.boxes, tree.ledger.points
+    boxes, points = tree.boxes, tree.state.points
     node = len(tree.counts) - 1 + leaf
     count = tree.counts[leaf]
     equal = count > 0
@@ -169,12 +169,12 @@ def fit_leaf(tree: Tree, leaf: int) -> None:
 @inner
 def fit_node(tree: Tree, node: int) -> bool:
     """Give a node the smallest box around those of its children; whether anything has changed."""
-    boxes, n = tree.boxes, len(tree.ledger.points)
+    boxes, n = tree.boxes, len(tree.state.points)
     one, two = 2 * node + 1, 2 * node + 2
     first, second = tree.smallest[one], tree.smallest[two]
     equal = (tree.equal[one] or first == n) and (tree.equal[two] or second == n) and min(first, second) < n
     if equal and max(first, second) < n:
-        equal = same(tree.ledger.points, first, second)
+        equal = same(tree.state.points, first, second)
     changed = min(first, second) != tree.smallest[node] or equal != tree.equal[node]
     tree.smallest[node] = min(first, second)
     tree.equal[node] = equal

@@ -44,14 +44,14 @@ ZERO = np.float32(0)
 
 def advance(tree: Tree, k: int, work: int) -> bool:
     """Form groups until about `work` nodes were looked at; True once every record has its group."""
-    refresh(tree.ledger)
+    refresh(tree.state)
     return form_groups(tree, k, work)
 
 
 @inner
 def delete(tree: Tree, row: Int) -> None:
     """Take `row` out of its leaf: the leaf's last record moves into its place, and the boxes shrink."""
-    slots = tree.ledger.slots
+    slots = tree.state.slots
     slot = slots[row]
     leaf, place = slot // WIDTH, slot % WIDTH
     tree.counts[leaf] -= 1
@@ -63,7 +63,7 @@ def delete(tree: Tree, row: Int) -> None:
     tree.rows[slot] = moved
     slots[moved] = slot
     slots[row] = -1
-    tree.ledger.counters[LEFT] -= 1
+    tree.state.counters[LEFT] -= 1
     fit_leaf(tree, leaf)
     node = len(tree.counts) - 1 + leaf
     while node > 0:
@@ -95,12 +95,12 @@ def farthest_corner(boxes: Singles, node: Int, query: Singles) -> Single:
 @inlined
 def scan_near(tree: Tree, leaf: Int, point: Floats, size: int, limit: Single) -> Single:
     """Put the records of a leaf into the heap of the nearest; return the new limit."""
-    near, group, distances = tree.ledger.near, tree.ledger.group, tree.distances
+    near, group, distances = tree.state.near, tree.state.group, tree.distances
     hits = measure(tree.leaves[leaf], tree.rounded.query, limit, np.float32(inf), distances, WIDTH)
     for i in range(WIDTH if hits > 0 else 0):
         if distances[i] <= limit:
             other = tree.rows[leaf * WIDTH + i]
-            distance = squared_distance(tree.ledger.points, other, point)
+            distance = squared_distance(tree.state.points, other, point)
             if distance < near[0] or (distance == near[0] and other < group[0]):
                 replace_largest(near, group, size, distance, other)
                 limit = near_limit(tree.rounded.margin, near[0])
@@ -110,12 +110,12 @@ def scan_near(tree: Tree, leaf: Int, point: Floats, size: int, limit: Single) ->
 @inner
 def find_nearest(tree: Tree, row: Int, size: int) -> None:
     """Fill the heap with the `size` records nearest to `row`, beginning with its own leaf."""
-    ledger, query, stack, bounds = tree.ledger, tree.rounded.query, tree.stack, tree.bounds
-    near, group, smallest = ledger.near, ledger.group, tree.smallest
-    point = ledger.points[row]
-    clear_heap(near, group, size, len(ledger.slots))
+    state, query, stack, bounds = tree.state, tree.rounded.query, tree.stack, tree.bounds
+    near, group, smallest = state.near, state.group, tree.smallest
+    point = state.points[row]
+    clear_heap(near, group, size, len(state.slots))
     inside = len(tree.counts) - 1
-    home = inside + ledger.slots[row] // WIDTH
+    home = inside + state.slots[row] // WIDTH
     stack[0], bounds[0], top = home, ZERO, 1
     limit, work = np.float32(inf), 0
     while True:
@@ -128,7 +128,7 @@ def find_nearest(tree: Tree, row: Int, size: int) -> None:
             if (
                 tree.equal[node]
                 and smallest[node] > group[0]
-                and squared_distance(ledger.points, smallest[node], point) >= near[0]
+                and squared_distance(state.points, smallest[node], point) >= near[0]
             ):
                 continue
             if node >= inside:
@@ -146,16 +146,16 @@ def find_nearest(tree: Tree, row: Int, size: int) -> None:
         stack[0], top = home + 1 if home % 2 else home - 1, 1
         bounds[0] = nearest_corner(tree.boxes, stack[0], query)
         home = (home - 1) // 2
-    ledger.counters[WORK] += work
+    state.counters[WORK] += work
 
 
 @inner
 def find_farthest(tree: Tree, point: Floats) -> Int:
     """The record left that is farthest from `point`, whose rounded copy is the query."""
-    ledger, query, stack, bounds = tree.ledger, tree.rounded.query, tree.stack, tree.bounds
+    state, query, stack, bounds = tree.state, tree.rounded.query, tree.stack, tree.bounds
     smallest, distances = tree.smallest, tree.distances
     inside = len(tree.counts) - 1
-    best, found, limit = -1.0, len(ledger.slots), np.float32(-1)
+    best, found, limit = -1.0, len(state.slots), np.float32(-1)
     stack[0], bounds[0] = 0, np.float32(inf)
     top, work, visited = 1, 0, 0
     while top > 0:
@@ -167,7 +167,7 @@ def find_farthest(tree: Tree, point: Floats) -> Int:
         if (
             tree.equal[node]
             and smallest[node] > found
-            and squared_distance(ledger.points, smallest[node], point) <= best
+            and squared_distance(state.points, smallest[node], point) <= best
         ):
             continue
         if node >= inside:
@@ -176,7 +176,7 @@ def find_farthest(tree: Tree, point: Floats) -> Int:
             for i in range(WIDTH if hits > 0 else 0):
                 if distances[i] >= limit:
                     other = tree.rows[(node - inside) * WIDTH + i]
-                    distance = squared_distance(ledger.points, other, point)
+                    distance = squared_distance(state.points, other, point)
                     if distance > best or (distance == best and other < found):
                         best, found = distance, other
                         limit = far_limit(tree.rounded.margin, best)
@@ -188,34 +188,34 @@ def find_farthest(tree: Tree, point: Floats) -> Int:
             one, two, to_one, to_two = two, one, to_two, to_one
         stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two
         top += 2
-    ledger.counters[WORK] += work
-    ledger.counters[VISITED] += visited
+    state.counters[WORK] += work
+    state.counters[VISITED] += visited
     return found
 
 
 @kernel
 def form_groups(tree: Tree, k: int, work: int) -> bool:
     """Form groups until all are formed (True), or the `work` is done or the list is worn out (False)."""
-    ledger = tree.ledger
-    counters = ledger.counters
+    state = tree.state
+    counters = state.counters
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
         if counters[WORK] >= work or worn(counters):
             return False
         sides = 2 if counters[LEFT] >= 3 * k else 1
-        row = outermost(ledger, PATIENCE)
-        point = ledger.centres[0]
+        row = outermost(state, PATIENCE)
+        point = state.centres[0]
         for side in range(sides):
             if side > 0 or row < 0:
                 turn(point, tree.rounded.axes, tree.rounded.query)
                 row = find_farthest(tree, point)
-            point = ledger.points[row]
+            point = state.points[row]
             turn(point, tree.rounded.axes, tree.rounded.query)
-            slot = ledger.slots[row]
+            slot = state.slots[row]
             tree.leaves[slot // WIDTH, 0, slot % WIDTH] = np.nan  # the record itself is not near
             find_nearest(tree, row, k - 1)
-            settle(ledger, row, k)
+            settle(state, row, k)
             for i in range(k):
-                delete(tree, ledger.group[i])
-    finish(ledger.slots, ledger.groups, counters[FORMED])
+                delete(tree, state.group[i])
+    finish(state.slots, state.groups, counters[FORMED])
     return True

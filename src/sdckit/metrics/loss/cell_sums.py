@@ -101,19 +101,19 @@ def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints
 
 def sums_of(pair: Pair) -> tuple[Floats, Ints]:
     """The sums and counts behind all four metrics, in one pass through the data."""
-    if "cells" not in pair.found:
+    if "cells" not in pair.cache:
         weights = np.empty(0) if pair.original.weights is None else pair.original.weights
         sums, counts = np.zeros((pair.p, 6)), np.zeros((pair.p, 3), np.int64)
-        _cell_sums(pair.original.turned, pair.turned, weights, sums, counts)
-        pair.found["cells"] = sums, counts
-    found: tuple[Floats, Ints] = pair.found["cells"]
+        _cell_sums(pair.original.by_variable, pair.by_variable, weights, sums, counts)
+        pair.cache["cells"] = sums, counts
+    found: tuple[Floats, Ints] = pair.cache["cells"]
     return found
 
 
 def scales_of(original: Original) -> Floats:
     """sqrt(2) standard deviations of each variable; 1 where there is no spread."""
-    if "scales" not in original.found:
+    if "scales" not in original.cache:
         spreads = original.spreads
-        original.found["scales"] = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
-    scales: Floats = original.found["scales"]
+        original.cache["scales"] = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
+    scales: Floats = original.cache["scales"]
     return scales

@@ -32,11 +32,11 @@ REFERENCE = "Hardy, Littlewood & Polya 1952, Inequalities (rearrangements)"
 
 def sums_of_parts(pair: Pair) -> dict[Part, Floats]:
     """Weighted sum of each part for every variable, in one pass for both metrics."""
-    if "parts of mse" not in pair.found:
+    if "parts of mse" not in pair.cache:
         found = [_parts(pieces) for pieces in _pieces(pair)]
         marginal, permutation = (np.concatenate(part) for part in zip(*found, strict=True))
-        pair.found["parts of mse"] = {"marginal": marginal, "permutation": permutation}
-    sums: dict[Part, Floats] = pair.found["parts of mse"]
+        pair.cache["parts of mse"] = {"marginal": marginal, "permutation": permutation}
+    sums: dict[Part, Floats] = pair.cache["parts of mse"]
     return sums
 
 
@@ -49,15 +49,15 @@ def _pieces(pair: Pair) -> Iterator[Coupled]:
         return
     several = max(1, CELLS_AT_ONCE // pair.original.n)
     for begin in range(0, pair.p, several):
-        y = pair.turned[begin : begin + several]
+        y = pair.by_variable[begin : begin + several]
         x, places = _sorted(pair.original, begin, len(y))
         yield Coupled(x, np.take(y, places), np.sort(y), np.empty(0))
 
 
 def _sorted(original: Original, begin: int, several: int) -> tuple[Floats, Ints]:
     """Some columns in order, one line each, and the places of their records in a table of such lines."""
-    if "order for parts of mse" in original.found:
-        kept: tuple[Floats, Ints] = original.found["order for parts of mse"]
+    if "order for parts of mse" in original.cache:
+        kept: tuple[Floats, Ints] = original.cache["order for parts of mse"]
         return kept
     columns = [original.ordered(j) for j in range(begin, begin + several)]
     found = (
@@ -65,7 +65,7 @@ def _sorted(original: Original, begin: int, several: int) -> tuple[Floats, Ints]
         np.stack([column.order + line * original.n for line, column in enumerate(columns)]),
     )
     if several == len(original.columns):  # small, and asked for again by every masked file
-        original.found["order for parts of mse"] = found
+        original.cache["order for parts of mse"] = found
     return found
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sdckit.core import checks, registry
 from sdckit.core.registry import METRICS
+from sdckit.core.text import shortened
 from sdckit.kernels.scaling import deviations, powers_of_two
 from sdckit.metrics.score import Score, Values
 
@@ -101,7 +102,7 @@ def refuse_relations(name: str, matrix: Floats, columns: Sequence[str], which: s
     """Refuse a singular correlation matrix, naming the columns that make it so."""
     names = dependent(matrix, columns)
     if names:
-        listed = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+        listed = shortened(names, NAMED)
         raise checks.NotApplicable(
             f"{name} has no value: in the {which} data the columns {listed} determine one another exactly; "
             "leave one of them out"

@@ -222,14 +222,14 @@ def _scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats) -> Flo
 
 def original_scale(pair: Pair) -> Scale:
     """The scale of the original."""
-    return remembered(pair.original.found, "scale", lambda: scale_of(pair.original.values))
+    return remembered(pair.original.cache, "scale", lambda: scale_of(pair.original.values))
 
 
 def standardised(pair: Pair) -> tuple[Floats, Floats]:
     """Both files, in standard deviations of the original; a constant variable tells nobody apart."""
     original, scale = pair.original, original_scale(pair)
-    ours = remembered(original.found, "standardised", lambda: scale.apply(original.values))
-    return ours, remembered(pair.found, "standardised", lambda: scale.apply(pair.masked))
+    ours = remembered(original.cache, "standardised", lambda: scale.apply(original.values))
+    return ours, remembered(pair.cache, "standardised", lambda: scale.apply(pair.masked))
 
 
 def breaks_rules(pair: Pair) -> bool:
@@ -239,7 +239,7 @@ def breaks_rules(pair: Pair) -> bool:
         rules = pair.rules
         return rules is not None and bool(rules.violations(pair.masked[:, _places(pair)]).any())
 
-    return bool(remembered(pair.found, "breaks rules", look))
+    return bool(remembered(pair.cache, "breaks rules", look))
 
 
 def corrected(pair: Pair) -> tuple[Floats, Floats]:
@@ -252,7 +252,7 @@ def corrected(pair: Pair) -> tuple[Floats, Floats]:
             masked[:, places] = pair.rules.projected(masked[:, places], pair.original.spreads[places])
         return scale.apply(masked)
 
-    return standardised(pair)[0], remembered(pair.found, "corrected", move)
+    return standardised(pair)[0], remembered(pair.cache, "corrected", move)
 
 
 def _places(pair: Pair) -> list[int]:
@@ -299,7 +299,7 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
         theirs[pair.missing.all(axis=1)] = np.nan
         return ours, theirs
 
-    return remembered(pair.found, "whitened", turn)
+    return remembered(pair.cache, "whitened", turn)
 
 
 @kernel
@@ -325,7 +325,7 @@ def ordered_blocks(pair: Pair) -> tuple[Blocks, Blocks]:
         columns = [OrderedColumn(pair.masked[~pair.missing[:, j], j]) for j in range(pair.p)]
         return blocks(pair.masked, columns, pair.missing)
 
-    return remembered(pair.original.found, "blocks", ours), remembered(pair.found, "blocks", theirs)
+    return remembered(pair.original.cache, "blocks", ours), remembered(pair.cache, "blocks", theirs)
 
 
 def remembered(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:

@@ -53,7 +53,7 @@ def _nearest(space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options
         return Nearest(theirs, ours, options["places"])
     fixed = space is not whitened and pair.complete
     ground = standardised if space is corrected else space  # for the originals it is the same
-    store, name = pair.original.found, f"tree {ground.__name__}"
+    store, name = pair.original.cache, f"tree {ground.__name__}"
     tree = remembered(store, name, lambda: kd_tree.grow(ours)) if fixed else None
     return Nearest(ours, theirs, options["places"], tree)
 
@@ -141,7 +141,7 @@ class Linked:
 def linked(pair: Pair, name: str, options: dict[str, Any]) -> Linked:
     """An attack, made once for each pair and choice of options."""
     full = DEFAULTS | options
-    return remembered(pair.found, f"{name} {sorted(full.items())}", lambda: Linked(pair, name, full))
+    return remembered(pair.cache, f"{name} {sorted(full.items())}", lambda: Linked(pair, name, full))
 
 
 def with_values(pair: Pair) -> Bools:
@@ -187,7 +187,7 @@ def score_attacks(
         pair.counts.both,
         np.zeros(pair.p, np.int64),
         parts=parts,
-        told=f"{worst.name} {worst.direction}",
+        subject=f"{worst.name} {worst.direction}",
         **extra,
     )
 
@@ -243,7 +243,7 @@ def explain(score: Score, *, whom: str = "", worst: bool = False) -> str:
     value = score.value.overall
     if math.isnan(value):
         return "there are no records to compare"
-    name, direction = score.told.split()
+    name, direction = score.subject.split()
     forward = direction == TO_ORIGINAL
     who = "someone who holds the original file" if forward else "someone who knows a record's original values"
     does = DOES[name].format(each=" for each published one" if forward else " among the published ones")

@@ -105,7 +105,7 @@ def _standardised(values: Floats) -> Floats:
 def robust_distances(original: Original, seed: int) -> Floats:
     """Distance of each complete record from the mean in the metric of a robust covariance (MCD)."""
     name = f"robust distances, seed {seed}"
-    if name not in original.found:
+    if name not in original.cache:
         points = _standardised(original.values)
         complete = ~np.isnan(points).any(1)
         distances = np.full(original.n, np.nan)
@@ -113,8 +113,8 @@ def robust_distances(original: Original, seed: int) -> Floats:
         _refuse_degenerate(lines, original.columns)
         inverse = np.linalg.inv(_robust_covariance(lines, seed))
         distances[complete] = np.sqrt(np.einsum("ij,jk,ik->i", lines, inverse, lines))
-        original.found[name] = distances
-    found: Floats = original.found[name]
+        original.cache[name] = distances
+    found: Floats = original.cache[name]
     return found
 
 
