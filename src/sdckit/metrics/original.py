@@ -82,7 +82,7 @@ class Original:
     @cached_property
     def stack(self) -> ColumnStack:
         """All columns of a short and complete file, ready for one call."""
-        return ColumnStack(self.turned)
+        return ColumnStack(self.by_variable)
 
     @cached_property
     def spreads(self) -> Floats:
