@@ -18,6 +18,7 @@ SUM = ((1, -1, -1), True, 0)
 POSITIVE = [((-1, 0, 0), False, 0), ((0, -1, 0), False, 0), ((0, 0, -1), False, 0)]
 SETS = {  # in words, and for the slow twin
     "bounds": (["0 <= A <= 3", "B >= -1"], [((1, 0, 0), False, 3), POSITIVE[0], ((0, -1, 0), False, 1)]),
+    "fixed": (["A = 2", "B + 1 = 0"], [((1, 0, 0), True, 2), ((0, 1, 0), True, -1)]),
     "sum": (["A = B + C"], [SUM]),
     "positive sum": (["A = B + C", "A >= 0", "B >= 0", "C >= 0"], [SUM, *POSITIVE]),
     "bounded sum": (["A = B + C", "A <= 4", "B >= 0"], [SUM, ((1, 0, 0), False, 4), POSITIVE[1]]),
@@ -116,6 +117,15 @@ def test_missing_cells_void_a_rule_and_stay():
     expected = [[NAN, 0.0, 5.0], [9.0, NAN, 5.0], [NAN, NAN, NAN]]
     assert np.array_equal(found[:3], expected, equal_nan=True)
     assert not np.isnan(found[3]).any()
+
+
+@pytest.mark.parametrize("places", [None, [0, 0], [1, 1]])
+def test_a_column_with_one_allowed_value_gets_it_from_below_and_above(places):
+    rules = rules_of(["A = 5", "3 = -B"], ["A", "B"], np.zeros((0, 2)))
+    block = blocks.blocks_of(rules.columns, rules.rules, np.array([True, True]), np.ones(2), None)
+    assert [each.bounds.tolist() for each in block] == [[[5.0], [5.0]], [[-3.0], [-3.0]]]
+    table = np.array([[4.0, -4.0], [5.0, -3.0], [7.0, 2.0]])
+    assert rules.repaired(table, places, [True, True]).tolist() == [[5.0, -3.0]] * 3
 
 
 def test_bounds_between_two_grid_points():

@@ -103,7 +103,7 @@ def sdckit(context: click.Context) -> None:
 )
 @click.option("--quiet", "-q", is_flag=True, help="No table.")
 def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
-    """Mask a bundled sample in four ways and compare them."""
+    """Mask a bundled sample in 20 ways (four methods, five settings each), choose one and report."""
     from sdckit.cli.demo import run
 
     run(Path(output), quiet=quiet)

@@ -11,7 +11,7 @@ import polars as pl
 
 from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.core import checks, randomness, registry
-from sdckit.core.roles import warn_about_roles
+from sdckit.core.roles import keys_of, warn_about_roles
 from sdckit.core.table import Table
 from sdckit.core.text import plural
 from sdckit.io import atomic, text_numbers
@@ -99,8 +99,7 @@ class Request:
         self.warn_of_text(source, "masked")
         checks.apart(self.columns, self.role_columns)
         if self.key:
-            unique = frame.select(self.key).n_unique()
-            checks.unique_keys(unique, frame.height, ", ".join(self.key), "original")
+            keys_of(Table(frame), self.key, "original")
         columns = Table(frame).numeric(self.variables, leave_out=self.role_columns)
         return prepare(frame, columns=columns, weights=self.weights, na=self.na)
 

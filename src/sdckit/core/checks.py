@@ -14,7 +14,7 @@ from sdckit.kernels.jit import count_special
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sdckit.kernels.jit import Floats
+    from sdckit.kernels.jit import Bools, Floats
 
 MISSING = ("pairwise", "penalise")
 TOGETHER = 10  # so many records at least stand behind a figure that is to be published
@@ -119,6 +119,16 @@ def same_length(what: str, length: int, n: int) -> None:
     """Refuse an option with another number of records than the data."""
     if length != n:
         raise ValueError(f"{what} has {length} values for {n} records; give one per record")
+
+
+def no_missing_keys(missing: Bools, name: str, file: str) -> None:
+    """Refuse records without a key, given which they are."""
+    count = int(np.count_nonzero(missing))
+    if count:
+        raise ValueError(
+            f"key {name!r} is missing in {count} record{'s' * (count > 1)} of the {file} data; "
+            "complete it or drop these records"
+        )
 
 
 def unique_keys(found: int, total: int, name: str, file: str) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from sdckit.core.table import Table
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.kernels.jit import Bools, Floats, Ints
 
 IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" or "valid"
     r"(?i:(^|[_. ])(id|ids|key|nr|no|number|record|row|index)([_. ]|$))|[a-z]I[dD]$"
@@ -60,20 +60,33 @@ def _shown(level: Hashable, *, alone: bool) -> str:
     return repr(text) if unclear or text == "(missing)" or text.startswith(("'", '"')) else text
 
 
+def keys_of(table: Table, key: str | Sequence[str], file: str) -> list[tuple[Any, ...]]:
+    """The key of each record; refused where it is missing or names two records of the file."""
+    names = names_of(key)
+    columns = [table.column(name) for name in names]
+    label = ", ".join(names)
+    gaps = np.logical_or.reduce([_gaps(column) for column in columns])
+    checks.no_missing_keys(gaps, label, file)
+    keys = list(zip(*(column.to_list() for column in columns), strict=True))
+    checks.unique_keys(len(set(keys)), len(keys), label, file)
+    return keys
+
+
+def _gaps(column: nw.Series[Any]) -> Bools:
+    """Which cells are missing: null, and NaN in a column of floats."""
+    gaps: Bools = column.is_null().to_numpy().astype(np.bool_)
+    return gaps | np.isnan(column.to_numpy()) if column.dtype.is_float() else gaps
+
+
 def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints:
     """Row of `masked` for each row of `original` with the same key."""
-    names = names_of(key)
-    ours = list(zip(*(original.column(name).to_list() for name in names), strict=True))
-    theirs = list(zip(*(masked.column(name).to_list() for name in names), strict=True))
-    label = ", ".join(names)
-    checks.unique_keys(len(set(ours)), len(ours), label, "original")
-    checks.unique_keys(len(set(theirs)), len(theirs), label, "masked")
+    ours, theirs = keys_of(original, key, "original"), keys_of(masked, key, "masked")
     place = {value: i for i, value in enumerate(theirs)}
     absent = [value for value in ours if value not in place]
     if absent or len(ours) != len(theirs):
         raise ValueError(
-            f"key {label!r} does not match: {len(absent)} of {len(ours)} original records are not among the "
-            f"{len(theirs)} masked ones; compare files with the same records"
+            f"key {', '.join(names_of(key))!r} does not match: {len(absent)} of {len(ours)} original records "
+            f"are not among the {len(theirs)} masked ones; compare files with the same records"
         )
     return np.array([place[value] for value in ours])
 

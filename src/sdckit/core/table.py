@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -152,11 +152,12 @@ class Table:
     def _as_floats(self, name: str) -> Floats:
         assert self.frame is not None  # noqa: S101 - arrays were dealt with
         series = self.frame[name]
-        if series.dtype.is_integer():
+        if series.dtype.is_integer() or series.dtype.is_decimal():
             low, high = series.min(), series.max()
             if low is not None and (low < -LARGEST_INTEGER or high > LARGEST_INTEGER):
+                what = "integers" if series.dtype.is_integer() else "decimals"
                 raise ValueError(
-                    f"column {name!r} has integers beyond 2**53, which lose digits; leave it out with columns"
+                    f"column {name!r} has {what} beyond 2**53, which lose digits; leave it out with columns"
                 )
         values = series.cast(nw.Float64).to_numpy()
         return np.asarray(values, np.float64)
@@ -259,8 +260,12 @@ def _from_objects(array: Any) -> Any:
     cells = array.ravel().tolist()
     if not all(is_missing(cell) or is_number(cell) for cell in cells):
         return array
-    if any(isinstance(cell, int) and abs(cell) > LARGEST_INTEGER for cell in cells):
-        raise ValueError("the array has integers beyond 2**53, which lose digits; leave their columns out")
+    # A float has as many digits as it has; any other number had more than are left of it.
+    large = [cell for cell in cells if not (is_missing(cell) or isinstance(cell, float | np.floating))]
+    large = [cell for cell in large if abs(cell) > LARGEST_INTEGER]
+    if large:
+        what = "integers" if isinstance(large[0], Integral) else "decimals"
+        raise ValueError(f"the array has {what} beyond 2**53, which lose digits; leave their columns out")
     return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells]).reshape(array.shape)
 
 

@@ -104,8 +104,9 @@ def mdav(
     Columns are standardised by mean and standard deviation. While at least 3k records are left: take
     the record farthest from their centroid with its k - 1 nearest, then the record farthest from that
     one with its k - 1 nearest. Of the last 2k to 3k - 1 records, the one farthest from the centroid
-    and its k - 1 nearest form a group, the rest another. Ties go to the smallest row number. With
-    missing cells, a distance is taken over the variables both records have and scaled up to the number
+    and its k - 1 nearest form a group, the rest another. Of equal distances the smallest row number
+    wins; they are compared as computed, so distances that are equal in exact arithmetic may differ in
+    their last bit, and then that bit decides, not the row. With missing cells, a distance is taken over the variables both records have and scaled up to the number
     of all of them; records without any value stay out. A squared distance is the sum of w_j (x_j - y_j)^2
     over the variables j with weights w_j.
 

@@ -273,7 +273,7 @@ def vmdav(
     of its members, at a distance d, joins it if d < gamma d', where d' is the distance of e to the nearest
     other record without a group. Of the last records, k or more form a group; fewer join the groups with
     the nearest centroids, which makes these larger than 2k - 1 at times, but never than 3k - 2. All other
-    groups have k to 2k - 1 records. Ties go to the smallest row number; missing cells are treated as by
+    groups have k to 2k - 1 records. Ties, of distances as computed, and missing cells are treated as by
     `mdav`. The rule for the last records follows a secondary source: the original article, which may
     go on until fewer than k are left, could not be consulted.
 

@@ -60,7 +60,7 @@ class Block:
             bound = rule.constant * factor * self.unit
             if rule.equality or factor < 0:
                 found[0, j] = max(found[0, j], _on_grid(bound, self.steps[j], up=True))
-            if rule.equality or factor > 0:
+            if factor > 0:  # the factor of an equality is 1, see `rule_of`
                 found[1, j] = min(found[1, j], _on_grid(bound, self.steps[j], up=False))
         return found
 

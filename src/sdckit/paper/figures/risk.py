@@ -57,8 +57,9 @@ def risk_map(study: Study, dataset: str, *, risk: str = "linkage", number: str, 
     whom = "of the outliers " if risk != "linkage" else ""
     title = f"Ours: loss against risk {whom}under four methods, {called(dataset)}".replace("  ", " ")
     caption = (
-        f"brMAE of {called(dataset)} against linkage: the share of {FOUND[risk]} that the worst of five "
-        f"attacks finds. Each point is one setting, the median of {_times(risks)}; lines join the settings "
+        f"brMAE of {called(dataset)} against linkage: the share of {FOUND[risk]} that the worst of four "
+        "attacks finds (of five for rank swapping, whose window of ranks is public). "
+        f"Each point is one setting, the median of {_times(risks)}; lines join the settings "
         "of a method. 0 on both axes would be a file without loss and without risk, so lower left is better; "
         "1 is the largest loss, or everybody found. Ringed points and the stepped line are the frontier: no "
         f"other setting beats them in both ({shares}). The dashed level is the loss of unrelated order."

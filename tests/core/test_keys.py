@@ -1,0 +1,63 @@
+"""Keys with missing values: no record is called absent or repeated that has no key at all."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import command
+import sdckit as sdc
+
+NAN = float("nan")
+
+
+def keyed(key):
+    return pl.DataFrame({"firm": key, "a": [1.5, 2.0, 3.0, 4.0]})
+
+
+WHOLE = keyed([1, 2, 3, 4])
+ONE = "key 'firm' is missing in 1 record of the original data; complete it or drop these records"
+TWO = "key 'firm' is missing in 2 records of the original data; complete it or drop these records"
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ([1, 2, 3, None], ONE),
+        ([1, 2, None, None], TWO),
+        ([1.0, 2.0, NAN, None], TWO),
+        (["u", None, "w", None], TWO),
+    ],
+)
+def test_a_missing_key_is_called_missing(key, message):
+    table = keyed(key)
+    for frame in (table, table.to_pandas(), table.to_arrow()):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            sdc.evaluate(frame, frame, key="firm", metrics="mae")
+    with pytest.raises(ValueError, match=message.replace("original", "masked")):
+        sdc.evaluate(keyed([str(i) for i in range(4)] if key[0] == "u" else range(4)), table, key="firm")
+
+
+def test_missing_cells_of_pandas_are_missing_keys():
+    for gap in (pd.NA, None, NAN, np.nan):
+        frame = WHOLE.to_pandas().astype({"firm": object})
+        frame.loc[3, "firm"] = gap
+        with pytest.raises(ValueError, match=f"^{ONE}$"):
+            sdc.evaluate(frame, frame, key="firm", metrics="mae")
+
+
+def test_each_part_of_a_key_is_needed():
+    frame = keyed([1, 1, 2, 2]).with_columns(person=pl.Series([1, None, 1, 2]))
+    with pytest.raises(ValueError, match=r"^key 'firm, person' is missing in 1 record of the original"):
+        sdc.evaluate(frame, frame, key=["firm", "person"], metrics="mae")
+
+
+def test_the_commands_call_it_missing_too(tmp_path):
+    keyed([1, 2, None, None]).write_csv(tmp_path / "firms.csv")
+    for words in (
+        ["mask", "firms.csv", "-o", "out.csv", "--method", "noise"],
+        ["evaluate", "firms.csv", "firms.csv"],
+    ):
+        done = command.run_here(tmp_path, *words, "--key", "firm")
+        assert done.returncode == 2
+        assert TWO in done.stderr
