@@ -126,7 +126,7 @@ def no_missing_keys(missing: Bools, name: str, file: str) -> None:
     count = int(np.count_nonzero(missing))
     if count:
         raise ValueError(
-            f"key {name!r} is missing in {count} record{'s' * (count > 1)} of the {file} data; "
+            f"key {name!r} is missing in {count} {plural(count, 'record')} of the {file} data; "
             "complete it or drop these records"
         )
 

@@ -106,9 +106,9 @@ def mdav(
     one with its k - 1 nearest. Of the last 2k to 3k - 1 records, the one farthest from the centroid
     and its k - 1 nearest form a group, the rest another. Of equal distances the smallest row number
     wins; they are compared as computed, so distances that are equal in exact arithmetic may differ in
-    their last bit, and then that bit decides, not the row. With missing cells, a distance is taken over the variables both records have and scaled up to the number
-    of all of them; records without any value stay out. A squared distance is the sum of w_j (x_j - y_j)^2
-    over the variables j with weights w_j.
+    their last bit, and then that bit decides, not the row. With missing cells, a distance is taken over
+    the variables both records have and scaled up to the number of all of them; records without any value
+    stay out. A squared distance is the sum of w_j (x_j - y_j)^2 over the variables j with weights w_j.
 
     References
     ----------
