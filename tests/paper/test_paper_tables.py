@@ -355,7 +355,7 @@ def test_the_best_metric_under_swapping():
 
 def test_claims_that_correlations_are_high():
     good, bad = series(), worse(series(), "il1", "Census", "noise")
-    for words in ("Loss grows", "correlate highly", "go together"):
+    for words in ("Loss tends to grow", "correlate highly", "go together"):
         assert verdict_on(verdicts.verdicts(good), words)["verdict"] == "holds"
         assert verdict_on(verdicts.verdicts(bad), words)["verdict"] == "holds in part"
     untailed = worse(series(), "il1", "Census", "rank_swap_no_tails")

@@ -29,8 +29,8 @@ RULES = {"first": "first (row order)", "average": "average (mid-rank)", "expecte
 RULE_COLOURS = {"first": ORANGE, "average": BLUE, "expected": GREEN}
 DASHES = {"first": [1, 0], "average": [1, 0], "expected": [4, 3]}
 ABOUT_RULES = (
-    "Rules: equal values are ranked by row order (`first`, as in the note's figures), by their mid-rank "
-    "(`average`), or by the mean over all ways to break ties at random (`expected`)."
+    "Rules: equal values are ranked by row order (`first`; the note does not say which rule its figures "
+    "use), by their mid-rank (`average`), or by the mean over all ways to break ties at random (`expected`)."
 )
 
 
