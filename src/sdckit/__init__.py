@@ -19,8 +19,9 @@ __version__ = VERSION
 # and with it `sdckit --help`, takes no time.
 _HOMES = {
     "Choice": "selection.choice",
+    "Disclosure": "core.disclosure",
     "Evaluation": "metrics.evaluation",
-    "LimitsMissed": "selection.release",
+    "LimitsMissed": "selection.limits",
     "METHODS": "masking",
     "METRICS": "metrics.risk",
     "NotApplicable": "core.checks",
@@ -57,6 +58,7 @@ _HOMES = {
     "prepare": "metrics.original",
     "rank_table": "metrics.loss.rank_means",
     "recommend": "selection.bisection",
+    "release": "selection.release",
     "rid": "metrics.risk.interval",
     "rmae": "metrics.loss.rank_means",
     "rmdid": "metrics.risk.robust_interval",
@@ -71,6 +73,7 @@ _HOMES = {
 
 if TYPE_CHECKING:  # the same names for type checkers and editors
     from sdckit.core.checks import NotApplicable as NotApplicable
+    from sdckit.core.disclosure import Disclosure as Disclosure
     from sdckit.core.registry import METHODS as METHODS
     from sdckit.core.registry import METRICS as METRICS
     from sdckit.io.datasets import load_dataset as load_dataset
@@ -115,8 +118,9 @@ if TYPE_CHECKING:  # the same names for type checkers and editors
     from sdckit.progress import show_progress as show_progress
     from sdckit.selection.bisection import recommend as recommend
     from sdckit.selection.choice import Choice as Choice
-    from sdckit.selection.release import LimitsMissed as LimitsMissed
+    from sdckit.selection.limits import LimitsMissed as LimitsMissed
     from sdckit.selection.release import Release as Release
+    from sdckit.selection.release import release as release
     from sdckit.selection.sweeping import Sweep as Sweep
     from sdckit.selection.sweeping import sweep as sweep
 

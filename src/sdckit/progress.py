@@ -1,15 +1,16 @@
-"""Progress of long work: silent in the library, on stderr when the command line asks for it."""
+"""Progress of long work: silent in the library, unless the command line or a caller asks for it."""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.progress import Progress
 
@@ -21,8 +22,19 @@ STOPPING = threading.Event()  # set while threads are to leave their work
 
 Item = TypeVar("Item")
 
+ProgressCallback = Callable[[str, float], None]  # gets the name of a step and the share of it that is done
+
 _enabled = False
-_current: _Meter | None = None
+
+
+class _Thread(threading.local):
+    """The work that a thread is at, and the function that wants to hear of it."""
+
+    meter: _Meter | None = None
+    callback: ProgressCallback | None = None
+
+
+_this = _Thread()
 
 
 def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a switch
@@ -32,27 +44,42 @@ def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a
 
 
 @contextmanager
+def reported_to(callback: ProgressCallback | None) -> Iterator[None]:
+    """Call a function with the progress of the work that this thread does in the block; None leaves it."""
+    before = _this.callback
+    _this.callback = callback or before
+    try:
+        yield
+    finally:
+        _this.callback = before
+
+
+@contextmanager
 def track(what: str, total: float) -> Iterator[Callable[[float], None]]:
     """Yield `report(done)`; it shows a bar with the time left once the work has lasted two seconds.
 
     Inside the work of another `track`, it refines the step that the outer one is at. Work on other
-    threads than the main one is silent: whoever started them knows how many of their steps are done.
+    threads than the main one is silent, unless `reported_to` was called there: the thread that started
+    them knows how many of their steps are done.
     """
-    global _current  # noqa: PLW0603 - there is one screen
-    if threading.current_thread() is not threading.main_thread():
+    if _this.callback is None and not _on_main_thread():
         yield lambda _done: None
         return
-    outer, total = _current, max(total, 1e-12)
+    outer, total = _this.meter, max(total, 1e-12)
     if outer is not None:
         begun = outer.done
         yield lambda done: outer.show(begun + min(done / total, 1.0))
         return
-    _current = meter = _Meter(what, total)
+    _this.meter = meter = _Meter(what, total)
     try:
         yield meter.report
     finally:
-        _current = None
+        _this.meter = None
         meter.close()
+
+
+def _on_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def each(what: str, items: Sequence[Item]) -> Iterator[Item]:
@@ -74,8 +101,10 @@ class _Meter:
         self.show(done)
 
     def show(self, done: float) -> None:
+        if _this.callback is not None:
+            _this.callback(self.what, min(done / self.total, 1.0))
         now = time.monotonic()
-        if not _enabled or now - self.started < PATIENCE:
+        if not _enabled or now - self.started < PATIENCE or not _on_main_thread():
             return
         if sys.stderr.isatty():
             self._draw(done)

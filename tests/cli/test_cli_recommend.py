@@ -13,6 +13,7 @@ import pytest
 import sdckit as sdc
 from command import HANGING, arguments, contents, environment, good, interruptible, put, run, run_here, said
 from sdckit.io.files import read
+from sdckit.selection import release as releasing
 
 SEED = 918273645
 GRIDS = {
@@ -218,12 +219,12 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
     assert survey.height
     seen = []
 
-    def refuse(choice, result):
+    def refuse(limits, result):
         seen.append(result["dbrl"])
-        assert choice.met
+        assert limits
         raise sdc.LimitsMissed("too much; draw again")
 
-    monkeypatch.setattr(sdc.Choice, "check", refuse)
+    monkeypatch.setattr(releasing, "require", refuse)
     before = contents(tmp_path)
     done = run_here(tmp_path, *words(*GRIDS["noise"]))
     assert done.returncode == 1
@@ -236,15 +237,15 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
 
 def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch):
     assert survey.height
-    check, seen = sdc.Choice.check, []
+    require, seen = releasing.require, []
 
-    def fussy(choice, result):
-        check(choice, result)
+    def fussy(limits, result):
+        require(limits, result)
         seen.append(result["brmae"])
         if len(seen) < 4:
             raise sdc.LimitsMissed("too much; draw again")
 
-    monkeypatch.setattr(sdc.Choice, "check", fussy)
+    monkeypatch.setattr(releasing, "require", fussy)
     done = good(tmp_path, *words(*GRIDS["noise"], "--seed", "5"))
     assert "; the release took 4 draws.\n" in done.stdout
     assert evaluated(tmp_path, "brmae") == seen[-1]

@@ -55,11 +55,12 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     assert len(runs) == (2 if plan[method.name] else 1) * (2 if method.random else 1)
     measured = [name for name in metrics if method.paired or not sdc.METRICS[name].paired]
     for run in runs:
-        window = method.published(run.setting.options)
         masked = sdc.mask(
             table, method.name, rng=stream_generator(9, run.stream(draws)), **run.setting.options
         )
-        alone = sdc.evaluate(table, masked, metrics=measured, window=window, paired=method.paired)
+        alone = sdc.evaluate(
+            table, masked, metrics=measured, method=method.name, parameters=run.setting.options
+        )
         for name in metrics:
             row = next(rows)
             assert (row["method"], row["parameters"], row["replication"], row["metric"]) == (
@@ -69,7 +70,7 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
                 name,
             )
             assert row["value"] == (alone[name] if name in measured else None)
-            if window is None and name in measured and draws == "common":
+            if method.window is None and name in measured and draws == "common":
                 assert row["value"] == sdc.METRICS[name].function(table, masked)
     assert next(rows, None) is None
 

@@ -52,7 +52,9 @@ def mapped(table, **options):
     allowed = [(loss, place) for place, (loss, risk) in enumerate(pairs) if risk <= LIMITS["linkage"]]
     best = min(allowed, default=(None, None))[1]
     marked = table.with_columns(
-        frontier=pl.Series(frontier), chosen=pl.Series([place == best for place in range(len(pairs))])
+        frontier=pl.Series(frontier),
+        chosen=pl.Series([place == best for place in range(len(pairs))]),
+        unpaired=pl.lit(False),
     )
     return Points(marked, **{"loss": "brmae", "risk": "linkage", "limits": LIMITS, "random": 2 / 3} | options)
 

@@ -7,7 +7,6 @@ import pytest
 import sdckit as sdc
 from sdckit.metrics.evaluation import within_strata
 from sdckit.metrics.pair import pair_of
-from sdckit.selection.points import parameters_of
 from sweeps import frame
 
 LINKING = [m.name for m in sdc.METRICS.values() if m.family == "risk" and m.needs == "rows"]
@@ -140,7 +139,7 @@ def test_sweep_and_search_see_the_risk_within_strata(method):
     assert choice.point.parameters == searched.point.parameters
     assert choice.point.values["linkage"] == pytest.approx(searched.point.values["linkage"], rel=1e-12)
     release = searched.apply(data, rng=1)
-    again = sdc.evaluate(data, release.data, by="g", window=searched.window, stratified=True, metrics=metrics)
+    again = sdc.evaluate(data, release.data, by="g", disclosure=release.disclosure, metrics=metrics)
     assert again["linkage"] == release.evaluation["linkage"] <= 0.5
 
 
@@ -149,7 +148,7 @@ def test_a_limit_that_holds_pooled_may_fail_within_strata():
     data, plan = stratified(), {"mdav": {"k": range(2, 15)}}
     limit = {"dbrl": 0.15}
     choice = sdc.recommend(data, max_risk=limit, plan=plan, by="g", rng=3, workers=1)
-    weaker = sdc.mask(data, "mdav", by="g", **parameters_of(choice.weaker.parameters))
+    weaker = sdc.mask(data, "mdav", by="g", **choice.weaker.setting.parameters)
     assert sdc.evaluate(data.drop("g"), weaker.drop("g"), metrics="dbrl")["dbrl"] <= 0.15
     assert sdc.evaluate(data, weaker, by="g", metrics="dbrl")["dbrl"] > 0.15
 

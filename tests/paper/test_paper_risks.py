@@ -9,7 +9,6 @@ import sdckit as sdc
 from sdckit.paper import risks, safety
 from sdckit.paper.design import WAYS
 from sdckit.selection import choice
-from sdckit.selection.points import lines_of
 
 LOSSES_AND_RISKS = ["brmae", "brmse", "linkage", "linkage_outliers"]
 
@@ -43,7 +42,7 @@ def test_the_numbers_are_those_of_a_sweep(tiny, attacked):
     plan = {"rank_swap": swapping, "mdav": {"k": "1:30"}}
     found = sdc.sweep(tiny, plan, metrics=LOSSES_AND_RISKS, replications=2, rng=4)
     for method in plan:
-        line = next(line for line in lines_of(found.summary) if line[0].method == method)
+        line = next(line for line in found.lines if line[0].method == method)
         own = attacked.points.filter(method=method)
         assert own.select(LOSSES_AND_RISKS).rows() == [tuple(point.values.values()) for point in line]
         for limit in risks.LIMITS:

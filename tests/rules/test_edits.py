@@ -91,16 +91,16 @@ def test_rules_leave_the_window_alone_and_bring_an_attack_without_it():
     table = summed(50).insert_column(2, pl.Series("c", np.sin(np.arange(50.0))))
     roles = {"columns": None, "key": None, "weights": None, "by": None, "na": None}
     made = perform(table, "rank_swap", roles, rules="total = a + b", rng=1, parameters={"p": 0.1})
-    assert made.window[0](np.zeros((50, 4))) == 5
-    how = {"window": made.window, "metrics": ["linkage"]}
-    parts = sdc.evaluate(table, made.data, **how, rules=made.edits.known).parts["linkage"]
+    assert made.disclosure.width("all", np.zeros((50, 4)), table.columns) == 5
+    parts = sdc.evaluate(table, made.data, disclosure=made.disclosure, metrics=["linkage"]).parts["linkage"]
     assert {"window", "window_rules"} <= set(parts)
     assert (
         parts["window_rules"]
         == sdc.evaluate(
-            table, made.data, window=[lambda _: np.array([50.0, 50.0, 5.0, 50.0])], metrics=["linkage"]
+            table, made.data, window=lambda _: np.array([50.0, 50.0, 5.0, 50.0]), metrics=["linkage"]
         ).parts["linkage"]["window"]
     )
+    how = {"method": "rank_swap", "parameters": {"p": 0.1}, "metrics": ["linkage"]}
     assert "window_rules" not in sdc.evaluate(table, made.data, **how).parts["linkage"]
 
 
@@ -111,7 +111,7 @@ def test_given_columns_give_records_away(method):
     known = sdc.evaluate(table, masked, columns=["total"], metrics=["linkage"])["linkage"]
     roles = {"columns": None, "key": None, "weights": None, "by": None, "na": None}
     made = perform(table, method.name, roles, rng=1, parameters={"given": "total"})
-    found = sdc.evaluate(table, made.data, window=made.window, metrics=["linkage"])
+    found = sdc.evaluate(table, made.data, disclosure=made.disclosure, metrics=["linkage"])
     assert found["linkage"] >= known > 0.9
     swept = sdc.sweep(
         table, {method.name: {"given": [["total"], ["a", "total"]]}}, metrics=["linkage"], rng=1

@@ -12,7 +12,7 @@ import sdckit as sdc
 from sdckit.selection import bisection, runner
 from sdckit.selection.bisection import Searched
 from sdckit.selection.plan import settings_of
-from sdckit.selection.points import Point, parameters_of, weakest_safe
+from sdckit.selection.points import Point, weakest_safe
 from sdckit.selection.release import LimitsMissed
 from sdckit.selection.task import Task
 from sweeps import frame
@@ -181,7 +181,7 @@ def asked(line, risks):
         assert place not in line.measured, "measured twice"
         assert 0 <= place < len(line.settings)
         setting = line.settings[place]
-        line.measured[place] = Point(setting.method.name, setting.text, {"dbrl": risks[place], "brmae": 0.1})
+        line.measured[place] = Point(setting, {"dbrl": risks[place], "brmae": 0.1})
         places.append(place)
     return places
 
@@ -365,7 +365,7 @@ def test_every_point_of_the_search_is_that_of_the_rounded_file(decimals):
     data = frame(40)
     choice = searched(data, {"mdav": {"k": [2, 5, 9]}}, {"dbrl": 0.2}, decimals=decimals)
     for one in choice.points:
-        masked = sdc.mask(data, "mdav", decimals=decimals, **parameters_of(one.parameters))
+        masked = sdc.mask(data, "mdav", decimals=decimals, **one.setting.parameters)
         expected = sdc.evaluate(data, masked, metrics=["brmae", "dbrl"])
         assert one.values == pytest.approx({name: expected[name] for name in one.values}, rel=1e-12)
 

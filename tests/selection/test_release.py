@@ -6,10 +6,10 @@ import pytest
 
 import sdckit as sdc
 from command import put_survey
-from sdckit.selection import choice as choosing
+from sdckit.selection import release as releasing
 from sdckit.selection.choice import choose
-from sdckit.selection.points import lines_of
-from sdckit.selection.release import TRIES, LimitsMissed
+from sdckit.selection.limits import LimitsMissed
+from sdckit.selection.release import TRIES
 from sweeps import frame
 
 PLANS = {
@@ -29,7 +29,8 @@ def choice_of(data, method="noise", limits=None, **more):
 
 
 def measured(data, masked, choice, **roles):
-    return sdc.evaluate(data, masked, metrics=METRICS, window=choice.window, **roles)
+    known = {"method": choice.method.name, "parameters": choice.parameters}
+    return sdc.evaluate(data, masked, metrics=METRICS, **known, **roles)
 
 
 @pytest.mark.parametrize("method", PLANS)
@@ -47,7 +48,8 @@ def test_a_release_meets_its_limits_when_measured_afresh(method):
 def test_the_window_of_swapping_is_known_to_the_attacker():
     choice = choice_of(frame(), "rank_swap", {"linkage": 0.6})
     release = choice.apply(frame(), rng=1)
-    assert choice.window(np.zeros((60, 2))) == int(float(choice.parameters["p"]) * 60 + 1e-9)
+    width = release.disclosure.width("all", np.zeros((60, 2)), frame().columns[:2])
+    assert width == int(float(choice.parameters["p"]) * 60 + 1e-9)
     blind = sdc.evaluate(frame(), release.data, metrics="linkage")
     assert "window" in release.evaluation.parts["linkage"]
     assert "window" not in blind.parts["linkage"]
@@ -144,7 +146,7 @@ def test_metrics_of_the_choice_are_measured_even_where_they_are_no_default():
 def drawn(monkeypatch):
     """The risks that each draw is measured to have, in turn."""
     risks, seen = [], []
-    evaluate = choosing.evaluate
+    evaluate = releasing.evaluate
 
     def measured_otherwise(data, masked, **options):
         seen.append(np.asarray(masked).copy())
@@ -155,7 +157,7 @@ def drawn(monkeypatch):
         )
         return sdc.Evaluation(table, result.meaning)
 
-    monkeypatch.setattr(choosing, "evaluate", measured_otherwise)
+    monkeypatch.setattr(releasing, "evaluate", measured_otherwise)
     return risks, seen
 
 
@@ -202,7 +204,7 @@ def test_real_draws_that_miss_are_drawn_again():
     )
     risks = found.table.filter(metric="dbrl")["value"]
     limit = {"dbrl": float(np.quantile(risks, 0.3))}
-    lines = lines_of(found.summary)
+    lines = found.lines
     lines[0][0].values["dbrl"] = 0.0  # as if the median had met it
     choice = choose(lines, limit, "brmae", roles=found.roles)
     draws = []

@@ -5,7 +5,6 @@ import pytest
 
 import sdckit as sdc
 from command import good, run_here
-from sdckit.selection.points import parameters_of
 from sweeps import frame
 
 SMALL = 12
@@ -36,11 +35,7 @@ def test_recommend_works_on_few_records(plan):
     assert choice.met
     release = choice.apply(frame(SMALL), rng=1)
     assert release.evaluation["dbrl"] <= 0.5
-    assert all(
-        int(parameters_of(point.parameters)["k"]) <= SMALL
-        for point in choice.points
-        if point.method == "mdav"
-    )
+    assert all(point.setting.options["k"] <= SMALL for point in choice.points if point.method == "mdav")
 
 
 def test_the_smallest_stratum_ends_the_grid():

@@ -142,6 +142,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @sdckit.command(
     epilog="\b\nExamples:\n  sdckit evaluate data.csv masked.csv\n"
     "  sdckit evaluate data.csv masked.csv --key id --by region --json\n"
+    "  sdckit evaluate data.csv masked.csv --made-by rank_swap --set p=0.15\n"
     "  sdckit evaluate data.csv a.csv b.csv c.csv --report map.html"
 )
 @click.argument("original", type=click.Path(path_type=Path))
@@ -152,9 +153,15 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     "--records", type=click.Path(path_type=Path), help="Write each record's share of the losses to a file."
 )
 @click.option(
+    "--made-by",
+    metavar="METHOD",
+    help="How the file was masked, with --set for the parameters: the attacks know what that discloses.",
+)
+@set_option
+@click.option(
     "--window",
     metavar="SHARE",
-    help="The largest move in ranks that the method publishes: the p of rank_swap.",
+    help="The largest move in ranks, where the method is not one of `sdckit methods`.",
 )
 @click.option(
     "--stratified",

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit import masking, progress
+from sdckit import progress
 from sdckit.cli import request, sweep_output, terminal
-from sdckit.core import checks, randomness, registry, settings
+from sdckit.core import checks, registry, settings
 from sdckit.core.table import Table
 from sdckit.io import files
+from sdckit.io.source import like
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.selection import bisection, sweeping, wording
+from sdckit.selection.release import ReleasePlan, carry_out
+from sdckit.selection.release_file import ReleaseFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,9 +28,8 @@ if TYPE_CHECKING:
 
     from sdckit.cli.request import Request
     from sdckit.io.source import Source
-    from sdckit.masking import Masking
-    from sdckit.metrics.evaluation import Evaluation
     from sdckit.metrics.original import Original
+    from sdckit.selection.release import Release
 
 
 def show_warnings() -> None:
@@ -53,52 +55,41 @@ def report(given: dict[str, Any], page: Callable[[Any], str]) -> list[str]:
     return [f"wrote {given['report']}"]
 
 
-class Writing:
-    """A masked table on its way into a file: written, read back, measured, and only then named."""
+def release(
+    plan: ReleasePlan,
+    source: Source,
+    original: Original,
+    asked: Request,
+    given: dict[str, Any],
+    page: Callable[[Any, Release], str],
+) -> tuple[Release, list[str]]:
+    """Write a release and, where one is asked for, its report; also return what should be said of them."""
+    file = ReleaseFile(
+        given["output"],
+        source=source,
+        columns=original.columns,
+        whole=original.columns if plan.decimals == 0 else (),
+        dialect=asked.dialect,
+        overwrite=given["overwrite"],
+    )
+    wrote = [f"wrote {file.path}"]
 
-    def __init__(self, source: Source, asked: Request, original: Original, output: Path, given: Any) -> None:
-        self.source, self.asked, self.original, self.output = source, asked, original, output
-        self.decimals = request.decimals(given)
-        self.overwrite = given["overwrite"]
-        self.per_record = given.get("report") is not None
-        self.written: pl.DataFrame = source.frame
+    def write_report(made: Release) -> None:
+        wrote.extend(report(given, lambda build: page(build, made)))
 
-    def write(
-        self,
-        made: Masking,
-        check: Callable[[Evaluation], None] | None = None,
-        then: Callable[[Evaluation], None] | None = None,
-    ) -> Evaluation:
-        """Measure the file as written; it is not kept where the check refuses it, or what follows fails."""
-        whole = self.original.columns if self.decimals == 0 else ()
-        dialect = self.asked.dialect
-        with files.drafted(
-            self.output,
-            made.data,
-            source=self.source,
-            whole=whole,
-            dialect=dialect,
-            overwrite=self.overwrite,
-        ) as draft:
-            written = files.read_draft(draft, self.output, dialect).frame
-            self.written = request.like(written, self.source.frame)
-            result = self.asked.measure_release(self.original, self.written, made, per_record=self.per_record)
-            if check is not None:
-                check(result)
-            if then is not None:
-                then(result)
-        return result
+    made = carry_out(plan, source.frame, original, rng=asked.seed, store=file.store, report=write_report)
+    return made, [*written_notes(made, source, original, given), *wrote]
 
-    def notes(self, result: Evaluation, *, whole: bool) -> list[str]:
-        """What was masked and what was not."""
-        values = Table(self.written).floats(self.original.columns, self.asked.na)
-        rows = [request.untouched(self.original, values)] if self.asked.paired else []
-        return [
-            request.masked_columns(self.original, values, self.source.frame.columns, whole=whole),
-            *rows,
-            *privacy_notes(result.table, per_record=False),  # losses of single records are not shown
-            f"wrote {self.output}",
-        ]
+
+def written_notes(made: Release, source: Source, original: Original, given: dict[str, Any]) -> list[str]:
+    """What was masked and what was not; long lists are shortened, except in JSON."""
+    values = Table(made.data).floats(original.columns, original.na)
+    rows = [request.untouched(original, values)] if made.disclosure.paired else []
+    return [
+        request.masked_columns(original, values, source.frame.columns, whole=given["as_json"]),
+        *rows,
+        *privacy_notes(made.evaluation.table, per_record=False),  # losses of single records are not shown
+    ]
 
 
 def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
@@ -108,49 +99,42 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     method = registry.method_named(given["method"])
     parameters = request.settings(given["settings"])
     settings.parameters_known(method, parameters)
-    asked = replace(asked, paired=method.pairs(method.defaults() | parameters))
-    registry.metrics_of_rows(asked.metrics, paired=asked.paired)
-    request.decimals(given)
+    registry.metrics_of_rows(asked.metrics, paired=method.pairs(method.defaults() | parameters))
+    decimals = request.decimals(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
     files.check_fit(output, source.frame, source)
-    writing = Writing(source, asked, asked.prepared(source), output, given)
-    made = masking.perform(
-        source.frame,
-        method.name,
-        asked.roles,
-        rng=asked.seed,
-        decimals=writing.decimals,
-        rules=asked.rules,
-        groups=given["groups"] and given["groups"].strip(),
+    original = asked.prepared(source)
+    plan = ReleasePlan(
+        method=method.name,
         parameters=parameters,
+        roles=asked.roles,
+        rules=asked.rules,
+        decimals=decimals,
+        groups=given["groups"] and given["groups"].strip(),
+        metrics=asked.metrics,
+        ties=asked.ties,
+        missing=asked.missing,
+        per_record=given["report"] is not None,
     )
-    if not made.paired:
-        writing.source = files.for_new_rows(source, writing.original.columns)
-    show_warnings()
-    wrote: list[str] = []
 
-    def page(build: Any, result: Evaluation) -> str:
-        pair = pair_of(writing.original, writing.written)
+    def page(build: Any, made: Release) -> str:
+        pair = pair_of(original, made.data)
         facts = asked.facts | request.roles_told(pair.columns, source.frame.columns)
-        told = replace(result, notes=(*result.notes, *made.notes))
-        return str(build.of_evaluation(told, name=output.name, pair=pair, facts=facts))
+        return str(build.of_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
 
-    def then(result: Evaluation) -> None:
-        wrote.extend(report(given, lambda room: page(room, result)))
-
-    result = writing.write(made, then=then)
-    notes = [*made.notes, *writing.notes(result, whole=given["as_json"]), *wrote]
-    terminal.show_result(replace(result, records=None), given, notes=notes)
+    made, notes = release(plan, source, original, asked, given | {"output": output}, page)
+    show_warnings()
+    terminal.show_result(replace(made.evaluation, records=None), given, notes=notes)
 
 
 def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> None:
     """Compare one masked file, or several, with their original."""
     progress.show_progress(not given["quiet"])
     asked = request.understood(given)
-    request.check_evaluation(given, masked)
+    request.check_evaluation(given, masked, paired=asked.paired)
     if given["records"]:
         request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
     request.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
@@ -180,7 +164,7 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Request
         notes.append(f"wrote {given['records']}")
 
     def page(build: Any) -> str:
-        pair = pair_of(ours, request.like(theirs, ours), **asked.compared(ours))
+        pair = pair_of(ours, like(theirs, ours), **asked.compared(ours))
         facts = asked.facts | request.roles_told(pair.columns, ours.columns)
         return str(build.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
@@ -266,32 +250,27 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     )
     show_warnings()
     choice.require_met()
-    asked = replace(asked, metrics=choice.measured)
-    writing = Writing(source, asked, original, output, given)
-    generator = randomness.generator(asked.seed)
+    plan = choice.release_plan(asked.roles, per_record=given["report"] is not None)
 
-    def page(build: Any, result: Evaluation, draws: int) -> str:
+    def page(build: Any, made: Release) -> str:
         facts = asked.facts | request.roles_told(original.columns, source.frame.columns)
-        pair = pair_of(original, writing.written)
-        return str(build.of_choice(choice, result, name=data.name, draws=draws, pair=pair, facts=facts))
+        return str(
+            build.of_choice(
+                choice,
+                made.evaluation,
+                name=data.name,
+                draws=made.draws,
+                pair=pair_of(original, made.data),
+                facts=facts,
+            )
+        )
 
-    def draw(count: int) -> tuple[Evaluation, list[str]]:
-        """The report is written before the masked file gets its name: where one fails, neither is there."""
-        made = choice.mask(source.frame, asked.roles, generator, writing.decimals)
-        notes = list(made.notes)
-
-        def then(result: Evaluation) -> None:
-            told = replace(result, notes=(*result.notes, *made.notes))
-            notes.extend(report(given, lambda room: page(room, told, count)))
-
-        return writing.write(made, choice.check, then), notes
-
-    (result, notes), draws = choice.draw_until_safe(draw)
-    tried = f"{choice.maskings} maskings were tried; the release took {wording.draws(draws)}."
+    made, notes = release(plan, source, original, asked, given | {"output": output}, page)
+    tried = f"{choice.maskings} maskings were tried; the release took {wording.draws(made.draws)}."
     terminal.show_result(
-        replace(result, records=None),
+        replace(made.evaluation, records=None),
         given,
         heads=[*choice.sentences, tried],
-        notes=[*writing.notes(result, whole=given["as_json"]), *notes],
-        more={"choice": choice.to_dict() | {"draws": draws}},
+        notes=notes,
+        more={"choice": choice.to_dict() | {"draws": made.draws}},
     )

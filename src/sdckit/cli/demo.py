@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
-from sdckit.core import randomness
 from sdckit.core.text import number
 from sdckit.io import datasets, files, output_folder
-from sdckit.metrics.evaluation import evaluate
+from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
 from sdckit.report import build
+from sdckit.selection.release import carry_out
+from sdckit.selection.release_file import ReleaseFile
 from sdckit.selection.sweeping import sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
     from sdckit.metrics.evaluation import Evaluation
     from sdckit.selection.choice import Choice
@@ -42,31 +41,23 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     found = sweep(original, PLAN, columns=variables, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)
-    generator = randomness.generator(SEED)
+    prepared = prepare(original, columns=variables)
+    plan = choice.release_plan({"columns": variables}, decimals="original", per_record=True)
     with output_folder.filled(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
-
-        def draw(_count: int) -> tuple[pl.DataFrame, Evaluation]:
-            made = choice.mask(original, {"columns": variables}, generator, "original")
-            files.write(draft / "masked.csv", made.data, overwrite=True)
-            written = files.read(draft / "masked.csv").frame
-            result = evaluate(original, written, columns=variables, window=made.window, per_record=True)
-            choice.check(result)
-            return written, result
-
-        (written, measured), draws = choice.draw_until_safe(draw)
+        made = carry_out(plan, original, prepared, rng=SEED, store=ReleaseFile(draft / "masked.csv").store)
         page = build.of_sweep(
             found,
             name="the sample",
             choice=choice,
-            release=measured,
-            pair=pair_of(original, written, columns=variables),
-            facts={"draws of the release": str(draws), "variables": ", ".join(variables)},
+            release=made.evaluation,
+            pair=pair_of(prepared, made.data),
+            facts={"draws of the release": str(made.draws), "variables": ", ".join(variables)},
         )
         build.write(draft / "report.html", page, overwrite=False)
     if not quiet:
-        _show(folder, found, choice, measured, original.height, len(variables))
+        _show(folder, found, choice, made.evaluation, original.height, len(variables))
     return choice
 
 

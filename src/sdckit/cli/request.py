@@ -12,16 +12,19 @@ import polars as pl
 from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.core import checks, randomness, registry
 from sdckit.core.roles import keys_of, warn_about_roles
+from sdckit.core.settings import called
 from sdckit.core.table import Table
 from sdckit.core.text import plural
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
+from sdckit.io.source import like
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.evaluation import Evaluation, evaluate
 from sdckit.metrics.loss.rank_means import rank_table
 from sdckit.metrics.original import Original, prepare
-from sdckit.selection import choice, sweeping
+from sdckit.selection import sweeping
+from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ class Request:
     missing: str
     seed: int | None
     dialect: Dialect
+    made_by: str | None = None  # the method behind a file made elsewhere,
+    made_with: dict[str, str] | None = None  # and its parameters
     window: float | None = None
     stratified: bool = False
     paired: bool = True
@@ -129,6 +134,8 @@ class Request:
             **self.how,
             **self.roles,
             per_record=per_record,
+            method=self.made_by,
+            parameters=self.made_with,
             window=self.window,
             stratified=self.stratified,
             paired=self.paired,
@@ -146,25 +153,6 @@ class Request:
         """All about the ranks of the variables that were measured; weights play no part."""
         return rank_table(ours, like(theirs, ours), **self.compared(ours))
 
-    def measure_release(
-        self, original: Original, written: pl.DataFrame, made: Any, *, per_record: bool = False
-    ) -> Evaluation:
-        """Compare a file just written with what it was made from: row by row, whatever the key.
-
-        `made` is the masking, with what it tells of itself.
-        """
-        return evaluate(
-            original,
-            written,
-            **self.how,
-            by=self.by or None,
-            window=made.window,
-            rules=None if made.edits is None else made.edits.known,
-            stratified=True,
-            paired=self.paired,
-            per_record=per_record,
-        )
-
     def compared(self, ours: pl.DataFrame) -> dict[str, Any]:
         """The options that pair two files as they are measured."""
         columns = Table(ours).numeric(self.variables, leave_out=self.role_columns)
@@ -179,6 +167,7 @@ class Request:
             "strata": ", ".join(self.by),
             "weights": self.weights or "",
             "edit rules": "; ".join(self.rules or ()),
+            "masked by": called(self.made_by, self.made_with or {}) if self.made_by else "",
         }
 
 
@@ -195,11 +184,17 @@ def understood(given: dict[str, Any]) -> Request:
         dialect=Dialect(
             given["delimiter"], given["decimal_comma"], given["encoding"], missing=tuple(given["na"])
         ),
+        made_by=given.get("made_by"),
+        made_with=settings(given["settings"]) or None if "made_by" in given else None,
         window=given.get("window") and checks.share_of("window", given["window"]),
         stratified=given.get("stratified", False),
         paired=not given.get("unpaired", False),
         rules=list(given["rules"]) or None,
     )
+    if asked.made_by is not None:
+        record = registry.method_named(asked.made_by)
+        pairs = record.pairs(record.defaults() | (asked.made_with or {}))
+        asked = replace(asked, paired=asked.paired and pairs)
     chosen, _ = registry.metrics_of_rows(asked.metrics, paired=asked.paired)
     if asked.missing == "penalise" and not any(metric.bounded for metric in chosen):
         raise ValueError(
@@ -251,7 +246,7 @@ def understood_search(given: dict[str, Any]) -> dict[str, Any]:
     return {
         "plan": plan,
         "rules": list(given["rules"]) or None,
-        "max_risk": choice.checked_limits(limits(given["limits"]), given["minimise"]),
+        "max_risk": checked_limits(limits(given["limits"]), given["minimise"]),
         "minimise": given["minimise"],
         "replications": checks.count_of("replications", given["replications"]),
         "decimals": decimals(given),
@@ -295,16 +290,21 @@ def limits(words: Sequence[str]) -> dict[str, str]:
     return settings(words, "--max-risk", "linkage=0.1")
 
 
-def check_evaluation(given: dict[str, Any], masked: Sequence[Path]) -> None:
+def check_evaluation(given: dict[str, Any], masked: Sequence[Path], *, paired: bool) -> None:
     """Refuse what does not go together."""
+    if given["settings"] and not given["made_by"]:
+        raise ValueError("--set gives parameters of no method; name the method with --made-by")
+    if given["window"] and given["made_by"]:
+        raise ValueError("--window follows from --made-by; drop one of them")
     if given["ranks"] and given["as_csv"]:
         raise ValueError("--ranks is another table than --csv prints; drop one of them or use --json")
     for option in ("records", "ranks", "variables"):
         if given[option] and len(masked) > 1:
             fact = f"--{option} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
-    for option in [name for name in ("records", "ranks", "window") if given["unpaired"] and given[name]]:
-        raise ValueError(f"--{option} is about single records, which --unpaired says are new; drop one")
+    why = "--unpaired" if given["unpaired"] else f"--made-by {given['made_by']}"
+    for option in [name for name in ("records", "ranks", "window") if given[name] and not paired]:
+        raise ValueError(f"--{option} is about single records, which {why} says are new; drop one")
     if len({path.resolve() for path in masked}) < len(masked):
         raise ValueError("a masked file is named twice; name each once")
 
@@ -329,18 +329,6 @@ def check_output(
         if data.exists() and output.exists() and data.samefile(output):
             raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
     atomic.check_target(output, overwrite, suffixes)
-
-
-def like(theirs: pl.DataFrame, ours: pl.DataFrame) -> pl.DataFrame:
-    """Read a column without any value as numbers where the original has numbers."""
-    empty = [
-        column.name
-        for column in theirs
-        if column.name in ours.columns
-        and ours[column.name].dtype.is_numeric()
-        and column.null_count() == theirs.height
-    ]
-    return theirs.with_columns(pl.col(empty).cast(pl.Float64))
 
 
 def masked_columns(original: Original, written: Floats, columns: Sequence[str], *, whole: bool) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sdckit.core.checks import NotApplicable, missing_rule, one_of
@@ -53,6 +54,7 @@ class Metric:
     records: int = 2  # needed at least, and so are
     variables: int = 1
     paired: bool = True
+    informed: bool = False  # makes use of what a masking publishes about itself
     default: bool = True
     experimental: bool = False
     extra: str | None = None
@@ -159,11 +161,6 @@ class Method:
         """Whether a row stands for the record in its place, with these options."""
         return self.paired or (self.paired_by is not None and bool(options[self.paired_by]))
 
-    def published(self, options: dict[str, Any]) -> Callable[[Any], Any] | None:
-        """The largest move in ranks as a function of the original values; None where none is published."""
-        window = self.window
-        return None if window is None else lambda values: window(options, values)
-
     def defaults(self) -> dict[str, Any]:
         """The value of every parameter that the user did not set."""
         return {parameter.name: parameter.default for parameter in self.parameters}
@@ -206,6 +203,7 @@ def first_line(function: Callable[..., object]) -> str:
 
 def method_named(name: object) -> Method:
     """Look up a masking method."""
+    import_module("sdckit.masking")  # by name: importing it files all methods, and it lies above this layer
     return METHODS[one_of("method", name, METHODS)]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import polars as pl
 
     from sdckit.io.dialect import Dialect
     from sdckit.io.statfiles.meta import Meta
@@ -31,3 +31,15 @@ class Source:
     def labelled(self) -> tuple[str, ...]:
         """The numeric columns that are categories: each of their values has a label."""
         return () if self.meta is None else self.meta.labelled
+
+
+def like(theirs: pl.DataFrame, ours: pl.DataFrame) -> pl.DataFrame:
+    """Read a column without any value as numbers where the original has numbers."""
+    empty = [
+        column.name
+        for column in theirs
+        if column.name in ours.columns
+        and ours[column.name].dtype.is_numeric()
+        and column.null_count() == theirs.height
+    ]
+    return theirs.with_columns(pl.col(empty).cast(pl.Float64))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.registry import METHODS
-from sdckit.masking.mask_matrix import apply, enough_records, kept_columns, placed, places_of, rounded
+from sdckit.masking.mask_matrix import apply, enough_records, kept_columns, places_of, rounded
 from sdckit.masking.mask_table import Masking, perform
 
 from sdckit.masking import (  # isort: skip - the order of the tables
@@ -40,7 +40,6 @@ __all__ = [
     "outlier_noise",
     "pca_microaggregation",
     "perform",
-    "placed",
     "places_of",
     "rounded",
     "shuffling",

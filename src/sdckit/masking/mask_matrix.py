@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.settings import placed
 from sdckit.core.table import decimals_of, round_column, untouched
 from sdckit.core.text import shortened
 from sdckit.kernels.jit import count_special
@@ -41,22 +42,6 @@ def apply(
         # Groups may suppress a cell; elsewhere a lost one is inf - inf.
         masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
     return masked
-
-
-def placed(method: Method, options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The options as a method's function takes them: places of columns, and a number for each column."""
-    found = dict(options)
-    for parameter in method.parameters:
-        value = options[parameter.name]
-        if parameter.kind is tuple:
-            checks.known_columns(value, names, f"column in {parameter.name}")
-            found[parameter.name] = tuple(names.index(name) for name in value)
-        elif parameter.kind is dict:
-            checks.known_columns(value, names, f"column in {parameter.name}")
-            found[parameter.name] = (
-                np.array([value.get(name, parameter.fill) for name in names], np.float64) if value else None
-            )
-    return found
 
 
 def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Sequence[str]) -> Ints:

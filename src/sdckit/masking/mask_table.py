@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
+from sdckit.core.disclosure import Disclosure
 from sdckit.core.roles import strata_of, warn_about_objects, warn_about_roles
+from sdckit.core.settings import placed
 from sdckit.core.table import Table, names_of
 from sdckit.core.text import plural, shortened
 from sdckit.masking.mask_matrix import (
@@ -19,7 +21,6 @@ from sdckit.masking.mask_matrix import (
     enough_records,
     groups_of,
     kept_columns,
-    placed,
     places_of,
     rounded,
     warn_of_originals,
@@ -27,8 +28,6 @@ from sdckit.masking.mask_matrix import (
 from sdckit.rules.edits import edits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sdckit.core.registry import Method
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.rules.edits import Edits
@@ -39,18 +38,11 @@ DEPTH = 4  # a warning points at the line that calls `mask`
 
 @dataclass(frozen=True)
 class Masking:
-    """A masked table and what should be said beside it.
-
-    `edits` are the rules that it was made to obey, `window` has for each stratum, or for the whole file, a
-    function that gives the largest move in ranks that the method publishes, for all columns or for each.
-    `paired` tells whether a row stands for the record in its place.
-    """
+    """A masked table, notes for its readers, and what the masking publishes about itself."""
 
     data: Any
     notes: list[str]
-    edits: Edits | None
-    window: list[Callable[[Floats], Any]] | None
-    paired: bool = True
+    disclosure: Disclosure
 
 
 @dataclass(frozen=True)
@@ -141,11 +133,6 @@ class Job:
         self.edits.warn_of_originals(self.plain, masked, after)
         return after, self.edits.told(masked, after)
 
-    def window(self) -> list[Callable[[Floats], Any]] | None:
-        """The largest move in each stratum, where the method publishes one."""
-        options = [placed(self.method, chosen, self.names) for chosen in self.options]
-        return [window for chosen in options if (window := self.method.published(chosen)) is not None] or None
-
     def with_codes(self, masked: Floats, na: Any) -> Floats:
         """Put the codes of missing cells back where they were; where rows are new, into any missing cell."""
         hit = int(np.isin(masked, checks.declared_missing(na)).sum())
@@ -192,7 +179,8 @@ def perform(
     whole = [name for name, d in zip(job.names, job.places or (), strict=False) if d == 0]
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
     made = job.table.with_values(job.names, masked, whole=whole, more=more)
-    return Masking(made, notes, job.edits, job.window(), job.paired)
+    known = None if job.edits is None else job.edits.known
+    return Masking(made, notes, Disclosure.of(record.name, parameters, by=job.by, rules=known))
 
 
 def _job(

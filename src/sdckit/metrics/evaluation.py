@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
+from sdckit.core.disclosure import Disclosure, disclosure_of
 from sdckit.core.roles import strata_of, warn_about_roles
 from sdckit.core.table import Table, names_of
 from sdckit.metrics import loss, risk
-from sdckit.metrics.notes import missing_notes, rule_notes, small_strata, unpaired_notes
+from sdckit.metrics.notes import missing_notes, rule_notes, small_strata, uninformed_notes, unpaired_notes
 from sdckit.metrics.original import Original, prepare_table
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
@@ -23,7 +24,7 @@ from sdckit.rules import rules_of
 from sdckit.rules.edits import named_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from sdckit.core.registry import Metric
@@ -117,7 +118,10 @@ def evaluate(
     missing: str = "pairwise",
     na: Any = None,
     per_record: bool = False,
-    window: float | Callable[[Floats], Any] | Sequence[Callable[[Floats], Any]] | None = None,
+    disclosure: Disclosure | None = None,
+    method: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    window: float | Callable[[Floats], Any] | Mapping[str, Any] | None = None,
     stratified: bool = False,
     paired: bool = True,
     rules: Any = None,
@@ -150,9 +154,14 @@ def evaluate(
         Values that stand for a missing cell.
     per_record : bool
         Also give each record's share of every loss and risk.
+    disclosure : Disclosure, optional
+        What the masking publishes about itself, as `release` returns it: the linkage attacks make use of
+        it. It may name strata, which are then those of `by`.
+    method, parameters : str and dict, optional
+        The same for a file made elsewhere: how it was masked, such as "rank_swap" and {"p": 0.15}.
     window : float or function, optional
-        The largest move in ranks where the method publishes one, as a share of the records or as a
-        function of the original values, or one for each stratum: the linkage attacks make use of it.
+        The largest move in ranks where no method is named: a share of the records, or a function of the
+        original values; either also by stratum, in a dictionary.
     stratified : bool
         The strata were masked each by itself, so that the window holds within them.
     paired : bool
@@ -178,22 +187,32 @@ def evaluate(
     brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
     possible; an unrelated order would score 0.625
     """
-    chosen, left_out = registry.metrics_of_rows(metrics, paired=paired)
+    known = disclosure_of(
+        disclosure,
+        method=method,
+        parameters=parameters,
+        window=window,
+        stratified=stratified,
+        paired=paired,
+        rules=rules,
+        by=names_of(by),
+    )
+    by = _strata_named(known, by)
+    chosen, left_out = registry.metrics_of_rows(metrics, paired=known.paired)
     checks.one_of("rule for missing cells", missing, checks.MISSING)
     pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
-    wide = _with_rules(rules, original, masked, pair, key=key, na=na)
+    wide = _with_rules(known.rules, original, masked, pair, key=key, na=na)
     for _, group in groups:
         group.rules = None if wide.rules is None else wide.rules.within(pair.columns)
-    alone = groups[1:] if stratified and by is not None else groups[:1]
-    windows = window if isinstance(window, (list, tuple)) else [window] * len(alone)
-    for (_, group), largest in zip(alone, windows, strict=True):
-        group.window = _window(largest, group.original.values)
+    for name, group in groups[1:] if known.by else groups[:1]:
+        group.window = known.width(name, group.original.values, group.columns)
     options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
     notes = dict.fromkeys(rule_notes(wide))
-    if not paired:
+    if not known.paired:
         notes |= dict.fromkeys(unpaired_notes(pair, left_out))
+    notes |= dict.fromkeys(uninformed_notes(known, chosen))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
     scores = _scores(groups, chosen, options, notes, named=metrics is not None, per_record=per_record)
@@ -208,7 +227,7 @@ def evaluate(
             notes |= dict.fromkeys(score_here.notes)
             if per_record:
                 records[metric.name] = score_here.records
-    notes |= dict.fromkeys(missing_notes(pair, chosen, missing) if paired else ())
+    notes |= dict.fromkeys(missing_notes(pair, chosen, missing) if known.paired else ())
     notes |= dict.fromkeys(small_strata(group.original.n for _, group in groups[1:]))
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
@@ -266,10 +285,9 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequenc
     names = [name for name in known[0][0].parts if all(name in score.parts for score, _ in known)]
     parts = {name: mean([score.parts[name] for score, _ in known]) for name in names}
     value = mean([score.value.overall for score, _ in known])
-    subject = max((score for score, _ in known), key=lambda score: score.value.overall).subject
-    named = subject.partition(" ")[0]
-    if named in parts:  # the parts are attacks, of which each stratum may have its own worst
-        subject = subject.replace(named, max(parts, key=parts.__getitem__), 1)
+    attack = max((score for score, _ in known), key=lambda score: score.value.overall).attack
+    if attack is not None and attack.name in parts:  # each stratum may have its own worst attack
+        attack = replace(attack, name=max(parts, key=parts.__getitem__))
     if not value > whole.value.overall:
         return whole
     levels = [score.random.overall for score, _ in known if score.random is not None]
@@ -282,7 +300,7 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequenc
         tie_high=None,
         records=_joined(whole.records, known),
         parts=parts,
-        subject=subject,
+        attack=attack,
         notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
     )
 
@@ -303,10 +321,14 @@ def _joined(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floa
     return found
 
 
-def _window(window: float | Callable[[Floats], Any] | None, values: Floats) -> Any:
-    if window is None:
-        return None
-    return window(values) if callable(window) else int(checks.share_of("window", window) * len(values) + 1e-9)
+def _strata_named(known: Disclosure, by: str | Sequence[str] | None) -> str | Sequence[str] | None:
+    """Return the columns that form strata: those that were masked each by itself, where there are any."""
+    if not known.by or (by is not None and tuple(names_of(by)) == known.by):
+        return by
+    if by is not None:
+        ours, theirs = ", ".join(names_of(by)), ", ".join(known.by)
+        raise ValueError(f"strata by {ours} are asked for and those by {theirs} were masked; leave by out")
+    return list(known.by)
 
 
 def _prepare(

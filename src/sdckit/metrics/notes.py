@@ -9,8 +9,9 @@ import polars as pl
 from sdckit.core.registry import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from sdckit.core.disclosure import Disclosure
     from sdckit.core.registry import Metric
     from sdckit.metrics.pair import Pair
 
@@ -45,6 +46,15 @@ def unpaired_notes(pair: Pair, left_out: list[str]) -> list[str]:
     if any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out):
         notes.append("no risk was measured: without pairs nobody can tell whether a record was recognised")
     return notes
+
+
+def uninformed_notes(known: Disclosure, metrics: Sequence[Metric]) -> list[str]:
+    """Name the risks that were measured without knowing how the file was masked, and would make use of it."""
+    named = [metric.name for metric in metrics if metric.informed and "within" not in metric.fixed_options]
+    if not known.uninformed or not named:
+        return []
+    fact = f"measured for an intruder who does not know how the file was masked: {', '.join(named)}"
+    return [f"{fact}; name its method and parameters for one who does"]
 
 
 def missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:

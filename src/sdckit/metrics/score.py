@@ -18,6 +18,14 @@ class Values:
 
 
 @dataclass(frozen=True)
+class WorstAttack:
+    """The attack that finds most records of a file: its name, and who looks up whom."""
+
+    name: str
+    direction: str
+
+
+@dataclass(frozen=True)
 class Score:
     """What a metric found: its value, what random order and ties would make of it, and the counts."""
 
@@ -30,4 +38,4 @@ class Score:
     records: Floats | None = None
     notes: tuple[str, ...] = ()
     parts: dict[str, float] = field(default_factory=dict)  # what the value is made of, by name
-    subject: str = ""  # what the value is about, where that depends on the data
+    attack: WorstAttack | None = None  # the attack behind a risk, where that depends on the data

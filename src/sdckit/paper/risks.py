@@ -17,7 +17,7 @@ from sdckit.paper.design import WAYS
 from sdckit.paper.sweeps import KEYS, SEED, swept
 from sdckit.progress import track
 from sdckit.selection.plan import settings_of
-from sdckit.selection.points import lines_of, pareto, weakest_safe
+from sdckit.selection.points import Point, lines_of, pareto, weakest_safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +75,7 @@ class Risks:
                     found.append(row | {"safe": "none"})
                 else:
                     point = line[place]
-                    setting = part.filter(parameters=point.parameters)["setting"].item()
+                    setting = float(point.setting.options[WAYS[str(method)].varied])
                     values = {name: point.values[name] for name in ("brmae", "brmse", *RISKS)}
                     found.append(row | {"safe": spelled(str(method), setting), "setting": setting} | values)
         return pl.DataFrame(found, schema=SAFE)
@@ -179,11 +179,10 @@ def worst_attack(points: pl.DataFrame) -> pl.Series:
 
 def line_of(points: pl.DataFrame) -> Line:
     """The settings of one method on one dataset, from the weakest to the strongest."""
-    method = WAYS[points["method"][0]].method
-    summary = points.unpivot(
-        on=["brmae", "brmse", *RISKS], index=KEYS, variable_name="metric", value_name="value"
-    ).with_columns(method=pl.lit(method))
-    (line,) = lines_of(summary)
+    way = WAYS[points["method"][0]]
+    settings = settings_of({way.method: {way.varied: points["setting"].to_list()}})
+    values = points.select("brmae", "brmse", *RISKS).rows(named=True)
+    (line,) = lines_of([Point(*measured) for measured in zip(settings, values, strict=True)])
     return line
 
 

@@ -17,15 +17,16 @@ from sdckit.kernels import tie_rules
 from sdckit.metrics.evaluation import WHOLE
 from sdckit.report import Points, charts, report
 from sdckit.selection import wording
-from sdckit.selection.points import KEYS, is_paired, pareto, points_of, table_of
+from sdckit.selection.points import KEYS, pareto, points_of, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from sdckit.metrics.evaluation import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.selection.choice import Choice
+    from sdckit.selection.plan import Setting
     from sdckit.selection.sweeping import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -97,7 +98,9 @@ def of_sweep(
     return report(
         title=f"{'A release' if release else 'Maskings'} of {name}",
         done=[*done, *_released(release)],
-        points=points_map(settings, choice=choice, records=found.records, release=release),
+        points=points_map(
+            settings, made=found.settings, choice=choice, records=found.records, release=release
+        ),
         evaluation=release,
         pair=pair,
         choice=choice.described(wording.title) if choice else (),
@@ -120,7 +123,13 @@ def of_choice(
     return report(
         title=f"A release of {name}",
         done=done,
-        points=points_map(settings, choice=choice, records=pair.original.n, release=release),
+        points=points_map(
+            settings,
+            made=[point.setting for point in choice.points],
+            choice=choice,
+            records=pair.original.n,
+            release=release,
+        ),
         evaluation=release,
         pair=pair,
         choice=choice.described(wording.title),
@@ -129,9 +138,17 @@ def of_choice(
 
 
 def points_map(
-    settings: pl.DataFrame, *, records: int, choice: Choice | None = None, release: Evaluation | None = None
+    settings: pl.DataFrame,
+    *,
+    records: int,
+    made: Iterable[Setting] = (),
+    choice: Choice | None = None,
+    release: Evaluation | None = None,
 ) -> Points | None:
-    """The map of some settings; None where no bounded loss, or no risk, was measured."""
+    """The map of some settings; None where no bounded loss, or no risk, was measured.
+
+    `made` are the settings of masked files that were made here; rows of others stand for records.
+    """
     loss = _axis(settings, "loss", choice.minimise if choice else LOSS)
     risk = _axis(
         settings, "risk", RISK if choice is None or RISK in choice.limits else next(iter(choice.limits))
@@ -144,11 +161,13 @@ def points_map(
     )
     level = _level(loss, records, release)
     apart = registry.metrics_named([loss])[0].paired  # a loss that unpaired rows have no value of
-    unpaired = pl.Series([not is_paired(*row) for row in settings.select("method", "parameters").rows()])
+    lost = {(setting.method.name, setting.text) for setting in made if not setting.paired}
+    unpaired = pl.Series([row in lost for row in settings.select("method", "parameters").rows()])
     table = kept.with_columns(
         loss=pl.when(unpaired & apart).then(level).otherwise("loss"),
         risk=pl.when(unpaired).then(1 / records).otherwise("risk"),  # a blind guess
         frontier=pareto(kept.fill_null(np.nan), ["loss", "risk"]),
+        unpaired=unpaired,
         chosen=(pl.col("method") == (chosen.method if chosen else ""))
         & (pl.col("parameters") == (chosen.parameters if chosen else "")),
     )

@@ -14,7 +14,6 @@ from sdckit.report import charts
 from sdckit.report.charts import GREY, INK
 from sdckit.report.measures import label, plain, zero_is_best
 from sdckit.report.theme import BEYOND, CONFIG, LIMIT
-from sdckit.selection.points import is_paired
 
 if TYPE_CHECKING:
     from sdckit.report.charts import Spec
@@ -34,9 +33,9 @@ SHAPES = {  # drawn by Vega and by the legend alike, in a square from -1 to 1
 class Points:
     """The risk-utility map.
 
-    `table` has one row per point: method, parameters, loss, risk, frontier, chosen; `loss` and `risk`
-    are the metrics of the axes, `limits` the largest risks allowed, `random` the loss of unrelated order.
-    Methods whose rows stand for no original record are placed where unrelated rows lie.
+    `table` has one row per point: method, parameters, loss, risk, frontier, chosen, unpaired; `loss` and
+    `risk` are the metrics of the axes, `limits` the largest risks allowed, `random` the loss of unrelated
+    order. Methods whose rows stand for no original record are placed where unrelated rows lie.
     """
 
     table: pl.DataFrame
@@ -53,8 +52,8 @@ class Points:
     @property
     def unpaired(self) -> list[str]:
         """Titles of the methods whose rows stand for no original record."""
-        drawn = self.drawn.select("method", "parameters").rows()
-        return list(dict.fromkeys(METHODS[name].title for name, text in drawn if not is_paired(name, text)))
+        methods = self.drawn.filter("unpaired")["method"].unique(maintain_order=True)
+        return [METHODS[name].title for name in methods]
 
     @property
     def files(self) -> bool:
@@ -133,7 +132,7 @@ def point_rows(points: Points) -> list[dict[str, Any]]:
             "parameters": row["parameters"] or "",
             "loss": row["loss"],
             "risk": row["risk"],
-            "unpaired": (lost := not is_paired(row["method"], row["parameters"])),
+            "unpaired": (lost := bool(row["unpaired"])),
             "loss_text": UNRELATED if apart and lost else number(row["loss"]),
             "risk_text": UNRELATED if lost else number(row["risk"]),
             "frontier": bool(row["frontier"]),

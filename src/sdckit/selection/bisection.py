@@ -20,7 +20,8 @@ from sdckit.metrics.evaluation import FIGURES
 from sdckit.metrics.pair import Pair
 from sdckit.progress import track
 from sdckit.selection import sweeping, wording
-from sdckit.selection.choice import checked_limits, choose
+from sdckit.selection.choice import choose
+from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import Run, settings_of
 from sdckit.selection.points import Point, grouped
 from sdckit.selection.runner import run_all
@@ -152,7 +153,7 @@ def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
             place = replace(line, limits=relaxed).certain
             if place < min(line.measured, default=len(line.settings)):
                 setting = line.settings[place]
-                looser[risk] = Point(setting.method.name, setting.text, {})
+                looser[risk] = Point(setting, {})
     return replace(choice, looser=looser)
 
 
@@ -231,7 +232,7 @@ def search(task: Task, lines: list[Searched], replications: int, entropy: int, w
                 rows = [i for i, run in enumerate(runs) if run.setting is setting]
                 medians = np.median(found[rows], axis=0)
                 values = {metric.name: float(v) for metric, v in zip(task.metrics, medians, strict=True)}
-                line.measured[place] = Point(setting.method.name, setting.text, values)
+                line.measured[place] = Point(setting, values)
             maskings += len(runs)
             done += len(wanted)
             report(min(done, sum(steps)))

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from sdckit.core import checks, randomness, registry, settings
-from sdckit.core.registry import METHODS
-from sdckit.masking import perform
-from sdckit.metrics.evaluation import Evaluation, evaluate
+from sdckit.core import checks
 from sdckit.selection import wording
-from sdckit.selection.points import Line, Point, parameters_of, weakest_safe
-from sdckit.selection.release import TRIES, LimitsMissed, Release
+from sdckit.selection.limits import LimitsMissed
+from sdckit.selection.points import Line, Point, weakest_safe
+from sdckit.selection.release import TRIES, Release, ReleasePlan, carry_out, metrics_with, prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import numpy as np
-
     from sdckit.core.registry import Method
-    from sdckit.masking import Masking
-
-Drawn = TypeVar("Drawn")
-SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
+    from sdckit.selection.plan import Setting
 
 
 @dataclass(frozen=True)
@@ -58,17 +51,22 @@ class Choice:
     @property
     def method(self) -> Method:
         """The recommended method, or the one that comes nearest."""
-        return METHODS[(self.point or self.nearest).method]
+        return self.setting.method
+
+    @property
+    def setting(self) -> Setting:
+        """The recommended setting, or the one that comes nearest."""
+        return (self.point or self.nearest).setting
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Its parameters, as far as they were named."""
-        return {name: self.options[name] for name in parameters_of((self.point or self.nearest).parameters)}
+        return self.setting.parameters
 
     @property
     def options(self) -> dict[str, Any]:
         """All its parameters."""
-        return settings.parameters_of(self.method, parameters_of((self.point or self.nearest).parameters))
+        return self.setting.options
 
     @property
     def sentences(self) -> list[str]:
@@ -136,17 +134,6 @@ class Choice:
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
 
-    @property
-    def window(self) -> Callable[[Any], int] | None:
-        """What the method publishes of its moves."""
-        return self.method.published(self.options)
-
-    def check(self, result: Evaluation) -> None:
-        """Refuse a measured file that misses a limit."""
-        for risk, limit in self.limits.items():
-            if not result[risk] <= limit:
-                raise LimitsMissed(f"{risk} is {result[risk]:.4f}, above {limit:g}; draw again")
-
     def apply(
         self, data: Any, *, rng: Any = None, decimals: int | str | None = None, tries: int = TRIES
     ) -> Release:
@@ -169,70 +156,39 @@ class Choice:
             The masked table, its own evaluation and the number of draws. Nothing is handed out that
             misses a limit: after the last draw, `LimitsMissed` is raised.
         """
-        generator = randomness.generator(rng)
-        decimals = self.roles.get("decimals") if decimals is None else decimals
-        roles = {name: self.roles.get(name) for name in ("columns", "by", "na")}  # no more: columns are named
-        more = ("weights", "ties", "missing")  # and no key: a masked table has the rows in the same order
-        compared: dict[str, Any] = roles | {name: self.roles[name] for name in more if name in self.roles}
-
-        def draw(_count: int) -> tuple[Any, Evaluation]:
-            made = self.mask(data, roles, generator, decimals)
-            known = None if made.edits is None else made.edits.known
-            how: dict[str, Any] = {"window": made.window, "rules": known, "stratified": True} | compared
-            result = evaluate(data, made.data, metrics=self.measured, **how)
-            self.check(result)
-            return made.data, result
-
-        (masked, result), draws = self.draw_until_safe(draw, checks.count_of("tries", tries))
-        return Release(masked, result, draws)
-
-    def mask(
-        self, data: Any, roles: Mapping[str, Any], rng: np.random.Generator, decimals: int | str | None
-    ) -> Masking:
-        """Data masked as recommended, whatever the limits say; `roles` says what columns are for."""
-        return perform(
-            data,
-            self.method.name,
-            {"columns": None, "key": None, "weights": None, "by": None, "na": None} | dict(roles),
-            rng=rng,
-            decimals=decimals,
-            rules=self.roles.get("rules"),
-            parameters=self.parameters,
-        )
-
-    def draw_until_safe(self, draw: Callable[[int], Drawn], tries: int = TRIES) -> tuple[Drawn, int]:
-        """Draw until a draw meets the limits, and how often that took; one draw where nothing is random.
-
-        `draw(count)` makes the count-th one.
-        """
         self.require_met()
-        tries = tries if self.method.random else 1
-        for count in range(1, tries + 1):
-            try:
-                return draw(count), count
-            except LimitsMissed:
-                continue
-        raise self.given_up(tries)
+        roles = {name: self.roles.get(name) for name in ("columns", "by", "na")}
+        plan = self.release_plan(roles, decimals=decimals, tries=checks.count_of("tries", tries))
+        original = prepared(data, roles | {"weights": self.roles.get("weights")})
+        return carry_out(plan, data, original, rng=rng)
 
-    @property
-    def measured(self) -> list[str] | None:
-        """The metrics of a release: the default ones, unless the choice rests on others."""
-        default = {metric.name for metric in registry.metrics_named(None)}
-        needed = [self.minimise, *self.limits]
-        return None if default.issuperset(needed) else list(dict.fromkeys([*SHOWN, *needed]))
+    def release_plan(
+        self,
+        roles: Mapping[str, Any],
+        *,
+        decimals: int | str | None = None,
+        tries: int = TRIES,
+        per_record: bool = False,
+    ) -> ReleasePlan:
+        """Return what to release: the recommended setting under the limits; `roles` are those of columns."""
+        return ReleasePlan(
+            method=self.method.name,
+            parameters=self.parameters,
+            roles=roles,
+            rules=self.roles.get("rules"),
+            decimals=self.roles.get("decimals") if decimals is None else decimals,
+            metrics=metrics_with(None, [self.minimise, *self.limits]),
+            ties=self.roles.get("ties", "average"),
+            missing=self.roles.get("missing", "pairwise"),
+            limits=self.limits,
+            tries=tries,
+            per_record=per_record,
+        )
 
     def require_met(self) -> None:
         """Refuse to go on where no setting meets the limits."""
         if not self.met:
             raise LimitsMissed(self.missed())
-
-    def given_up(self, draws: int) -> LimitsMissed:
-        """What is said after the last draw."""
-        often = f"in all of {draws} draws" if draws > 1 else "when measured afresh"
-        return LimitsMissed(
-            f"{self.point} missed {wording.limits(self.limits)} {often}, so no file is handed out; "
-            "allow more risk or take a stronger setting"
-        )
 
 
 def choose(
@@ -284,30 +240,3 @@ def _safe(lines: Sequence[Line], limits: Mapping[str, float], minimise: str) -> 
     found = [(line[place], line, place) for line, place in places if place is not None]
     found = [entry for entry in found if entry[0].cost(minimise) < math.inf]
     return sorted(found, key=lambda entry: entry[0].cost(minimise))
-
-
-def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = None) -> dict[str, float]:
-    """Check limits and the loss to minimise: known metrics, shares from 0 to 1."""
-    if not isinstance(max_risk, dict) or not max_risk:
-        raise TypeError(f"max_risk is {max_risk!r}; give limits by metric, such as {{'linkage': 0.1}}")
-    limits = {}
-    for name, limit in max_risk.items():
-        (metric,) = registry.metrics_named([name])
-        if metric.family != "risk":
-            raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
-        if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
-            raise ValueError(
-                f"{name!r} means nothing for methods that publish no window; limit linkage, which includes it"
-            )
-        limits[metric.name] = checks.share_of(f"the limit of {name}", limit)
-    (loss,) = registry.metrics_named([minimise])
-    if loss.family != "loss":
-        raise ValueError(f"{minimise!r} is a risk; minimise a loss, such as brmae, and limit the risk")
-    if loss.best != 0:
-        raise ValueError(f"{minimise!r} is best at {loss.best:g}; minimise a loss whose best value is 0")
-    for name in (*limits, loss.name):
-        if known is not None and name not in known:
-            raise ValueError(
-                f"the sweep has not measured {name!r}, only {', '.join(known)}; add it to its metrics"
-            )
-    return limits

@@ -13,8 +13,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, parameters, registry
+from sdckit.core.disclosure import Disclosure
 from sdckit.core.registry import METHODS, Method
-from sdckit.core.settings import parameter_named, parameters_of
+from sdckit.core.settings import called, parameter_named, parameters_of, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,20 +36,33 @@ class Setting:
     varied: str | None
     usual: bool = False  # from the method's own grid, which nobody asked for in particular
 
+    def __str__(self) -> str:
+        return called(self.method.name, self.parameters)
+
     @property
     def paired(self) -> bool:
         """Whether a row of the masked file stands for the record in its place."""
         return self.method.pairs(self.options)
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that the plan names."""
+        return {name: self.options[name] for name in self.given}
+
+    @property
     def text(self) -> str:
         """The parameters that the plan names, as in "k=5"."""
-        return ", ".join(f"{name}={_plain(self.options[name])}" for name in self.given)
+        return text_of(self.parameters)
 
     @property
     def value(self) -> float | None:
         """The value of the one number that varies along the grid; None where there is not one."""
         return None if self.varied is None else float(self.options[self.varied])
+
+    @cached_property
+    def disclosure(self) -> Disclosure:
+        """What the masking publishes about itself, edit rules and strata apart."""
+        return Disclosure.of(self.method.name, self.options)
 
     @cached_property
     def identity(self) -> str:
@@ -239,15 +253,3 @@ def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     for name in content:
         checks.one_of(f"entry of '{path}'", name, [*METHODS, *SETTINGS])
     return content, said
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"' if "," in name else name
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ",".join(_quoted(name) for name in value)
-    if isinstance(value, dict):
-        return ",".join(f"{_quoted(name)}:{_plain(number)}" for name, number in value.items())
-    return format(value, ".15g") if isinstance(value, float) else str(value)

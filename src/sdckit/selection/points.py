@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sdckit.core.registry import Method
+    from sdckit.selection.plan import Setting
 
 KEYS = ["method", "parameters", "setting"]  # of a point
 
@@ -25,12 +26,21 @@ KEYS = ["method", "parameters", "setting"]  # of a point
 class Point:
     """One setting of a method with what was measured there: medians over its replications."""
 
-    method: str
-    parameters: str
+    setting: Setting
     values: dict[str, float]
 
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.setting.method.name
+
+    @property
+    def parameters(self) -> str:
+        """The parameters as a reader sees them, as in "k=5"."""
+        return self.setting.text
+
     def __str__(self) -> str:
-        return f"{self.method} ({self.parameters})" if self.parameters else self.method
+        return str(self.setting)
 
     def meets(self, limits: Mapping[str, float]) -> bool:
         """Whether every limit holds; a risk without a value holds none."""
@@ -65,28 +75,20 @@ def weakest_safe(line: Line, limits: Mapping[str, float]) -> int | None:
     return place if place < len(line) else None
 
 
-def parameters_of(text: str) -> dict[str, str]:
-    """The parameters behind text such as "p=0.1, tails=0.05"."""
-    words = [word.partition("=") for word in text.split(", ") if word]
-    return {name: value for name, _, value in words}
-
-
-def is_paired(method: str, parameters: str) -> bool:
-    """Whether rows of this setting stand for records; those of files made elsewhere do."""
-    if method not in METHODS:
-        return True
-    record = METHODS[method]
-    return record.pairs(record.defaults() | parameters_of(parameters or ""))
-
-
-def lines_of(summary: pl.DataFrame) -> list[Line]:
-    """The settings of a sweep, by method and fixed parameters, from the weakest to the strongest."""
+def measured(summary: pl.DataFrame, settings: Iterable[Setting]) -> list[Point]:
+    """Return the settings of a sweep with what was measured at each."""
+    known = {(setting.method.name, setting.text): setting for setting in settings}
     points = []
     for row in points_of(summary).iter_rows(named=True):
         method, text, _ = (row.pop(name) for name in KEYS)
         values = {name: math.nan if value is None else value for name, value in row.items()}
-        points.append(Point(method, text, values))
-    lines = grouped([(point.method, parameters_of(point.parameters)) for point in points])
+        points.append(Point(known[method, text], values))
+    return points
+
+
+def lines_of(points: Sequence[Point]) -> list[Line]:
+    """Group settings by method and fixed parameters, each line from the weakest to the strongest."""
+    lines = grouped([(point.method, point.setting.parameters) for point in points])
     return [[points[place] for place in line] for line in lines]
 
 

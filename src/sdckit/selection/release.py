@@ -1,26 +1,252 @@
-"""A masked table that is handed out, and the error where none meets its limits."""
+"""Make a release: mask, write, read back, evaluate, check the limits, report, and then name the file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sdckit.core import checks, randomness, registry, settings
+from sdckit.core.table import Table, names_of
+from sdckit.core.warned import collected
+from sdckit.masking import Masking, perform
+from sdckit.metrics.evaluation import Evaluation, evaluate
+from sdckit.metrics.original import Original, prepare_table
+from sdckit.progress import reported_to
+from sdckit.selection import wording
+from sdckit.selection.limits import LimitsMissed, limits_of, require
+
 if TYPE_CHECKING:
-    from sdckit.metrics.evaluation import Evaluation
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from sdckit.core.disclosure import Disclosure
+    from sdckit.kernels.jit import Ints
+    from sdckit.progress import ProgressCallback
 
 TRIES = 20  # draws of a random masking before a release is given up
+SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
 
-
-class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
-    """No masking, or no draw of it, met the limits."""
-
-    exit_code = 1
+Store = Callable[[Masking], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
 class Release:
-    """A masked table that meets its limits, as measured on itself; `draws` says how many it took."""
+    """A masked table that meets its limits, with its own evaluation.
+
+    `disclosure` is what the masking publishes about itself, `rows` the number of the original row behind
+    each row, from 0; `draws` counts the draws that it took to meet the limits, `warnings` are those that
+    were given on the way.
+    """
 
     data: Any
     evaluation: Evaluation
+    disclosure: Disclosure
+    rows: Ints = field(repr=False)
     draws: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """What to release and how to measure it.
+
+    `roles` says which column plays which role, as for `mask`; `limits` has the largest value allowed of some
+    risks. A random method is drawn at most `tries` times.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    roles: Mapping[str, Any]
+    rules: Any = None
+    decimals: int | str | None = None
+    groups: str | None = None
+    metrics: str | Iterable[str] | None = None
+    ties: str = "average"
+    missing: str = "pairwise"
+    limits: Mapping[str, float] = field(default_factory=dict)
+    tries: int = TRIES
+    per_record: bool = False
+
+    def __str__(self) -> str:
+        return settings.called(self.method, self.parameters)
+
+    def mask(self, data: Any, rng: np.random.Generator) -> Masking:
+        """Mask the data once, whatever the limits say."""
+        return perform(
+            data,
+            self.method,
+            {"columns": None, "key": None, "weights": None, "by": None, "na": None} | dict(self.roles),
+            rng=rng,
+            decimals=self.decimals,
+            rules=self.rules,
+            groups=self.groups,
+            parameters=dict(self.parameters),
+        )
+
+    def evaluate(self, original: Original, written: Any, made: Masking, rng: Any) -> Evaluation:
+        """Measure a masked table row by row, with the notes of the masking beside those of the measures."""
+        result = evaluate(
+            original,
+            written,
+            metrics=self.metrics,
+            ties=self.ties,
+            missing=self.missing,
+            disclosure=made.disclosure,
+            per_record=self.per_record,
+            rng=rng,
+        )
+        return replace(result, notes=(*result.notes, *made.notes))
+
+    def given_up(self, draws: int) -> LimitsMissed:
+        """Return the error after the last draw."""
+        often = f"in all of {draws} draws" if draws > 1 else "when measured afresh"
+        return LimitsMissed(
+            f"{self} missed {wording.limits(self.limits)} {often}, so no file is handed out; "
+            "allow more risk or take a stronger setting"
+        )
+
+
+@contextmanager
+def in_memory(made: Masking) -> Iterator[Any]:
+    """Keep a masked table as it is, without a file."""
+    yield made.data
+
+
+def carry_out(
+    plan: ReleasePlan,
+    data: Any,
+    original: Original,
+    *,
+    rng: Any = None,
+    store: Store = in_memory,
+    report: Callable[[Release], None] | None = None,
+    progress: ProgressCallback | None = None,
+) -> Release:
+    """Draw until a masked table meets its limits; after the last draw, raise `LimitsMissed`.
+
+    `original` holds the same data prepared. `store(masking)` writes a table, yields it as read back, and
+    gives the file its name when the block has ended well. `report(release)` runs before that: where it
+    fails, no file is left. `progress(step, share)` is called while work goes on.
+    """
+    generator = randomness.generator(rng)
+    tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1
+    warned: list[str] = []
+    with reported_to(progress):
+        for count in range(1, tries + 1):
+            with suppress(LimitsMissed), ExitStack() as leaving:
+                with collected(warned):
+                    made = plan.mask(data, generator)
+                    written = leaving.enter_context(store(made))
+                    result = plan.evaluate(original, written, made, rng)
+                require(plan.limits, result)
+                rows = np.arange(original.n)
+                release = Release(written, result, made.disclosure, rows, count, tuple(warned))
+                if report is not None:
+                    report(release)
+                leaving.close()  # gives the file its name
+                return release
+    raise plan.given_up(tries)
+
+
+def prepared(data: Any, roles: Mapping[str, Any]) -> Original:
+    """Prepare the data of a release; rows are compared one by one, so that no key is needed."""
+    table = Table(data)
+    weights = roles.get("weights")
+    named = weights if isinstance(weights, str) else None
+    apart = [name for role in (roles.get("key"), roles.get("by"), named) for name in names_of(role)]
+    checks.known_columns(apart, table.names)
+    columns = table.numeric(roles.get("columns"), leave_out=apart)
+    return prepare_table(table, columns=columns, key=None, weights=weights, na=roles.get("na"))
+
+
+def metrics_with(metrics: str | Iterable[str] | None, needed: Sequence[str]) -> list[str] | None:
+    """Return the metrics of a release: those asked for, or the default ones, and those that limits need."""
+    if metrics is None:
+        default = {metric.name for metric in registry.metrics_named(None)}
+        return None if default.issuperset(needed) else list(dict.fromkeys([*SHOWN, *needed]))
+    return list(dict.fromkeys([*(metric.name for metric in registry.metrics_named(metrics)), *needed]))
+
+
+def release(
+    data: Any,
+    method: str,
+    *,
+    columns: str | Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weights: Any = None,
+    by: str | Sequence[str] | None = None,
+    na: Any = None,
+    rules: Any = None,
+    groups: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    ties: str = "average",
+    missing: str = "pairwise",
+    max_risk: dict[str, float] | None = None,
+    tries: int = TRIES,
+    rng: Any = None,
+    decimals: int | str | None = "original",
+    progress: ProgressCallback | None = None,
+    **parameters: Any,
+) -> Release:
+    """Mask data, measure the result as an intruder sees it, and return both; draw again to meet limits.
+
+    The figures are those that `sdckit mask` prints for the same file.
+
+    Parameters
+    ----------
+    data : table
+        pandas, polars, pyarrow or numpy.
+    method : str
+        A name from `sdc.METHODS`.
+    columns, key, by, na, rules, groups
+        As for `mask`.
+    weights : str or array, optional
+        Survey weights of the losses; a column of that name is not masked.
+    metrics, ties, missing
+        As for `evaluate`.
+    max_risk : dict, optional
+        Limits by risk, such as `{"linkage": 0.1}`: a random method is drawn again while it misses one.
+    tries : int
+        How often to draw at most.
+    rng : None, int or numpy Generator
+        None draws fresh entropy. Keep a seed secret: whoever has it can undo the masking.
+    decimals : int, "original" or None
+        Round masked cells, by default to the decimals that each column shows; None does not round.
+    progress : function, optional
+        Called as `progress(step, share)` while work goes on: the name of the step, and how much of it is
+        done, from 0 to 1.
+    **parameters
+        Parameters of the method, such as `k=5`; with strata also `k={"north": 5, "south": 3}`.
+
+    Returns
+    -------
+    Release
+        The masked table, its evaluation, what the masking discloses, and the warnings. Nothing is handed
+        out that misses a limit: after the last draw, `LimitsMissed` is raised.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> release = sdc.release([1.0, 2.0, 30.0, 31.0], "mdav", k=2)
+    >>> print(release.data, release.evaluation["linkage"])
+    [ 2.  2. 30. 30.] 0.5
+    """
+    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na}
+    limits = {} if max_risk is None else limits_of(max_risk)
+    plan = ReleasePlan(
+        method=method,
+        parameters=parameters,
+        roles=roles if weights is None or isinstance(weights, str) else roles | {"weights": None},
+        rules=rules,
+        decimals=decimals,
+        groups=groups,
+        metrics=metrics_with(metrics, list(limits)),
+        ties=ties,
+        missing=missing,
+        limits=limits,
+        tries=checks.count_of("tries", tries),
+    )
+    return carry_out(plan, data, prepared(data, roles), rng=rng, progress=progress)

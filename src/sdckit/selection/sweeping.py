@@ -19,6 +19,7 @@ from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original, prepare, prepare_table, with_weights
 from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
+from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import runs_of, settings_of
 from sdckit.selection.runner import run_all
 from sdckit.selection.sweep_folder import SweepFolder
@@ -58,6 +59,7 @@ class Sweep:
     notes: tuple[str, ...] = ()
     records: int = 0  # of the data
     roles: dict[str, Any] = field(default_factory=dict, repr=False)  # which column plays which
+    settings: tuple[Setting, ...] = field(default=(), repr=False)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -74,6 +76,11 @@ class Sweep:
                 pl.len().alias("replications"),
             )
         )
+
+    @cached_property
+    def lines(self) -> list[points.Line]:
+        """The measured settings, by method and fixed parameters, from the weakest to the strongest."""
+        return points.lines_of(points.measured(self.summary, self.settings))
 
     @cached_property
     def files(self) -> int:
@@ -123,9 +130,8 @@ class Sweep:
         from sdckit.selection import choice  # noqa: PLC0415 - built on sweeps
 
         known = self.summary["metric"].unique(maintain_order=True).to_list()
-        limits = choice.checked_limits(max_risk, minimise, known)
-        found = points.lines_of(self.summary)
-        return choice.choose(found, limits, minimise, maskings=self.files, roles=self.roles)
+        limits = checked_limits(max_risk, minimise, known)
+        return choice.choose(self.lines, limits, minimise, maskings=self.files, roles=self.roles)
 
     def to_html(self, name: str | None = None) -> str:
         """A report with the map of loss and risk: one self-contained page."""
@@ -237,7 +243,7 @@ def sweep(
             found = run_all(task, runs, place.entropy, threads, place.checkpoint)
     table = _table(task, runs, found, name)
     told = notes.of_sweep(table, task, wanted, settings, ruled=rules is not None)
-    return Sweep(table, told, task.whole.original.n, roles_of(task, roles))
+    return Sweep(table, told, task.whole.original.n, roles_of(task, roles), tuple(settings))
 
 
 def task_of(

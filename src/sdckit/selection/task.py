@@ -12,6 +12,7 @@ import numpy as np
 from sdckit import masking
 from sdckit.core import checks
 from sdckit.core.randomness import stream_generator
+from sdckit.core.settings import placed
 from sdckit.core.version import VERSION
 from sdckit.metrics.evaluation import FIGURES, figures, whole_figures, within_strata
 from sdckit.metrics.original import Original
@@ -50,11 +51,9 @@ class Stratum:
 
     def paired(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
         """These records beside their masked values; the published window holds where they were masked."""
-        window = setting.method.window if alone or self.rows is not None else None
         width = None
-        if window is not None:
-            options = masking.placed(setting.method, setting.options, self.original.columns)
-            width = window(options, self.original.values)
+        if alone or self.rows is not None:
+            width = setting.disclosure.width(self.name, self.original.values, self.original.columns)
         return Pair(
             self.original,
             masked if self.rows is None else masked[self.rows],
@@ -144,7 +143,7 @@ class Task:
                 for stratum in self.strata or [self.whole]:
                     what = f"stratum {stratum.name!r}" if self.strata else "the file"
                     masking.enough_records(setting.method, stratum.original.values, setting.options, what)
-                    masking.placed(setting.method, setting.options, stratum.original.columns)
+                    placed(setting.method, setting.options, stratum.original.columns)
                 if (edits := self._edits(setting)) is not None:
                     edits.allow(setting.method)
             except ValueError as error:

@@ -61,6 +61,7 @@ def _checked(**options: Any) -> dict[str, Any]:
     explain=partial(explain, worst=True),
     reference=HANDBOOK,
     parameters=(DIRECTION,),
+    informed=True,
     **RISK,
 )
 def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> float:
@@ -99,6 +100,7 @@ def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> floa
     explain=partial(explain, worst=True, whom=" among the records farthest from the centre"),
     reference=HANDBOOK,
     parameters=(DIRECTION, SHARE),
+    informed=True,
     **RISK,
 )
 def linkage_outliers(
@@ -284,6 +286,7 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
     explain=explain,
     reference="after Nin, Herranz & Torra 2008, doi:10.1016/j.datak.2007.07.006",
     parameters=(DIRECTION, WITHIN),
+    informed=True,
     default=False,
     **RISK,
 )

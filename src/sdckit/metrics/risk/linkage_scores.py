@@ -25,7 +25,7 @@ from sdckit.metrics.risk.linkage_attacks import (
     whitened,
 )
 from sdckit.metrics.risk.one_to_one import LARGEST, Matching
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.score import Score, Values, WorstAttack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,7 +187,7 @@ def score_attacks(
         pair.counts.both,
         np.zeros(pair.p, np.int64),
         parts=parts,
-        subject=f"{worst.name} {worst.direction}",
+        attack=WorstAttack(worst.name, worst.direction),
         **extra,
     )
 
@@ -243,8 +243,8 @@ def explain(score: Score, *, whom: str = "", worst: bool = False) -> str:
     value = score.value.overall
     if math.isnan(value):
         return "there are no records to compare"
-    name, direction = score.subject.split()
-    forward = direction == TO_ORIGINAL
+    assert score.attack is not None  # noqa: S101 - every score of linkage has one
+    name, forward = score.attack.name, score.attack.direction == TO_ORIGINAL
     who = "someone who holds the original file" if forward else "someone who knows a record's original values"
     does = DOES[name].format(each=" for each published one" if forward else " among the published ones")
     text = f"{who} and {does} is right in {_hundredths(value)} of 100 cases{whom}"

@@ -1,0 +1,42 @@
+"""Warnings as texts that any caller can read, beside being given as usual."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = str(Path(__file__).parent.parent)
+
+
+@contextmanager
+def collected(texts: list[str]) -> Iterator[None]:
+    """Add the warnings of a block to a list, and give each once when the block has ended.
+
+    They then point at the line that called the package, however deep in it they arose.
+    """
+    seen: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            yield
+    finally:
+        for entry in seen:
+            if str(entry.message) not in texts:
+                texts.append(str(entry.message))
+                warnings.warn_explicit(entry.message, entry.category, *_caller())
+
+
+def _caller() -> tuple[str, int]:
+    """Return file and line of the outermost call into the package."""
+    found = frame = sys._getframe(1)  # noqa: SLF001 - the standard way to a caller's line
+    while frame.f_back is not None:
+        if frame.f_code.co_filename.startswith(PACKAGE):
+            found = frame.f_back
+        frame = frame.f_back
+    return found.f_code.co_filename, found.f_lineno

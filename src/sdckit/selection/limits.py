@@ -1,0 +1,58 @@
+"""Limits of risk: checked before any work, and the error where no masking meets them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sdckit.core import checks, registry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sdckit.metrics.evaluation import Evaluation
+
+
+class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
+    """No masking, or no draw of it, met the limits."""
+
+    exit_code = 1
+
+
+def limits_of(max_risk: Any) -> dict[str, float]:
+    """Check limits by risk: metrics that are risks, and shares from 0 to 1."""
+    if not isinstance(max_risk, dict) or not max_risk:
+        raise TypeError(f"max_risk is {max_risk!r}; give limits by metric, such as {{'linkage': 0.1}}")
+    limits = {}
+    for name, limit in max_risk.items():
+        (metric,) = registry.metrics_named([name])
+        if metric.family != "risk":
+            raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
+        if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
+            raise ValueError(
+                f"{name!r} means nothing for methods that publish no window; limit linkage, which includes it"
+            )
+        limits[metric.name] = checks.share_of(f"the limit of {name}", limit)
+    return limits
+
+
+def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = None) -> dict[str, float]:
+    """Check limits and the loss to minimise, whose best value must be 0."""
+    limits = limits_of(max_risk)
+    (loss,) = registry.metrics_named([minimise])
+    if loss.family != "loss":
+        raise ValueError(f"{minimise!r} is a risk; minimise a loss, such as brmae, and limit the risk")
+    if loss.best != 0:
+        raise ValueError(f"{minimise!r} is best at {loss.best:g}; minimise a loss whose best value is 0")
+    for name in (*limits, loss.name):
+        if known is not None and name not in known:
+            raise ValueError(
+                f"the sweep has not measured {name!r}, only {', '.join(known)}; add it to its metrics"
+            )
+    return limits
+
+
+def require(limits: Mapping[str, float], result: Evaluation) -> None:
+    """Refuse a measured file that misses a limit."""
+    for risk, limit in limits.items():
+        if not result[risk] <= limit:
+            raise LimitsMissed(f"{risk} is {result[risk]:.4f}, above {limit:g}; draw again")

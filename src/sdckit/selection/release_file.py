@@ -1,0 +1,53 @@
+"""The file of a release: written under a temporary name, read back, and named when all went well."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sdckit.io import files
+from sdckit.io.dialect import DEFAULT
+from sdckit.io.source import like
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    import polars as pl
+
+    from sdckit.io.dialect import Dialect
+    from sdckit.io.source import Source
+    from sdckit.masking import Masking
+
+
+@dataclass(frozen=True)
+class ReleaseFile:
+    """Where a release goes, and how it is written.
+
+    `source` is the file that the data come from, whose labels and missing codes are kept; `columns` are those
+    that are masked, `whole` those that are written without decimals.
+    """
+
+    path: Path
+    source: Source | None = None
+    columns: Collection[str] = ()
+    whole: Collection[str] = ()
+    dialect: Dialect = DEFAULT
+    overwrite: bool = False
+
+    @contextmanager
+    def store(self, made: Masking) -> Iterator[pl.DataFrame]:
+        """Write a masked table and yield it as read back; the file gets its name when the block ends well."""
+        source = self.source
+        if source is not None and not made.disclosure.paired:
+            source = files.for_new_rows(source, self.columns)
+        with files.drafted(
+            self.path,
+            made.data,
+            source=source,
+            whole=self.whole,
+            dialect=self.dialect,
+            overwrite=self.overwrite,
+        ) as draft:
+            yield like(files.read_draft(draft, self.path, self.dialect).frame, made.data)
