@@ -14,8 +14,15 @@ import sdckit as sdc
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
+from sdckit.metrics.risk import robust_interval
 from sdckit.metrics.risk.chance_level import MOST
-from sdckit.metrics.risk.robust_interval import robust_distances, score_rmdid
+from sdckit.metrics.risk.robust_interval import (
+    SAMPLE,
+    consistency_factor,
+    reweighted_covariance,
+    robust_distances,
+    score_rmdid,
+)
 
 NAN = float("nan")
 
@@ -115,11 +122,62 @@ def test_suppressed_cells_are_never_close_and_disturb_no_others():
     assert np.isnan(alone.records[[0, 1, 2, 3, 4]]).all()
 
 
-def test_large_files_use_a_sample_for_the_covariance():
+def test_large_files_use_a_sample_for_the_covariance(monkeypatch):
+    monkeypatch.setattr(robust_interval, "SAMPLE", 2000)  # larger ones take long
     x = cloud(6000)
     whole, other = (robust_distances(prepare(x), seed) for seed in (0, 1))
     assert not np.array_equal(whole, other)
     assert whole == pytest.approx(other, rel=0.15)
+
+
+def test_no_record_is_left_out_of_a_file_of_up_to_ten_thousand(monkeypatch):
+    assert SAMPLE == 10_000
+    used = []
+
+    def counted(points, seed):
+        used.append(len(points))
+        return densest_half(points, seed)
+
+    densest_half = robust_interval.densest_half
+    monkeypatch.setattr(robust_interval, "densest_half", counted)
+    for n in (SAMPLE, SAMPLE + 1):
+        robust_distances(prepare(cloud(n, p=1)), 0)
+    assert used == [SAMPLE, SAMPLE]
+    robust_distances(prepare(cloud(3000, p=1)), 0)
+    assert used[-1] == 3000
+
+
+# --- the scale of the robust covariance ---
+
+
+@pytest.mark.parametrize("p", [1, 2, 5, 13])
+def test_consistency_factors_equal_the_twin(p):
+    for share in (0.5, 0.51, 0.75, 0.975, 0.999):
+        expected = naive_risk.consistency_factor(share, p)
+        assert consistency_factor(share, p) == pytest.approx(expected, rel=1e-9)
+    assert consistency_factor(1.0, p) == 1.0
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1000), st.integers(1, 4), st.integers(20, 80))
+def test_the_reweighted_covariance_is_its_slow_twin(seed, p, n):
+    points = cloud(n, p, seed)
+    half = np.random.default_rng(seed).permutation(n) < (n + p + 1) // 2
+    found = reweighted_covariance(points, half)
+    assert found == pytest.approx(naive_risk.reweighted_covariance(points, half), rel=1e-8)
+
+
+@pytest.mark.parametrize("outliers", [0.0, 0.3])
+def test_the_robust_covariance_of_normal_data_has_their_scale(outliers):
+    rng = np.random.default_rng(1)
+    x = rng.multivariate_normal([0, 0, 0], [[4, 1, 0], [1, 2, 0], [0, 0, 1]], 2000)
+    x[: int(outliers * len(x))] += 40
+    half = robust_interval.densest_half(x, 0)
+    good = np.cov(x[int(outliers * len(x)) :], rowvar=False)
+    found = np.linalg.det(reweighted_covariance(x, half)) ** (1 / 3)
+    # What is left out counts as the tails of normal data, outliers too: with them the scale is too large.
+    factor = consistency_factor(0.975 * (1 - outliers), 3) / consistency_factor(0.975, 3)
+    assert found == pytest.approx(np.linalg.det(good) ** (1 / 3) * factor, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +219,7 @@ def test_the_sentence_tells_the_rule():
     assert "and no other masked record is near" in alone
 
 
-# --- R's sdcMicro 5.8.1, whose robust covariance has another scale ---
+# --- R's sdcMicro 5.8.1, whose search for the densest half starts at random ---
 
 SCALE = 609.134684  # sum of all m, which is its wrisk1 where every record is at risk
 
@@ -186,9 +244,9 @@ def test_rmdid_of_the_package(golden, firms, name):
     masked, expected = masked_and_expected(golden, name)
     theirs = {rule: expected[f"dRiskRMD_k0.01_seed1_risk{i}"] for i, rule in ((1, "near"), (2, "alone"))}
     ratio = SCALE / (0.05 * robust_distances(firms, 0).sum())
-    assert 0.75 < ratio < 0.95
+    assert ratio == pytest.approx(1, abs=0.01)
     plain = score_rmdid(pair_of(firms, masked)).parts
-    assert plain == pytest.approx(theirs, abs=0.06)
+    assert plain == pytest.approx(theirs, abs=0.008)
     rescaled = score_rmdid(pair_of(firms, masked), k=0.01 * ratio).parts
     assert rescaled == pytest.approx(theirs, abs=0.008)
     if expected["dRiskRMD_k0.7_seed1_risk1"] == 1.0:  # all are near, so neighbours alone decide

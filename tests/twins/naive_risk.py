@@ -228,3 +228,48 @@ def matching(costs):
     best = [order for order, total in zip(orders, totals, strict=True) if total <= totals.min() + 1e-9]
     hits = np.array([order == np.arange(n) for order in best])
     return hits.mean(0), hits.all(0).astype(float), hits.any(0).astype(float)
+
+
+def chi2_below(q, p):
+    """P(chi2_p <= q) for a whole number p, by adding up the series of the incomplete gamma function."""
+    if math.isinf(q):
+        return 1.0
+    a, x = p / 2, q / 2
+    term = total = 1 / a
+    for step in range(1, 2000):
+        term *= x / (a + step)
+        total += term
+    return total * math.exp(a * math.log(x) - x - math.lgamma(a)) if x > 0 else 0.0
+
+
+def chi2_quantile(share, p):
+    """By halving an interval."""
+    if share == 1:
+        return math.inf
+    low, high = 0.0, 1000.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if chi2_below(middle, p) < share else (low, middle)
+    return low
+
+
+def consistency_factor(share, p):
+    return share / chi2_below(chi2_quantile(share, p), p + 2)
+
+
+def reweighted_covariance(points, half):
+    """Record by record: who lies within the 97.5 % ellipsoid of the densest half, and their covariance."""
+    p = points.shape[1]
+
+    def consistent(rows):
+        gaps = points[rows] - points[rows].mean(axis=0)
+        return (
+            sum(np.outer(g, g) for g in gaps)
+            / (len(rows) - 1)
+            * consistency_factor(len(rows) / len(points), p)
+        )
+
+    rows = [i for i in range(len(points)) if half[i]]
+    centre, inverse = points[rows].mean(axis=0), np.linalg.inv(consistent(rows))
+    limit = chi2_quantile(0.975, p)
+    return consistent([i for i, x in enumerate(points) if (x - centre) @ inverse @ (x - centre) < limit])
