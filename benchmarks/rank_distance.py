@@ -10,7 +10,8 @@ from scipy.stats import rankdata
 
 import sdckit as sdc
 from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_distance import OrderedColumn, average_distance, largest_absolute
+from sdckit.kernels.rank_distance import OrderedColumn, average_distance
+from sdckit.kernels.rank_sums import largest_absolute
 from timing import Row, row, seconds
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ import sdckit as sdc
 from sdckit.kernels.tie_rules import TIES
 from sdckit.paper import study
 from sdckit.paper.comparison import comparison
-from sdckit.paper.correlations import METHODS, disagreement
+from sdckit.paper.correlations import disagreement
+from sdckit.paper.design import NOTED
 from sdckit.paper.permutations import all_distances, distance_facts, random_distances
 from sdckit.paper.verdicts import CLAIMS
 
@@ -289,7 +290,7 @@ def test_verdicts_are_those_of_the_study():
 
 def test_the_number_of_masked_files():
     files = {"mdav": 30} | dict.fromkeys(("noise", "correlated_noise", "rank_swap"), 300 * 30)
-    assert set(files) == set(METHODS)
+    assert set(files) == set(NOTED)
     total = f"{2 * sum(files.values()):,} masked files"
     check([f"of the {total}", f"{total}, six metrics each"])
 
@@ -302,7 +303,7 @@ def test_what_is_stored_is_what_we_compute(one_run):
     for name in ("r_single", "single"):
         assert kept[name].to_list() == pytest.approx(found[name].to_list(), abs=1e-5)
     text = (DOCS / "figures" / "figure-3.svg").read_text(encoding="utf-8")
-    for method in METHODS:
+    for method in NOTED:
         for metric in ("brmae", "brmse", "mae", "mse", "il1", "il1s"):
             assert f"r = {one_run.spearman('Tarragona', method, metric):.4f}" in text
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import naive
 import sdckit as sdc
 from columns import SHAPES, column
-from sdckit.kernels.rank_distance import OrderedColumn, largest_absolute, largest_squared, tie_sum
+from sdckit.kernels.rank_distance import OrderedColumn, tie_sum
+from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES, Alignment, distance, random_level
 
 few = st.integers(0, 3).map(float)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
@@ -165,68 +165,6 @@ def test_a_wide_table_scores_the_mean_of_its_columns():
         assert function(x, y) == pytest.approx(np.mean(single))
         score = sdc.METRICS[name].score(pair_of(x, y))
         assert score.value.variables == pytest.approx(single)
-
-
-# --- weights ---
-
-positive = st.floats(0.01, 100)
-weighted_rows = st.lists(
-    st.tuples(st.integers(0, 6).map(float), st.integers(0, 6).map(float), positive), min_size=2, max_size=12
-)
-
-
-def test_worked_weights():
-    x, y, w = [10, 20, 30, 40], [20, 10, 40, 30], [1, 1, 4, 2]
-    assert (round(sdc.brmae(x, y, weights=w), 4), round(sdc.brmse(x, y, weights=w), 4)) == (0.6429, 0.3425)
-    assert (sdc.brmae(x, y), sdc.brmse(x, y)) == pytest.approx((0.5, 0.2))
-
-
-@settings(max_examples=200)
-@given(weighted_rows)
-def test_weighted_ranks_equal_the_twin_and_stay_in_bounds(rows):
-    x, y, w = (list(values) for values in zip(*rows, strict=True))
-    found = sdc.brmae(x, y, weights=w), sdc.brmse(x, y, weights=w)
-    assert found == pytest.approx(naive.weighted_br(x, y, w), abs=1e-9)
-    assert min(found) >= 0
-    assert max(found) <= 1
-    assert (sdc.brmae(x, x, weights=w), sdc.brmse(x, x, weights=w)) == (0, 0)
-    scaled = [weight * 7.3 for weight in w]
-    assert (sdc.brmae(x, y, weights=scaled), sdc.brmse(x, y, weights=scaled)) == pytest.approx(
-        found, abs=1e-9
-    )
-
-
-@given(st.lists(positive, min_size=2, max_size=30))
-def test_weighted_reversal_scores_one(w):
-    x = np.arange(len(w), dtype=float)
-    assert sdc.brmae(x, -x, weights=w) == pytest.approx(1, abs=1e-12)
-    assert sdc.brmse(x, -x, weights=w) == pytest.approx(1, abs=1e-12)
-
-
-@given(weighted_rows, positive)
-def test_equal_weights_reproduce_midranks(rows, weight):
-    x, y, _ = (list(values) for values in zip(*rows, strict=True))
-    for function in RANKS.values():
-        assert function(x, y, weights=[weight] * len(x)) == pytest.approx(function(x, y), abs=1e-12)
-
-
-@given(weighted_rows)
-def test_weighted_cells_equal_the_twin(rows):
-    x, y, w = (list(values) for values in zip(*rows, strict=True))
-    matrix = [[a + 1, 3 * a - b] for a, b in zip(x, y, strict=True)]
-    masked = [[b, a] for a, b in zip(x, y, strict=True)]
-    if len({row[0] for row in matrix}) < 2 or len({row[1] for row in matrix}) < 2:
-        return
-    for name, function in CELLS.items():
-        expected = naive.cell_loss(name, matrix, masked, w)
-        assert function(matrix, masked, weights=w) == pytest.approx(expected, rel=1e-9)
-
-
-def test_one_heavy_record_is_noted():
-    x, y = np.arange(10.0), np.arange(10.0)[::-1]
-    notes = sdc.evaluate(x, y, weights=[50.0] + [1.0] * 9, metrics="brmae").notes
-    assert any("over a quarter of the weight" in note for note in notes)
-    assert not sdc.evaluate(x, y, weights=[1.0] * 10, metrics="brmae").notes
 
 
 # --- missing cells ---

@@ -11,39 +11,15 @@ import command
 import sdckit as sdc
 from sdckit.core.randomness import stream_generator
 from sdckit.metrics.evaluation import FIGURES, SCHEMA
-from sdckit.selection import task
 from sdckit.selection.plan import runs_of, settings_of
+from swept import NAMES, PLAN, frame, swept, values
 
-PLAN = {
-    "mdav": {"k": [2, 5]},
-    "noise": {"percent": [10, 60]},
-    "correlated_noise": {"percent": 20, "scale": ["sd", "variance"]},
-    "rank_swap": {"p": [0.05, 0.2], "tails": 0.05},
-}
-NAMES = ["income", "age", "rooms"]
 CELLS = 2 + 3 * 3 * 2  # of the plan with three replications
-
-
-def values(n=60, seed=0):
-    """Three columns of different size, one of them with ties and zeros."""
-    rng = np.random.default_rng(seed)
-    base = rng.lognormal(5, 1, (n, 1))
-    columns = base * rng.lognormal(0, 0.4, (n, 3)) * [1, 1000, 0.02]
-    columns[:, 2] = np.round(columns[:, 2])
-    return columns
-
-
-def frame(n=60, seed=0):
-    return pl.DataFrame(values(n, seed), schema=NAMES)
 
 
 def survey(folder):
     """Strata, weights, missing cells."""
     return command.put_survey(folder).select("region", "weight", *NAMES)
-
-
-def swept(data, plan=None, **more):
-    return sdc.sweep(data, plan or PLAN, **{"replications": 3, "rng": 11, "workers": 1} | more)
 
 
 def rebuilt(data, plan, *, replications=3, draws="common", **roles):
@@ -350,59 +326,3 @@ def test_notes_name_what_the_numbers_leave_out():
     assert most > 0
     assert f"suppressed cells in a masked file: up to {most}" in suppressed.notes
     assert swept(frame().with_columns(pl.col("rooms") + 1), {"mdav": {"k": 3}}).notes == ()
-
-
-# --- what is refused ---
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"replications": 0}, "replications is 0; give a whole number of at least 1"),
-        ({"replications": 2.5}, "replications is 2.5; give a whole number"),
-        ({"workers": 0}, "workers is 0; give a whole number of at least 1"),
-        ({"draws": "some"}, "unknown rule for draws 'some'; choose from: common, fresh"),
-        ({"ties": "coin"}, "unknown rule for ties 'coin'"),
-        ({"metrics": []}, "the list of metrics is empty"),
-        ({"metrics": "il1:zeros=never"}, "unknown zeros 'never'; choose from: keep, drop, error"),
-        ({"metrics": "il1:foo=1"}, "unknown option of il1 'foo'; choose from: zeros, missing"),
-        (
-            {"metrics": "mae:missing=penalise"},
-            "mae.* has no largest value, so missing='penalise' is undefined",
-        ),
-        ({"metrics": "brmae:ties=first:ties=last"}, "'ties'.* twice"),
-        ({"plan": {"mdav": {"k": 61}}}, "the file has 60 records, fewer than k = 61 of mdav; lower k$"),
-        ({"rng": "x"}, "rng is str 'x'; give None"),
-        ({"columns": ["incom"]}, r"unknown column 'incom' \(did you mean 'income'\?\)"),
-        (
-            {"weights": np.ones(60), "metrics": "brmae:ties=first"},
-            "weights go with ties='average' only, not 'first'",
-        ),
-        ({"weights": np.ones(60), "ties": "min"}, "weights go with ties='average' only, not 'min'"),
-        ({"by": "region"}, "unknown column 'region'"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused_before_any_work(options, text, tmp_path, monkeypatch):
-    monkeypatch.setattr(task.Task, "measure", lambda *_: pytest.fail("worked"))
-    with pytest.raises((ValueError, TypeError), match=text):
-        swept(frame(), **{"folder": tmp_path / "x"} | options)
-    assert not (tmp_path / "x").exists()
-
-
-def test_a_stratum_smaller_than_a_group_is_refused_by_name():
-    data = frame().with_columns(g=pl.Series(["a"] * 56 + ["b"] * 4))
-    with pytest.raises(
-        ValueError, match="stratum 'b' has 4 records, fewer than k = 5 of mdav; lower k or merge"
-    ):
-        swept(data, by="g")
-
-
-@pytest.mark.parametrize("data", [[1.0], np.empty((0, 2)), pl.DataFrame({"a": ["x", "y"]})])
-def test_data_that_cannot_be_masked_are_refused(data):
-    with pytest.raises(ValueError, match=r"give at least 2( records)?$|no numeric column left; name some"):
-        swept(data)
-
-
-def test_numbers_that_leave_the_range_of_floats_are_refused_in_one_line():
-    with pytest.raises(ValueError, match=r"^column 'x1' holds numbers too large for noise; divide them by"):
-        swept([1e308, -1e308, 3.0, 4.0], {"noise": {"percent": 1000}})

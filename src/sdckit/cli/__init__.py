@@ -29,7 +29,6 @@ from sdckit.cli.options import (
     seed_option,
     set_option,
 )
-from sdckit.core import randomness
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -320,7 +319,7 @@ def paper(output: Path, **given: Any) -> None:
     and one page, index.html, that holds all of it. After Ctrl-C the same command goes on.
     """
     from sdckit import progress
-    from sdckit.core import checks
+    from sdckit.core import checks, randomness
     from sdckit.paper import command
 
     progress.show_progress(not given["quiet"])

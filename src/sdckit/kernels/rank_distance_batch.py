@@ -9,7 +9,8 @@ import numpy as np
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, kernel
 from sdckit.kernels.near_ties import count_collisions, ends, label_of, settle_run, starts_of_keys
 from sdckit.kernels.packed_sort import fill_keys, label_width, labels_of, sort_as_floats
-from sdckit.kernels.rank_distance import OrderedColumn, RankSums, middle_sums, tie_sum, to_middles2
+from sdckit.kernels.rank_distance import OrderedColumn, middle_sums, tie_sum, to_middles2
+from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import mean_gap
 
 RULES = ("average", "first", "last", "expected")  # the tie rules that one sort by row answers

@@ -17,16 +17,8 @@ from sdckit.kernels.buffers import borrowed
 from sdckit.kernels.jit import Floats, Ints, inlined, kernel
 from sdckit.kernels.near_ties import ends
 from sdckit.kernels.packed_sort import find_blocks, sort_keys
-from sdckit.kernels.rank_distance import (
-    OrderedColumn,
-    RankSums,
-    average_distance,
-    gap_distance,
-    has_ties,
-    largest_absolute,
-    largest_squared,
-    tie_sum,
-)
+from sdckit.kernels.rank_distance import OrderedColumn, average_distance, gap_distance, has_ties, tie_sum
+from sdckit.kernels.rank_sums import RankSums, largest_absolute, largest_squared
 
 Number = TypeVar("Number", np.int64, np.float64)
 

@@ -15,8 +15,9 @@ from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
 from sdckit.kernels.jit import count_special
 from sdckit.kernels.packed_sort import SMALL
-from sdckit.kernels.rank_distance import OrderedColumn, RankSums, gap_distance
+from sdckit.kernels.rank_distance import OrderedColumn, gap_distance
 from sdckit.kernels.rank_distance_batch import RULES, StackOrder
+from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import Alignment, TieSummary, distance, row_gaps2, summarise
 from sdckit.kernels.weighted_ranks import WeightedRanks
 from sdckit.metrics.original import Original, prepare, with_weights

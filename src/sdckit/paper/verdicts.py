@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from sdckit.kernels.rank_distance import largest_absolute
+from sdckit.kernels.rank_sums import largest_absolute
 from sdckit.paper import correlations as study
 from sdckit.paper import permutations
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED

@@ -11,7 +11,7 @@ import numpy as np
 from sdckit.core import checks, randomness
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
-from sdckit.kernels.rank_distance import largest_absolute, largest_squared
+from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values

@@ -1,0 +1,46 @@
+"""Exact sums of rank distances, and the largest that they can be."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+def largest_absolute(n: int) -> int:
+    """M1, the largest sum of |r - s| over two rankings of n records."""
+    return n * n // 2
+
+
+def largest_squared(n: int) -> int:
+    """M2, the largest sum of (r - s)**2 over two rankings of n records."""
+    return n * (n * n - 1) // 3
+
+
+class RankSums(NamedTuple):
+    """Sums of |r - s| (doubled) and of (r - s)**2 (times four) over the records of a column.
+
+    Of several short columns at once, arrays.
+    """
+
+    n: int
+    absolute2: Any
+    squared4: Any
+
+    @property
+    def absolute(self) -> Any:
+        """brMAE of the column: 0 keeps every rank, 1 is the largest possible distance."""
+        return self.absolute2 / (2 * largest_absolute(self.n)) if self.n > 1 else float("nan")
+
+    @property
+    def squared(self) -> Any:
+        """brMSE of the column: 0 keeps every rank, 1 is the full reversal."""
+        return self.squared4 / (4 * largest_squared(self.n)) if self.n > 1 else float("nan")
+
+    @property
+    def mean_absolute(self) -> Any:
+        """rMAE of the column, in ranks."""
+        return self.absolute2 / (2 * self.n) if self.n > 1 else float("nan")
+
+    @property
+    def mean_squared(self) -> Any:
+        """rMSE of the column, in squared ranks."""
+        return self.squared4 / (4 * self.n) if self.n > 1 else float("nan")

@@ -1,0 +1,155 @@
+"""Roles of columns: variables, strata, keys that pair records, weights."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from sdckit.core.roles import match_keys, strata_of
+from sdckit.core.table import Table
+
+NAN = float("nan")
+
+
+# --- columns and roles ---
+
+
+def test_columns_are_the_numeric_ones_without_another_role():
+    frame = pl.DataFrame(
+        {"k": [7, 5, 9], "a": [1.0, 2.0, 4.0], "s": ["x", "y", "x"], "f": [True, False, True]}
+    )
+    assert Table(frame).numeric(None, leave_out=["k"]) == ["a"]
+    assert Table(frame).numeric(["a", "k", "a"]) == ["a", "k"]
+    with pytest.raises(TypeError, match="column 's' is not numeric"):
+        Table(frame).numeric(["s"])
+    with pytest.raises(ValueError, match=r"unknown column 'aa' \(did you mean 'a'\?\)"):
+        Table(frame).numeric(["aa"])
+    with pytest.raises(ValueError, match="no numeric column left"):
+        Table(frame.select("s")).numeric(None)
+
+
+def test_what_looks_like_an_identifier_or_a_weight_is_named_in_a_warning():
+    rng = np.random.default_rng(1)
+    values = {"a": rng.normal(size=6), "firm_id": [13, 11, 19, 17, 12, 18], "weight": [1.5, 2, 2, 1, 3, 1]}
+    frame = pl.DataFrame(values)
+    with (
+        pytest.warns(UserWarning, match="'firm_id' looks like an identifier"),
+        pytest.warns(UserWarning, match="'weight' looks like a survey weight"),
+    ):
+        sdc.mask(frame, "noise", rng=1)
+    with pytest.warns(UserWarning, match="'n' looks like an identifier"):
+        sdc.evaluate(pl.DataFrame({"n": [3, 1, 2]}), pl.DataFrame({"n": [1, 2, 3]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sdc.mask(frame, "noise", key="firm_id", weights="weight", rng=1)
+        sdc.mask(frame, "noise", columns=["a", "weight"], rng=1)
+        sdc.mask(pl.DataFrame({"valid": [1, 2, 4], "PAID": [9, 2, 5]}), "noise", rng=1)
+    assert sdc.mask(frame, "noise", key="firm_id", weights="weight", rng=1)["weight"].equals(frame["weight"])
+
+
+@pytest.mark.parametrize("name", ["id", "ID", "firm_id", "personId", "personID", "Record no", "KEY", "row"])
+def test_names_of_identifiers(name):
+    with pytest.warns(UserWarning, match="looks like an identifier"):
+        sdc.mask(pl.DataFrame({name: [10, 40, 20]}), "noise", rng=1)
+
+
+def test_strata_in_order_of_appearance():
+    frame = pl.DataFrame({"g": ["v", None, "u", "v"], "h": [1, 1, 2, 1]})
+    found = strata_of(Table(frame), ["g", "h"])
+    assert [(name, rows.tolist()) for name, rows in found] == [
+        ("v, 1", [0, 3]),
+        ("(missing), 1", [1]),
+        ("u, 2", [2]),
+    ]
+    assert [(name, rows.tolist()) for name, rows in strata_of(Table(frame), None)] == [("all", [0, 1, 2, 3])]
+
+
+def test_strata_are_told_apart():
+    def labels(by, **columns):
+        return {
+            name: rows.tolist() for name, rows in strata_of(Table(pd.DataFrame(columns).astype(object)), by)
+        }
+
+    pairs = {"r": ["x, y", "x", "x"], "s": ["z", "y, z", "y"]}
+    assert labels(["r", "s"], **pairs) == {"'x, y', z": [0], "x, 'y, z'": [1], "x, y": [2]}
+    assert labels("r", **pairs) == {"x, y": [0], "x": [1, 2]}
+    assert labels("g", g=["(missing)", None, NAN, pd.NA]) == {"'(missing)'": [0], "(missing)": [1, 2, 3]}
+    assert labels("g", g=["all", "'all'", "b"]) == {"'all'": [0], "\"'all'\"": [1], "b": [2]}
+    assert labels("g", g=[1, "1", 1, "'1'"]) == {"1": [0, 2], "'1'": [1], "\"'1'\"": [3]}
+    assert labels([], g=[1, 2]) == {"all": [0, 1]}
+    lists = strata_of(Table(pl.DataFrame({"g": [[1], [2], [1]]})), "g")
+    assert [(name, rows.tolist()) for name, rows in lists] == [("[1]", [0, 2]), ("[2]", [1])]
+
+
+def test_strata_of_nullable_pandas():
+    frame = pd.DataFrame({"g": pd.array([1, None, 1], dtype="Int64")})
+    assert [name for name, _ in strata_of(Table(frame), "g")] == ["1", "(missing)"]
+
+
+# --- keys ---
+
+
+def keyed(n=30):
+    rng = np.random.default_rng(2)
+    original = pl.DataFrame(
+        {"firm": rng.permutation(n) + 100, "a": rng.normal(size=n), "b": rng.normal(size=n)}
+    )
+    return original, original.with_columns(pl.col("a").shuffle(seed=1), pl.col("b") * 2)
+
+
+def test_rows_are_matched_by_key():
+    original, masked = keyed()
+    expected = sdc.evaluate(original, masked, key="firm")
+    shuffled = masked.sample(fraction=1, shuffle=True, seed=3)
+    assert not shuffled["firm"].equals(masked["firm"])
+    assert sdc.evaluate(original, shuffled, key="firm").table.equals(expected.table)
+    assert sdc.evaluate(original.to_pandas(), shuffled.to_arrow(), key="firm").table.equals(expected.table)
+    prepared = sdc.prepare(original, key="firm")
+    assert sdc.brmae(prepared, shuffled) == expected["brmae"]
+    assert expected["brmae"] != sdc.evaluate(original, shuffled, columns=["a", "b"])["brmae"]
+    assert "firm" not in expected.table["variable"].to_list()
+
+
+def test_keys_of_two_columns():
+    ours = pl.DataFrame({"g": ["a", "a", "b"], "i": [1, 2, 1], "v": [1.5, 2.0, 3.0]})
+    theirs = ours[[2, 0, 1]]
+    assert match_keys(Table(ours), Table(theirs), ["g", "i"]).tolist() == [1, 2, 0]
+    assert sdc.evaluate(ours, theirs, key=["g", "i"])["mae"] == 0
+
+
+def test_keys_that_repeat_or_do_not_match_are_refused():
+    original, masked = keyed()
+    repeated = masked.with_columns(firm=pl.lit(100))
+    with pytest.raises(ValueError, match=r"key 'firm' repeats .*29 .*masked"):
+        sdc.evaluate(original, repeated, key="firm")
+    with pytest.raises(ValueError, match=r"key 'firm' repeats .*original"):
+        sdc.evaluate(original.with_columns(firm=pl.lit(100)), masked, key="firm")
+    other = masked.with_columns(pl.col("firm") + 1)
+    with pytest.raises(ValueError, match="key 'firm' does not match: 1 of 30"):
+        sdc.evaluate(original, other, key="firm")
+    with pytest.raises(ValueError, match="key 'firm' does not match: 1 of 30"):
+        sdc.evaluate(original, masked[1:], key="firm")
+    with pytest.raises(ValueError, match="unknown column 'company'"):
+        sdc.evaluate(original, masked, key="company")
+    with pytest.raises(ValueError, match="the masked data have no column 'b'"):
+        sdc.evaluate(original, masked.drop("b"), key="firm")
+
+
+# --- weights ---
+
+
+def test_weights_by_name_or_as_numbers():
+    original, masked = keyed()
+    w = np.random.default_rng(4).uniform(1, 3, 30)
+    named = sdc.evaluate(original.with_columns(w=w), masked, key="firm", weights="w")
+    given_ = sdc.evaluate(original, masked, key="firm", weights=w)
+    assert named.table.equals(given_.table)
+    with pytest.raises(ValueError, match="weights has 29 values for 30 records"):
+        sdc.evaluate(original, masked, key="firm", weights=w[1:])
+    for bad in (0.0, -1.0, NAN):
+        w[3] = bad
+        with pytest.raises(ValueError, match=r"1 value .*not above 0"):
+            sdc.evaluate(original, masked, key="firm", weights=w)
