@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import naive
 from sdckit.kernels.mdav import float32_copy, float32_scan, groups, state, tree_build, tree_search
-from sdckit.kernels.mdav.groups import mdav_groups, standardise
+from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from textbook import textbook
 
 SHAPES = {
@@ -86,7 +86,7 @@ def test_300_random_files(monkeypatch, shape, p, path):
     rng = np.random.default_rng([p, MAIN.index(shape)])
     for seed in range(4):
         n, k = int(rng.integers(200, 3000)), int(rng.integers(2, 51))
-        points = standardise(table(shape, n, p, seed))
+        points = mdav_points(table(shape, n, p, seed))
         np.testing.assert_array_equal(
             mdav_groups(points, k, points), textbook(points, k), f"{n=}, {k=}, {seed=}"
         )
@@ -124,7 +124,7 @@ def test_any_small_file(*, shape, path, n, p, k, seed):
 )
 def test_large_files_as_they_come(shape, n, p, k):
     values = table(shape, n, p, seed=1)
-    np.testing.assert_array_equal(mdav_groups(values, k), textbook(standardise(values), k))
+    np.testing.assert_array_equal(mdav_groups(values, k), textbook(mdav_points(values), k))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -132,14 +132,14 @@ def test_large_files_as_they_come(shape, n, p, k):
 def test_points_of_any_size(monkeypatch, path, power):
     # Squares underflow (or nearly so), far beyond what float32 can hold.
     force(monkeypatch, path)
-    points = np.ldexp(standardise(table("lognormal", 700, 4, seed=3)), power)
+    points = np.ldexp(mdav_points(table("lognormal", 700, 4, seed=3)), power)
     np.testing.assert_array_equal(mdav_groups(points, 3, points), textbook(points, 3))
 
 
 @pytest.mark.parametrize("path", ["tree", "filter"])
 def test_without_its_margin_the_copy_would_mislead(monkeypatch, path):
     force(monkeypatch, path)
-    points = standardise(table("crowded", 2000, 2, seed=5))
+    points = mdav_points(table("crowded", 2000, 2, seed=5))
     expected = textbook(points, 3)
     np.testing.assert_array_equal(mdav_groups(points, 3, points), expected)
     for module in (float32_copy, tree_build, float32_scan):
@@ -152,7 +152,7 @@ def test_without_its_margin_the_copy_would_mislead(monkeypatch, path):
 
 def test_new_trees_are_planted_on_the_way(monkeypatch, calls):
     force(monkeypatch, "tree")
-    points = standardise(table("normal", 5000, 3, seed=2))
+    points = mdav_points(table("normal", 5000, 3, seed=2))
     np.testing.assert_array_equal(mdav_groups(points, 3, points), textbook(points, 3))
     assert len(calls["plant"]) > 5
     assert calls["plant"][0] == 5000
@@ -164,7 +164,7 @@ def test_new_trees_are_planted_on_the_way(monkeypatch, calls):
 
 def test_scans_take_over_on_the_way(monkeypatch, calls):
     force(monkeypatch, "both")
-    points = standardise(table("correlated", 6000, 8, seed=4))
+    points = mdav_points(table("correlated", 6000, 8, seed=4))
     np.testing.assert_array_equal(mdav_groups(points, 3, points), textbook(points, 3))
     (left,) = calls["lay_out"]
     assert 500 < left < 5500
@@ -184,7 +184,7 @@ def test_the_choice_of_the_way(calls):
 
 @pytest.mark.parametrize("shape", ["mostly zero", "all equal", "integers"])
 def test_equal_records_do_not_make_the_tree_slow(shape):
-    points = standardise(table(shape, 16_000, 2, seed=6))
+    points = mdav_points(table(shape, 16_000, 2, seed=6))
     book = state.start(points, 3)
     tree = tree_build.plant(book, float32_copy.round_off(points))
     tree_search.advance(tree, 3, 100_000)

@@ -39,3 +39,24 @@ def spread(values: Floats, weights: Floats | None = None) -> Floats:
     share = seen * weights[:, None]
     mean = (squares * share).sum(0) / np.maximum(share.sum(0), np.finfo(float).tiny)
     return unit * np.sqrt(mean * (free + 1) / free)
+
+
+def standardise(values: Floats, *, ddof: int = 1) -> Floats:
+    """Columns with mean 0 and standard deviation 1 over their observed cells; 0 in a constant column.
+
+    Missing cells stay NaN.
+    """
+    seen = ~np.isnan(values)
+    centred = deviations(values / powers_of_two(values))
+    size = np.sqrt((centred**2).sum(0) / np.maximum(seen.sum(0) - ddof, 1))
+    return np.where(seen, centred / np.where(size > 0, size, 1.0), np.nan)
+
+
+def whitening_axes(covariance: Floats, smallest: float) -> Floats:
+    """Directions in which data of this covariance are uncorrelated, of variance 1, one a column.
+
+    Directions with less than `smallest` times the largest variance are left out.
+    """
+    sizes, axes = np.linalg.eigh(covariance)
+    kept = sizes > smallest * max(sizes.max(initial=0.0), 0.0)
+    return axes[:, kept] / np.sqrt(sizes[kept])

@@ -9,7 +9,7 @@ import numpy as np
 from sdckit import progress
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.mdav.groups import mdav_groups, standardise
+from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking.group_means import (
     AGGREGATE,
     GROUP_SIZE,
@@ -37,7 +37,7 @@ def mdav_numbers(
     """The number of each record's MDAV group; -1 for a record without any value."""
     points = basis
     if variable_weights is not None:
-        points = weighted(standardise(values) if basis is None else basis, variable_weights)
+        points = weighted(mdav_points(values) if basis is None else basis, variable_weights)
     return mdav_groups(values, k, points)
 
 
@@ -54,7 +54,7 @@ def weighted(points: Floats, weights: Floats) -> Floats:
     parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE),
     default=True,
     keeps=("column means (aggregate=mean, complete data)", "group sizes k to 2k-1"),
-    basis=standardise,
+    basis=mdav_points,
     group_size="k",
     groups=mdav_numbers,
     release_notes=tell_of_medians,
@@ -89,7 +89,7 @@ def mdav(
         What is published of a group; the median of an even number of values is the mean of the middle
         two, and that of an odd number an original value. Medians do not keep column means.
     basis : array, optional
-        `standardise(values)`, where it is known.
+        `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
         The number of each record's group, -1 for none, where they are known.
 

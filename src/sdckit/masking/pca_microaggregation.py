@@ -9,7 +9,7 @@ import numpy as np
 from sdckit import progress
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.mdav.groups import mdav_groups, standardise
+from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking.group_means import GROUP_SIZE, publish, share_of_groups, within_share
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def first_component(points: Floats) -> Floats:
 
 def component_of(values: Floats) -> Floats:
     """Each record's first principal component, all variables standardised."""
-    return first_component(standardise(values))
+    return first_component(mdav_points(values))
 
 
 def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Ints:
@@ -133,7 +133,7 @@ def largest_block(k: int, block: int) -> int:
 
 def blocked_numbers(values: Floats, *, k: int = 3, block: int = 10_000, basis: Floats | None = None) -> Ints:
     """The number of each record's group in MDAV within blocks; -1 for a record without any value."""
-    points = standardise(values) if basis is None else basis
+    points = mdav_points(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     groups, formed = np.full(len(values), -1), 0
     for rows in progress.each("blocked MDAV", blocks_of(points, present, largest_block(k, block))):
@@ -168,7 +168,7 @@ def compared_with_exact(values: Floats, options: dict[str, Any]) -> list[str]:
     title="blocked MDAV microaggregation",
     parameters=(GROUP_SIZE, Parameter("block", int, 10_000, "most records to a block", low=1)),
     keeps=("column means (complete data)", "group sizes k to 2k-1"),
-    basis=standardise,
+    basis=mdav_points,
     group_size="k",
     groups=blocked_numbers,
     largest_linkage=share_of_groups,
@@ -199,7 +199,7 @@ def blocked_mdav(
     block : int
         Most records to a block; 6k where that is more. A file that fits into one is masked as by `mdav`.
     basis : array, optional
-        `standardise(values)`, where it is known.
+        `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
         The number of each record's group, -1 for none, where they are known.
 

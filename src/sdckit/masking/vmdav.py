@@ -11,7 +11,7 @@ from sdckit import progress
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.jit import Floats, Ints, kernel
-from sdckit.kernels.mdav.groups import CELLS, standardise
+from sdckit.kernels.mdav.groups import CELLS, mdav_points
 from sdckit.kernels.mdav.state import SLACK
 from sdckit.masking.group_means import GROUP_SIZE, publish, share_of_groups
 
@@ -181,7 +181,7 @@ def vmdav_numbers(
     if k == 1:
         groups[present] = np.arange(np.count_nonzero(present))
         return groups
-    points = (standardise(values) if basis is None else basis)[present]
+    points = (mdav_points(values) if basis is None else basis)[present]
     state = start(points, k)
     complete, n = int(not np.isnan(points).any()), len(points)
     with progress.track("V-MDAV", n * n) as report:  # a round's cost grows with the records left
@@ -224,7 +224,7 @@ def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
         Parameter("gamma", float, 0.2, "how readily groups grow beyond k; 0 is never", low=0),
     ),
     keeps=("column means (complete data)", "group sizes of at least k"),
-    basis=standardise,
+    basis=mdav_points,
     group_size="k",
     groups=vmdav_numbers,
     largest_linkage=share_of_groups,
@@ -255,7 +255,7 @@ def vmdav(
         A record joins a group if its distance to it is less than gamma times its distance to the nearest
         other record; 0 leaves all groups at k. About 0.2 suits scattered data, about 1.1 clusters.
     basis : array, optional
-        `standardise(values)`, where it is known.
+        `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
         The number of each record's group, -1 for none, where they are known.
 

@@ -10,7 +10,7 @@ from sdckit import progress
 from sdckit.kernels.mdav import flat_scan, float32_scan, missing_cells, state, tree_build, tree_search
 from sdckit.kernels.mdav.float32_copy import round_off
 from sdckit.kernels.mdav.state import FORMED, LEFT, WORK
-from sdckit.kernels.scaling import powers_of_two
+from sdckit.kernels.scaling import standardise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,18 +28,9 @@ ALIVE = 0.7  # share of records left at which a new tree is planted
 SCANS, SEARCHES = 2.0, 1.3  # how the work grows with the records left
 
 
-def standardise(values: Floats) -> Floats:
-    """Columns with mean 0 and standard deviation 1, over observed values; a constant column is 0."""
-    values = np.ascontiguousarray(values)
-    values = values / powers_of_two(values)
-    observed = ~np.isnan(values)
-    counts = np.maximum(observed.sum(axis=0), 1)
-    centred: Floats = values - np.where(observed, values, 0.0).sum(axis=0) / counts
-    spread = np.sqrt(np.where(observed, centred * centred, 0.0).sum(axis=0) / counts)
-    constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
-    spread[constant | (spread == 0)] = np.inf
-    centred /= spread
-    return centred
+def mdav_points(values: Floats) -> Floats:
+    """The records as MDAV compares them: columns standardised (ddof 0), each record contiguous."""
+    return standardise(np.ascontiguousarray(values), ddof=0)
 
 
 def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
@@ -55,7 +46,7 @@ def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
     if k == 1:
         groups[present] = np.arange(count)
         return groups
-    points = standardise(values) if points is None else points
+    points = mdav_points(values) if points is None else points
     with progress.track("MDAV", 1.0) as report:
         if not np.isnan(points).any():
             return group_complete(points, k, report)

@@ -10,7 +10,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
-from sdckit.metrics.loss.per_variable import suppressed_weight
+from sdckit.metrics.averages import pooled, record_means, suppressed_weight
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
 
@@ -43,30 +43,25 @@ def score_il_variables(
     penalise = checks.missing_rule(missing, bounded=True, name="il_variables") == "penalise"
     units = pair.original.spreads if scale == "spread" else np.ones(pair.p)
     known = ~np.isnan(units)
+    cells = {j: angles(*pair.cells(j)[:2], float(units[j])) for j in np.flatnonzero(known).tolist()}
     costs, weights = np.zeros(pair.p), np.zeros(pair.p)
-    total, seen = np.zeros(pair.original.n), np.zeros(pair.original.n)
-    for j in np.flatnonzero(known):
-        x, y, w = pair.cells(int(j))
-        cells = angles(x, y, float(units[j]))
-        costs[j] = cells.sum() if w is None else (w * cells).sum()
-        weights[j] = x.size if w is None else w.sum()
-        if per_record:
-            total[pair.both(int(j))] += cells
-            seen[pair.both(int(j))] += 1
+    for j, found in cells.items():
+        w = pair.cells(j)[2]
+        costs[j] = found.sum() if w is None else (w * found).sum()
+        weights[j] = found.size if w is None else w.sum()
     if penalise:
         gone = suppressed_weight(pair)
         costs, weights = costs + gone, weights + gone
-        total += (~pair.original.missing & pair.missing).sum(1)
-        seen += (~pair.original.missing & pair.missing).sum(1)
-    variables = np.divide(costs, weights, out=np.full(pair.p, np.nan), where=weights > 0)
-    overall = min(1.0, float(costs.sum() / weights.sum())) if weights.any() else math.nan
+    value = pooled(costs, weights)
     extra: dict[str, Any] = {}
     if detail:
-        extra["notes"] = _notes(pair, scale, variables)
+        extra["notes"] = _notes(pair, scale, value.variables)
     if per_record:
-        extra["records"] = np.divide(total, seen, out=np.full(seen.size, np.nan), where=seen > 0)
+        lost = [(pair.suppressed(j), 1.0) for j in range(pair.p)] if penalise else []
+        extra["records"] = record_means(pair.original.n, [*((pair.both(j), cells[j]) for j in cells), *lost])
     both = pair.counts.both
-    return Score(Values(overall, np.minimum(variables, 1.0)), both * known, both * ~known, **extra)
+    bounded = Values(float(np.minimum(value.overall, 1.0)), np.minimum(value.variables, 1.0))
+    return Score(bounded, both * known, both * ~known, **extra)
 
 
 def _notes(pair: Pair, scale: str, variables: Floats) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
+from sdckit.metrics.averages import pooled, record_means
 from sdckit.metrics.loss.cell_sums import (
     ALL,
     CHANGED,
@@ -27,7 +28,7 @@ from sdckit.metrics.loss.cell_sums import (
     sums_of,
 )
 from sdckit.metrics.pair import Pair, pair_of
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.score import Score
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -132,31 +133,20 @@ def score_cells(
         columns = [_Column(pair, j, cost, zeros) for j in range(pair.p)]
     if detail:
         shuffled = np.array([column.shuffled() for column in each("measuring", columns)])
-        extra["random"] = _pooled(*shuffled.T)
+        extra["random"] = pooled(*shuffled.T)
         extra["notes"] = _notes(pair, cost, costs, left_out)
     if per_record:
         extra["records"] = _records(pair, columns)
-    return Score(_pooled(costs, weights), used, left_out, **extra)
-
-
-def _pooled(costs: Floats, weights: Floats) -> Values:
-    """Mean of the cells of each variable and of all of them."""
-    known = weights > 0
-    if known.all():
-        return Values(float(costs.sum() / weights.sum()), costs / weights)
-    variables = np.divide(costs, weights, out=np.full(costs.size, np.nan), where=known)
-    overall = float(costs[known].sum() / weights[known].sum()) if known.any() else math.nan
-    return Values(overall, variables)
+    return Score(pooled(costs, weights), used, left_out, **extra)
 
 
 def _records(pair: Pair, columns: list[_Column]) -> Floats:
     """Mean cost of each record over its variables that count."""
-    total, seen = np.zeros(pair.original.n), np.zeros(pair.original.n)
-    for j, column in enumerate(columns):
-        rows = np.arange(pair.original.n)[pair.both(j)][column.counts]
-        total[rows] += column.costs()[column.counts]
-        seen[rows] += 1
-    return np.divide(total, seen, out=np.full(pair.original.n, np.nan), where=seen > 0)
+    rows = np.arange(pair.original.n)
+    costs = (
+        (rows[pair.both(j)][column.counts], column.costs()[column.counts]) for j, column in enumerate(columns)
+    )
+    return record_means(pair.original.n, costs)
 
 
 def _notes(pair: Pair, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, ...]:

@@ -12,10 +12,11 @@ from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.metrics.averages import pooled, weights_of
 from sdckit.metrics.loss.cell_sums import MSE
-from sdckit.metrics.loss.per_variable import Coupled, coupled, weights_of
+from sdckit.metrics.loss.per_variable import Coupled, coupled
 from sdckit.metrics.pair import Pair, pair_of
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.score import Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,10 +121,10 @@ def score_split(
     extra: dict[str, Any] = {}
     if detail and part == "permutation":
         with np.errstate(invalid="ignore"):  # both beyond the range of numbers: no level
-            extra["random"] = _pooled(_unrelated(pair) - sums["marginal"], weights)
+            extra["random"] = pooled(_unrelated(pair) - sums["marginal"], weights)
     if per_record:
         extra["records"] = np.full(pair.original.n, np.nan)
-    return Score(_pooled(sums[part], weights), pair.counts.both, np.zeros(pair.p, np.int64), **extra)
+    return Score(pooled(sums[part], weights), pair.counts.both, np.zeros(pair.p, np.int64), **extra)
 
 
 def _unrelated(pair: Pair) -> Floats:
@@ -134,12 +135,6 @@ def _unrelated(pair: Pair) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
             found[j] = MSE.shuffled(x, y, np.ones(x.size) if weights is None else weights)
     return found
-
-
-def _pooled(sums: Floats, weights: Floats) -> Values:
-    """Mean over the cells of each variable and over all of them."""
-    variables = np.divide(sums, weights, out=np.full(sums.size, np.nan), where=weights > 0)
-    return Values(float(sums.sum() / weights.sum()) if weights.any() else math.nan, variables)
 
 
 def _explain_marginal(score: Score) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.metrics.loss.rank import mean_of
+from sdckit.metrics.averages import mean_of, penalised
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
@@ -64,29 +64,10 @@ def score_variables(
 ) -> Score:
     """The score of a metric with a value per variable, whose mean is the value of the file."""
     if missing == "penalise":
-        variables = _penalised(pair, variables)
+        variables = penalised(pair, variables)
     extra: dict[str, Any] = {"records": np.full(pair.original.n, np.nan)} if per_record else {}
     none = np.zeros(pair.p, np.int64)
     return Score(Values(mean_of(variables), variables), pair.counts.both, none, notes=tuple(notes), **extra)
-
-
-def weights_of(pair: Pair) -> Floats:
-    """The weight of each record; ones where there are none."""
-    return np.ones(pair.original.n) if pair.original.weights is None else pair.original.weights
-
-
-def suppressed_weight(pair: Pair) -> Floats:
-    """The weight of the cells of each variable that only the original has."""
-    return np.array([weights_of(pair)[pair.suppressed(j)].sum() for j in range(pair.p)])
-
-
-def _penalised(pair: Pair, variables: Floats) -> Floats:
-    """Count a suppressed cell as a complete loss."""
-    kept = np.array([weights_of(pair)[pair.both(j)].sum() for j in range(pair.p)])
-    gone = suppressed_weight(pair)
-    shares = kept * np.nan_to_num(variables) + gone
-    known = ~np.isnan(variables) | (gone > 0)
-    return np.divide(shares, kept + gone, out=np.full(pair.p, np.nan), where=known)
 
 
 def explained(score: Score, sentence: str, kept: str) -> str:

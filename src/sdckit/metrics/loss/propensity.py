@@ -11,7 +11,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
-from sdckit.kernels.scaling import deviations, spread
+from sdckit.kernels.scaling import standardise, whitening_axes
 from sdckit.metrics.loss.per_file import SINGULAR, complete_records, score_of
 from sdckit.metrics.pair import Pair, pair_of
 
@@ -28,26 +28,23 @@ LEAF_SHARE = 0.01  # of all records
 
 def design(table: Floats, model: str) -> Floats:
     """Columns of the model, standardised; what does not vary is left out."""
-    z = _standardised(table)
+    z = _varying(table)
     if model == "main":
         return z
     first, second = np.triu_indices(z.shape[1])  # squares and products of two
-    return np.hstack((z, _standardised(z[:, first] * z[:, second])))
+    return np.hstack((z, _varying(z[:, first] * z[:, second])))
 
 
-def _standardised(table: Floats) -> Floats:
-    spreads = spread(table)
-    some = spreads > 0
-    return deviations(table[:, some]) / spreads[some]
+def _varying(table: Floats) -> Floats:
+    """The columns that vary, standardised."""
+    return standardise(table[:, np.fmin.reduce(table) < np.fmax.reduce(table)])
 
 
 def whitened(columns: Floats) -> Floats:
     """The same columns, turned into uncorrelated ones of variance 1; redundant directions are left out."""
     if not columns.shape[1]:
         return columns
-    sizes, axes = np.linalg.eigh(columns.T @ columns / len(columns))
-    keep = sizes > SINGULAR * sizes[-1]
-    return columns @ (axes[:, keep] / np.sqrt(sizes[keep]))
+    return columns @ whitening_axes(columns.T @ columns / len(columns), SINGULAR)
 
 
 def fit_logistic(columns: Floats, target: Floats) -> Floats:

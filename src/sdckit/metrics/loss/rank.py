@@ -13,12 +13,16 @@ from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES
+from sdckit.metrics.averages import mean_of, penalised, record_means
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.averages import Rows
 
 Cost = Literal["absolute", "squared"]
 
@@ -55,7 +59,8 @@ def score_rank(
         levels |= _levels(cost, pair, ties, bounded=bounded)
         extra["notes"] = _notes(pair)
     if missing == "penalise":
-        levels = {name: _penalised(pair, level) for name, level in levels.items()}
+        alone = pair.counts.both < 2
+        levels = {name: penalised(pair, level, alone) for name, level in levels.items()}
     if per_record:
         extra["records"] = _records(
             cost, pair, ties, generator, bounded=bounded, penalise=missing == "penalise"
@@ -85,12 +90,6 @@ def _of_weighted(cost: Cost, pair: Pair, what: Literal["values", "levels"]) -> F
     return np.array([pair.weighted(j, what)[PLACE[cost]] if counts[j] > 1 else np.nan for j in variables])
 
 
-def mean_of(variables: Floats) -> float:
-    """Mean over the variables that have a value; NaN where none has."""
-    known = [value for value in variables.tolist() if not math.isnan(value)]
-    return math.fsum(known) / len(known) if known else math.nan
-
-
 def _overall(level: Floats, variables: Floats) -> float:
     """The mean of a level; none where it is unknown for a variable that counts."""
     if level is variables:
@@ -114,17 +113,6 @@ def _levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Fl
     return found
 
 
-def _penalised(pair: Pair, variables: Floats) -> Floats:
-    """Count a suppressed cell as a complete loss; a single record compared has lost nothing."""
-    weights = np.ones(pair.original.n) if pair.original.weights is None else pair.original.weights
-    kept = np.array([weights[pair.both(j)].sum() for j in range(pair.p)])
-    gone = np.array([weights[pair.suppressed(j)].sum() for j in range(pair.p)])
-    alone = pair.counts.both < 2
-    shares = kept * np.where(alone, 0.0, variables) + gone
-    total = kept + gone
-    return np.divide(shares, total, out=np.full(pair.p, np.nan), where=(total > 0) & (~alone | (gone > 0)))
-
-
 def _notes(pair: Pair) -> tuple[str, ...]:
     notes = []
     for j, name in enumerate(pair.columns):
@@ -146,17 +134,15 @@ def _records(
     cost: Cost, pair: Pair, ties: str, rng: np.random.Generator | None, *, bounded: bool, penalise: bool
 ) -> Floats:
     """Each record's share of the loss; their mean is the value where no cell is missing."""
-    total = np.zeros(pair.original.n)
-    seen = np.zeros(pair.original.n)
-    for j in range(pair.p):
-        rows = pair.both(j)
-        if pair.counts.both[j] > 1:
-            total[rows] += _record_costs(cost, pair, j, ties, rng, bounded=bounded)
-            seen[rows] += 1
-        if penalise:
-            total[pair.suppressed(j)] += 1
-            seen[pair.suppressed(j)] += 1
-    return np.divide(total, seen, out=np.full(pair.original.n, np.nan), where=seen > 0)
+
+    def costs() -> Iterator[tuple[Rows, Floats | float]]:
+        for j in range(pair.p):
+            if pair.counts.both[j] > 1:
+                yield pair.both(j), _record_costs(cost, pair, j, ties, rng, bounded=bounded)
+            if penalise:
+                yield pair.suppressed(j), 1.0
+
+    return record_means(pair.original.n, costs())
 
 
 def _record_costs(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.metrics.averages import divided
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.score import Values
 
@@ -40,5 +41,5 @@ def mean_level(levels: Iterable[Values]) -> Values:
     lines = np.array([[level.overall, *level.variables] for level in levels])
     known = ~np.isnan(lines)
     total, count = np.where(known, lines, 0.0).sum(0), known.sum(0)
-    means = np.divide(total, count, out=np.full(total.size, np.nan), where=count > 0)
+    means = divided(total, count)
     return Values(float(means[0]), means[1:])

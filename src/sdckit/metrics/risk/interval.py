@@ -13,6 +13,7 @@ from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.scaling import spread
+from sdckit.metrics.averages import divided, pooled, record_means
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.risk.chance_level import mean_level, permutations, shuffled
 from sdckit.metrics.score import Score, Values
@@ -107,7 +108,7 @@ def _inside(pair: Pair, reach: Floats) -> tuple[Bools, Bools]:
 def _by_record(inside: Bools, seen: Bools, level: str) -> Floats:
     """What each record gives away: 1 or 0, or the share of its cells; NaN without a cell to compare."""
     count = seen.sum(1)
-    cells = np.divide(inside.sum(1), count, out=np.full(count.size, np.nan), where=count > 0)
+    cells = divided(inside.sum(1), count)
     return np.where(np.isnan(cells), np.nan, cells == 1) if level == "records" else cells
 
 
@@ -285,18 +286,12 @@ def _shuffled_places(pair: Pair, places: list[_Places]) -> Iterator[list[_Places
 
 def _pooled(chances: list[Floats]) -> Values:
     """Mean over the percentages and the cells of each variable, and over all cells."""
-    sums = np.array([found.sum() for found in chances])
-    counts = np.array([found.size for found in chances])
-    variables = np.divide(sums, counts, out=np.full(sums.size, np.nan), where=counts > 0)
-    return Values(float(sums.sum() / counts.sum()) if counts.any() else math.nan, variables)
+    return pooled(np.array([found.sum() for found in chances]), np.array([found.size for found in chances]))
 
 
 def _rid_records(pair: Pair, chances: list[Floats]) -> Floats:
-    total, seen = np.zeros(pair.original.n), np.zeros(pair.original.n)
-    for j, found in enumerate(chances):
-        total[pair.both(j)] += found.mean(0)
-        seen[pair.both(j)] += 1
-    return np.divide(total, seen, out=np.full(seen.size, np.nan), where=seen > 0)
+    costs = ((pair.both(j), found.mean(0)) for j, found in enumerate(chances))
+    return record_means(pair.original.n, costs)
 
 
 @metric(

@@ -16,7 +16,7 @@ import numpy as np
 from sdckit.kernels import kd_tree
 from sdckit.kernels.jit import kernel
 from sdckit.kernels.rank_distance import OrderedColumn
-from sdckit.kernels.scaling import powers_of_two
+from sdckit.kernels.scaling import powers_of_two, whitening_axes
 from sdckit.metrics.risk import missing_cells
 
 if TYPE_CHECKING:
@@ -289,10 +289,8 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
             for values in (pair.original.values, pair.masked)
         )
         release = theirs - scale.mean
-        values, vectors = np.linalg.eigh(release.T @ release / max(len(release) - 1, 1))
-        kept = values > REGULAR * max(values.max(initial=0.0), 0.0)
-        axes = vectors[:, kept] / np.sqrt(values[kept])
-        if not kept.any():
+        axes = whitening_axes(release.T @ release / max(len(release) - 1, 1), REGULAR)
+        if not axes.size:
             axes = np.zeros((pair.p, 1))
         ours, theirs = _turned(ours, axes), _turned(theirs, axes)
         ours[pair.original.missing.all(axis=1)] = np.nan

@@ -12,7 +12,7 @@ import numpy as np
 from sdckit.core import checks, parameters, registry
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
-from sdckit.kernels.scaling import deviations, powers_of_two, spread
+from sdckit.kernels.scaling import standardise
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.risk.chance_level import mean_level, permutations
 from sdckit.metrics.risk.interval import RISK, Attack, share, told
@@ -72,9 +72,7 @@ def score_rmdid(
     reach = k * UNIT * robust_distances(pair.original, seed)
     both = ~pair.original.missing & ~pair.missing
     # Only over the same cells do unchanged values keep their place when others are suppressed.
-    ours, theirs = (
-        _standardised(np.where(both, file, np.nan)) for file in (pair.original.values, pair.masked)
-    )
+    ours, theirs = (standardise(np.where(both, file, np.nan)) for file in (pair.original.values, pair.masked))
     files = _Files(ours, theirs, reach, *_lonely(pair.masked, k2))
     none = np.full(pair.p, np.nan)
     shares = {name: share(*files.found(slice(None), name)) for name in RULES}
@@ -96,18 +94,11 @@ def score_rmdid(
     )
 
 
-def _standardised(values: Floats) -> Floats:
-    """Each column less its mean, in its own standard deviations; 0 in a constant column."""
-    sized = values / powers_of_two(values)
-    scale = spread(sized)
-    return np.where(np.isnan(values), np.nan, deviations(sized) / np.where(scale > 0, scale, 1.0))
-
-
 def robust_distances(original: Original, seed: int) -> Floats:
     """Distance of each complete record from the mean in the metric of a robust covariance (MCD)."""
     name = f"robust distances, seed {seed}"
     if name not in original.cache:
-        points = _standardised(original.values)
+        points = standardise(original.values)
         complete = ~np.isnan(points).any(1)
         distances = np.full(original.n, np.nan)
         lines = points[complete]
@@ -208,7 +199,7 @@ def _lonely(masked: Floats, k2: float) -> tuple[Bools, Bools]:
     from scipy.spatial import cKDTree  # noqa: PLC0415 - slow to import
 
     whole = np.isnan(masked).sum(1) == 0
-    masked = _standardised(masked)
+    masked = standardise(masked)
     lonely = np.zeros(len(masked), np.bool_)
     points, place, count = np.unique(masked[whole], axis=0, return_inverse=True, return_counts=True)
     if len(points):
