@@ -72,7 +72,7 @@ def test_the_five_firms():
 @pytest.mark.parametrize("rule", [rule for rule in TIES if rule != "random"])
 def test_the_table_of_tie_rules(rule):
     files = [1, 1, 1, 1, 2, 3], [1, 1, 2, 1, 1, 1]
-    sums = [round(6 * mean(*files, ties=rule), 9) for mean in (sdc.rmae, sdc.rmse)]
+    sums = [round(6 * mean(*files, ties=rule), 9) for mean in (sdc.rank_mae, sdc.rank_mse)]
     shares = [round(metric(*files, ties=rule), 4) for metric in (sdc.brmae, sdc.brmse)]
     cells = f"{sums[0]:g} | {shares[0]} | {sums[1]:g} | {shares[1]} |"
     assert re.search(rf"`{rule}`\*{{0,2}} \| [^|]+ \| {re.escape(cells)}", PROSE)

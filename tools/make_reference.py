@@ -1,15 +1,29 @@
-"""Write docs/reference.md from the registry and the commands: `python tools/make_reference.py`."""
+"""Write what follows from the program itself: `python tools/make_reference.py`.
+
+From the registry and the commands, `docs/reference.md`; from the registry and the list of public names,
+`__init__.pyi` of the package and of the two families of metrics, which tell type checkers and editors what
+Python finds when it runs.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from sdckit import METHODS, METRICS
+import sdckit
 from sdckit.cli import sdckit as commands
+from sdckit.core.registry import functions_of
+from sdckit.masking import METHODS
+from sdckit.metrics import METRICS
 
-TARGET = Path(__file__).parent.parent / "docs" / "reference.md"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Path(__file__).parent.parent
+TARGET = HERE / "docs" / "reference.md"
+PACKAGE = HERE / "src" / "sdckit"
 PLANS = """\
 ## Plans
 
@@ -87,6 +101,32 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def stubs() -> dict[Path, str]:
+    """Return the stubs: the names of each family, and all public names."""
+    families = {family: functions_of(family) for family in ("loss", "risk")}
+    public = {name: f"sdckit.{home}" for name, home in sdckit._HOMES.items()}  # noqa: SLF001 - our own
+    return {
+        PACKAGE / "__init__.pyi": stub(public, families["loss"] | families["risk"], "__version__: str"),
+        **{PACKAGE / "metrics" / name / "__init__.pyi": stub({}, own) for name, own in families.items()},
+    }
+
+
+def stub(homes: dict[str, str], functions: dict[str, Callable[..., float]], *more: str) -> str:
+    """Return the text of a stub: an import of each name from its home, then the aliases."""
+    named = {name: function.__name__ for name, function in functions.items()}
+    homes = homes | {function.__name__: function.__module__ for function in functions.values()}
+    imports = sorted(f"from {home} import {name} as {name}" for name, home in homes.items())
+    aliases = [f"{alias} = {name}" for alias, name in named.items() if alias != name]
+    lines = [
+        "# Made by tools/make_reference.py.",
+        *imports,
+        *([""] if aliases or more else []),
+        *aliases,
+        *more,
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _shown(default: object) -> object:
     return default if default not in ((), {}) else "none"
 
@@ -98,4 +138,5 @@ def table(columns: list[str], rows: list[list[str]]) -> str:
 
 if __name__ == "__main__":
     TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(reference(), encoding="utf-8")
+    for path, text in {TARGET: reference(), **stubs()}.items():
+        path.write_text(text, encoding="utf-8")

@@ -10,7 +10,7 @@ import sdckit as sdc
 from sdckit.metrics.pair import pair_of
 
 RANKS, CELLS = ["brmae", "brmse"], ["mae", "mse", "il1", "il1s"]
-EXACT = [*RANKS, *CELLS, "rmae", "rmse", "mse_permutation"]
+EXACT = [*RANKS, *CELLS, "rank_mae", "rank_mse", "mse_permutation"]
 RISKS = [metric.name for metric in sdc.METRICS.values() if metric.family == "risk"]
 
 

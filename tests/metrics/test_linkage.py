@@ -312,8 +312,8 @@ def test_sentences_say_who_looks_up_whom(name):
         assert "; chance alone would give " in sentence
         assert "nan" not in sentence
         assert not sentence.endswith(".")
-    if name in linkage_scores.DOES:
-        does = linkage_scores.DOES[name].format(each=" for each published one")
+    if name in linkage_scores.ATTACKS:
+        does = linkage_scores.ATTACKS[name].does.format(each=" for each published one")
         assert does in forward
     if name == "linkage_outliers":
         assert "among the records farthest from the centre" in forward

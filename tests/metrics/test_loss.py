@@ -46,8 +46,8 @@ def test_tables_of_the_note(text, n):
     for *ranking, absolute, squared in columns:
         assert sdc.brmae(identity, ranking) == pytest.approx(absolute / (n * n // 2), abs=1e-15)
         assert sdc.brmse(identity, ranking) == pytest.approx(squared / (n * (n * n - 1) / 3), abs=1e-15)
-        assert sdc.rmae(identity, ranking) == pytest.approx(absolute / n)
-        assert sdc.rmse(identity, ranking) == pytest.approx(squared / n)
+        assert sdc.rank_mae(identity, ranking) == pytest.approx(absolute / n)
+        assert sdc.rank_mse(identity, ranking) == pytest.approx(squared / n)
 
 
 def over_all_rankings(n):
@@ -288,7 +288,7 @@ def test_il1s_of_constant_columns():
 # --- records, strata and levels ---
 
 
-@pytest.mark.parametrize("name", [*RANKS, *CELLS, "rmae", "rmse"])
+@pytest.mark.parametrize("name", [*RANKS, *CELLS, "rank_mae", "rank_mse"])
 def test_record_values_average_to_the_overall_value(name):
     rng = np.random.default_rng(21)
     x, y = rng.integers(1, 9, (2, 40, 3)).astype(float)
@@ -296,7 +296,7 @@ def test_record_values_average_to_the_overall_value(name):
     score = metric.score(pair_of(x, y), per_record=True)
     assert score.records.mean() == pytest.approx(score.value.overall, rel=1e-12)
     assert np.ptp(score.records) > 0
-    if name not in {"rmae", "rmse"}:
+    if name not in {"rank_mae", "rank_mse"}:
         w = rng.uniform(1, 5, 40)
         score = metric.score(pair_of(x, y, weights=w), per_record=True)
         assert np.average(score.records, weights=w) == pytest.approx(score.value.overall, rel=1e-12)
@@ -330,8 +330,8 @@ def test_strata_are_measured_apart():
 
 def test_rank_table_of_the_worked_example():
     row = sdc.rank_table([1, 1, 1, 1, 2, 3], [1, 1, 2, 1, 1, 1]).row(0, named=True)
-    assert (row["n"], row["rmae"], row["rmae_max"]) == pytest.approx((6, 10 / 6, 3))
-    assert (row["rmse"], row["rmse_max"]) == pytest.approx((26 / 6, 70 / 6))
+    assert (row["n"], row["rank_mae"], row["rank_mae_max"]) == pytest.approx((6, 10 / 6, 3))
+    assert (row["rank_mse"], row["rank_mse_max"]) == pytest.approx((26 / 6, 70 / 6))
     assert [round(row[f"brmse_{rule}"], 4) for rule in ("min", "average", "expected", "max")] == [
         0.0857,
         0.3714,

@@ -345,7 +345,7 @@ def paper(output: Path, **given: Any) -> None:
 @listing
 def metrics(**given: bool) -> None:
     """List the metrics: what each measures."""
-    from sdckit import METRICS
+    from sdckit.metrics import METRICS
 
     rows = [
         {
@@ -367,7 +367,7 @@ def metrics(**given: bool) -> None:
 @listing
 def methods(**given: bool) -> None:
     """List the masking methods and their parameters."""
-    from sdckit import METHODS
+    from sdckit.masking import METHODS
 
     rows = [
         {

@@ -21,8 +21,8 @@ from sdckit.io.source import like
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.evaluation import Evaluation, evaluate
-from sdckit.metrics.loss.rank_means import rank_table
 from sdckit.metrics.original import Original, prepare
+from sdckit.metrics.rank_summary import rank_table
 from sdckit.selection import sweeping
 from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of

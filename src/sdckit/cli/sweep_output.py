@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.cli import terminal
+from sdckit.core.registry import shown_metrics
 from sdckit.core.text import number
 from sdckit.io import atomic, files, output_folder
 from sdckit.report import charts
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 PRIVATE = "private"
 FORMATS = ("parquet", "csv")
 ROOM = 8  # columns of figures that fit into a terminal
-LEADING = ("brmae", "brmse", "il1s", "linkage", "linkage_outliers", "ks")
 
 
 def check_folder(folder: Path, data: Path) -> None:
@@ -54,7 +54,8 @@ def write(found: Sweep, folder: Path, form: str) -> list[Path]:
 
 def shown(metrics: list[str]) -> list[str]:
     """The metrics that a terminal has room for; the files have all."""
-    leading = [metric for metric in LEADING if metric in metrics]
+    known = sorted(shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
+    leading = [metric.name for metric in known if metric.name in metrics]
     return metrics if len(metrics) <= ROOM or not leading else leading
 
 

@@ -137,7 +137,7 @@ def crossed(result: Evaluation, rows_by: str) -> list[Table]:
 
 def rank_tables(ranks: pl.DataFrame) -> list[Table]:
     """What there is about ranks, in three tables that fit a screen."""
-    distances = ["variable", "n", "rmae", "rmae_max", "rmse", "rmse_max"]
+    distances = ["variable", "n", *(name for name in ranks.columns if name.startswith("rank_"))]
     rules = ["min", "average", "expected", "max"]
     absolute = ["variable", *(f"brmae_{rule}" for rule in rules)]
     squared = ["variable", *(f"brmse_{rule}" for rule in [*rules, "tie_sd"])]

@@ -1,8 +1,9 @@
 """Metrics and methods as data: what a function measures or does, beside the function itself.
 
-`@metric` and `@method` file a record under the function's name and return the function
-unchanged. The command line, the documentation, the sweeps and the contract tests iterate over
-`METRICS` and `METHODS`; nobody keeps a second list.
+`@metric` and `@method` file a record under the function's name and return the function unchanged.
+`METRICS` and `METHODS` are the only lists: the packages `metrics` and `masking` import all their modules
+(`import_modules`), so that a new module is found without being named anywhere. What the command line, the
+sweeps, the report and the study treat differently for some metrics or methods is a property of the record.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sdckit.core.checks import NotApplicable, missing_rule, one_of
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 METRICS: dict[str, Metric] = {}
 METHODS: dict[str, Method] = {}
 
+LAST = 1000  # the place of a record that names none
+Shown = Literal["headline", "overview", "table"]
 Function = TypeVar("Function", bound="Callable[..., object]")
+Record = TypeVar("Record", "Metric", "Method")
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,12 @@ class Metric:
     metric looks at: "cells", "ranks", "rows" (records as a whole), "columns" (each variable's values,
     whatever their order), "moments" or "table" (both files stacked). A pair and its score are of types that
     the layer of metrics defines (`metrics.pair.Pair`, `metrics.score.Score`); nothing here looks into them.
+
+    `shown` says where a value appears: "headline" everywhere, "overview" in every table that leaves some out,
+    "table" in the full ones. `default` metrics are measured where none is named, `default_unpaired` ones
+    beside them where rows are not paired. `any_data` marks a metric that no data are unsuited for,
+    `bounded_by_method` a share of records that `Method.largest_linkage` bounds, `noted` one that the note compares.
+    `untied_level(n)` is the value of n records without ties in unrelated order.
     """
 
     name: str
@@ -56,8 +67,17 @@ class Metric:
     paired: bool = True
     informed: bool = False  # makes use of what a masking publishes about itself
     default: bool = True
+    default_unpaired: bool = False
     experimental: bool = False
     extra: str | None = None
+    aliases: tuple[str, ...] = ()  # earlier names, which callers may still use
+    place: int = LAST  # in lists, the smallest first
+    shown: Shown = "table"
+    colour: str | None = None  # a name of `report.charts`
+    noted: bool = False
+    any_data: bool = False
+    bounded_by_method: bool = False
+    untied_level: Callable[[int], float] | None = None
 
     @property
     def identical(self) -> float:
@@ -92,10 +112,18 @@ class Metric:
         return frozenset(parameter.name for parameter in self.parameters)
 
     def fixed(self, name: str, options: dict[str, Any]) -> Metric:
-        """The same metric under another name, with some options settled."""
+        """The same metric under another name, with some options settled; what holds for the defaults goes."""
         left = tuple(parameter for parameter in self.parameters if parameter.name not in options)
         score = partial(self.score, **options)
-        return replace(self, name=name, score=score, parameters=left, fixed_options=options)
+        return replace(
+            self,
+            name=name,
+            score=score,
+            parameters=left,
+            fixed_options=options,
+            bounded_by_method=False,
+            untied_level=None,
+        )
 
     def score_with(self, pair: object, options: dict[str, Any], **details: bool) -> Any:
         """Score a pair with those of the options that this metric knows and leaves open."""
@@ -146,6 +174,8 @@ class Method:
     default: bool = False
     experimental: bool = False
     extra: str | None = None
+    place: int = LAST  # in lists, the smallest first
+    colour: str | None = None  # a name of `report.charts`
 
     @property
     def summary(self) -> str:
@@ -173,7 +203,7 @@ def metric(
 
     def file(function: Function) -> Function:
         name = function.__name__
-        METRICS[name] = Metric(name=name, score=score, explain=explain, function=function, **record)  # type: ignore[arg-type]
+        _insert(METRICS, Metric(name=name, score=score, explain=explain, function=function, **record))  # type: ignore[arg-type]
         return function
 
     return file
@@ -183,10 +213,51 @@ def method(**record: Any) -> Callable[[Function], Function]:
     """File the decorated function as a masking method under its own name."""
 
     def file(function: Function) -> Function:
-        METHODS[function.__name__] = Method(name=function.__name__, function=function, **record)
+        _insert(METHODS, Method(name=function.__name__, function=function, **record))
         return function
 
     return file
+
+
+def _insert(records: dict[str, Record], record: Record) -> None:
+    """File a record in order, whichever module was imported first."""
+    records[record.name] = record
+    ordered = sorted(records.values(), key=_order)
+    records.clear()
+    records.update((one.name, one) for one in ordered)
+
+
+def _order(record: Metric | Method) -> tuple[bool, int, str, int]:
+    """Losses before risks, then by place, then as the modules and their lines follow each other."""
+    function: Any = record.function
+    risk = isinstance(record, Metric) and record.family == "risk"
+    return risk, record.place, function.__module__, function.__code__.co_firstlineno
+
+
+def import_modules(package: str) -> None:
+    """Import every module of a package, which files the metrics or methods that they define."""
+    for module in iter_modules(import_module(package).__path__, f"{package}."):
+        import_module(module.name)
+
+
+def functions_of(family: str) -> dict[str, Callable[..., float]]:
+    """Return the functions of all metrics of a family, by name and by alias."""
+    own = [metric for metric in METRICS.values() if metric.family == family]
+    return {name: metric.function for metric in own for name in (metric.name, *metric.aliases)}
+
+
+def shown_metrics(*kinds: Shown, family: str | None = None) -> list[Metric]:
+    """Return the metrics that are shown in one of these ways, of both families or of one."""
+    return [m for m in METRICS.values() if m.shown in kinds and family in (None, m.family)]
+
+
+def current_name(name: Any) -> Any:
+    """Return the name that tables use: for an alias, options included, that of its metric."""
+    if not isinstance(name, str):
+        return name
+    plain, colon, options = name.partition(":")
+    known = {alias: metric.name for metric in METRICS.values() for alias in metric.aliases}
+    return known.get(plain, plain) + colon + options
 
 
 def short_title(name: str) -> str | None:
@@ -217,7 +288,7 @@ def metrics_named(names: str | Iterable[str] | None) -> list[Metric]:
     names = [names] if isinstance(names, str) else list(names)
     if not names:
         raise ValueError("the list of metrics is empty; name at least one or leave it out")
-    return [_metric_named(name) for name in dict.fromkeys(names)]
+    return [_metric_named(name) for name in dict.fromkeys(map(current_name, names))]
 
 
 def metrics_of_rows(names: str | Iterable[str] | None, *, paired: bool) -> tuple[list[Metric], list[str]]:

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from sdckit.core.registry import METHODS
+from sdckit.core.registry import METHODS, import_modules
 from sdckit.masking.mask_matrix import apply, enough_records, kept_columns, places_of, rounded
 from sdckit.masking.mask_table import Masking, perform
-
-from sdckit.masking import (  # isort: skip - the order of the tables
-    microaggregation,
-    vmdav,
-    optimal_univariate,
-    pca_microaggregation,
-    noise,
-    moment_preserving,
-    outlier_noise,
-    swapping,
-    shuffling,
-    coding,
-    synthetic,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = [
     "METHODS",
     "Masking",
     "apply",
-    "coding",
     "enough_records",
     "kept_columns",
     "mask",
-    "microaggregation",
-    "moment_preserving",
-    "noise",
-    "optimal_univariate",
-    "outlier_noise",
-    "pca_microaggregation",
     "perform",
     "places_of",
     "rounded",
-    "shuffling",
-    "swapping",
-    "synthetic",
-    "vmdav",
 ]
+
+import_modules(__name__)
 
 
 def mask(

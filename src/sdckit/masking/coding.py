@@ -63,6 +63,7 @@ def multiples(column: Floats, base: float) -> Floats:
 
 @method(
     title="rounding",
+    place=100,
     parameters=(
         Parameter(
             "percent",
@@ -226,6 +227,7 @@ def warn_of_limits(values: Floats, options: dict[str, Any]) -> list[str]:
 
 @method(
     title="top and bottom coding",
+    place=100,
     parameters=(
         Parameter(
             "top",

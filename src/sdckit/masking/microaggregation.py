@@ -51,6 +51,8 @@ def weighted(points: Floats, weights: Floats) -> Floats:
 
 @method(
     title="MDAV microaggregation",
+    place=10,
+    colour="blue",
     parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE),
     default=True,
     keeps=("column means (aggregate=mean, complete data)", "group sizes k to 2k-1"),
@@ -133,6 +135,8 @@ def mdav(
 
 @method(
     title="individual ranking",
+    place=10,
+    colour="sky",
     parameters=(GROUP_SIZE, AGGREGATE),
     default=True,
     keeps=(

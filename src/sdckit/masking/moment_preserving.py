@@ -72,6 +72,7 @@ def _needed(options: dict[str, Any], p: int) -> int:
 
 @method(
     title="moment-preserving noise",
+    place=60,
     parameters=(
         Parameter(
             "delta",
@@ -164,6 +165,7 @@ def _orthonormal(noise: Floats, scores: Floats) -> Floats:
 
 @method(
     title="random orthogonal matrix masking",
+    place=60,
     parameters=(STRENGTH,),
     keeps=("means and covariances (complete data)", "linear relations between variables (complete data)"),
     random=True,

@@ -35,6 +35,8 @@ SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCAL
 
 @method(
     title="additive noise",
+    place=50,
+    colour="orange",
     parameters=(PERCENT,),
     default=True,
     keeps=("means and covariances between variables, in expectation",),
@@ -105,6 +107,8 @@ def covariance_root(values: Floats) -> Floats:
 
 @method(
     title="correlated noise",
+    place=50,
+    colour="green",
     parameters=(PERCENT, SCALE),
     default=True,
     keeps=("means and correlations, in expectation", "linear relations between variables (complete data)"),
@@ -173,6 +177,7 @@ def _share(percent: float, scale: str) -> float:
 
 @method(
     title="Kim's noise with transform",
+    place=50,
     parameters=(STRENGTH, SCALE),
     keeps=("means and covariances, in expectation", "linear relations between variables (complete data)"),
     basis=covariance_root,
@@ -254,6 +259,7 @@ def _zeros_told(values: Floats, options: dict[str, Any]) -> list[str]:
 
 @method(
     title="zero-preserving noise",
+    place=50,
     parameters=(STRENGTH,),
     keeps=("zeros", "column means, in expectation"),
     basis=_nonzero_spread,
@@ -313,6 +319,7 @@ def zero_preserving_noise(
 
 @method(
     title="multiplicative noise",
+    place=50,
     parameters=(FACTOR,),
     keeps=("zeros", "column means, in expectation"),
     random=True,

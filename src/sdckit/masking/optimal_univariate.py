@@ -84,6 +84,7 @@ def walk_back(sizes: npt.NDArray[np.int32], k: int) -> Ints:
 
 @method(
     title="optimal univariate microaggregation",
+    place=30,
     parameters=(GROUP_SIZE,),
     keeps=("column means", "order of each column, ties apart", "group sizes k to 2k-1 in each column"),
     group_size="k",

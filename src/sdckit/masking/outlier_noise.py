@@ -106,6 +106,7 @@ def reach_of(values: Floats) -> Reach:
 
 @method(
     title="outlier noise",
+    place=70,
     parameters=(
         STRENGTH,
         Parameter("most", float, 10.0, "how many times as strong it is at most for an outlier", low=1),

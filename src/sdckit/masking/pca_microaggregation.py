@@ -53,6 +53,7 @@ def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> I
 
 @method(
     title="PCA microaggregation",
+    place=40,
     parameters=(GROUP_SIZE,),
     keeps=("column means (complete data)", "group sizes k to 2k-1"),
     basis=component_of,
@@ -166,6 +167,7 @@ def compared_with_exact(values: Floats, options: dict[str, Any]) -> list[str]:
 
 @method(
     title="blocked MDAV microaggregation",
+    place=40,
     parameters=(GROUP_SIZE, Parameter("block", int, 10_000, "most records to a block", low=1)),
     keeps=("column means (complete data)", "group sizes k to 2k-1"),
     basis=mdav_points,

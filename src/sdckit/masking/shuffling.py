@@ -86,6 +86,7 @@ def kept_exactly(options: dict[str, Any], values: Floats) -> Floats:
 
 @method(
     title="data shuffling",
+    place=90,
     parameters=(Parameter("given", tuple, (), "columns that stay and guide the shuffling of the others"),),
     keeps=("the values of each variable", "the given columns", "rank correlations, nearly"),
     basis=Scores,
@@ -240,6 +241,7 @@ def lonely(values: Floats, options: dict[str, Any]) -> list[str]:
 
 @method(
     title="sequential shuffling within bins",
+    place=90,
     parameters=(
         Parameter(
             "bins",

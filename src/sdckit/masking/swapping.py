@@ -57,6 +57,8 @@ def short_tails(values: Floats, options: dict[str, Any]) -> list[str]:
 
 @method(
     title="rank swapping",
+    place=80,
+    colour="pink",
     parameters=(
         Parameter(
             "p",
@@ -261,6 +263,7 @@ def _swapped_stack(orders: Orders, rule: Rule, rng: np.random.Generator) -> Floa
 
 @method(
     title="rank swapping by drawn moves",
+    place=80,
     parameters=(
         Parameter(
             "p",

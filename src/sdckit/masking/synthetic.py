@@ -57,6 +57,7 @@ def averaged_samples(values: Floats, samples: int, rng: np.random.Generator) -> 
 
 @method(
     title="resampling",
+    place=110,
     parameters=(
         Parameter(
             "samples",
@@ -170,6 +171,7 @@ def enough(options: dict[str, Any], p: int) -> int:
 
 @method(
     title="IPSO",
+    place=110,
     parameters=(Parameter("given", tuple, (), "columns that are kept and on which the others depend"),),
     keeps=(
         "means and covariances (complete data)",
@@ -273,6 +275,7 @@ def quantiles_at(values: Floats, shares: Floats, rule: str) -> Floats:
 
 @method(
     title="Gaussian copula",
+    place=110,
     parameters=(
         Parameter(
             "quantiles", str, "interpolated", "values between the original ones or these", choices=QUANTILES

@@ -219,6 +219,7 @@ def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
 
 @method(
     title="V-MDAV microaggregation",
+    place=20,
     parameters=(
         GROUP_SIZE,
         Parameter("gamma", float, 0.2, "how readily groups grow beyond k; 0 is never", low=0),

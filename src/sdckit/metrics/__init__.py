@@ -1,1 +1,9 @@
-"""Information loss and disclosure risk of a masked file, measured against its original."""
+"""Information loss and disclosure risk of a masked file, measured against its original.
+
+Importing this package files all metrics: `METRICS` is complete afterwards.
+"""
+
+from sdckit.core.registry import METRICS
+from sdckit.metrics import loss, risk
+
+__all__ = ["METRICS", "loss", "risk"]

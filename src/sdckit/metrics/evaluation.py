@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, disclosure_of
 from sdckit.core.roles import strata_of, warn_about_roles
 from sdckit.core.table import Table, names_of
-from sdckit.metrics import loss, risk
+from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.notes import missing_notes, rule_notes, small_strata, uninformed_notes, unpaired_notes
 from sdckit.metrics.original import Original, prepare_table
 from sdckit.metrics.pair import Pair, pair_of
@@ -24,13 +26,7 @@ from sdckit.rules import rules_of
 from sdckit.rules.edits import named_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from sdckit.core.registry import Metric
-    from sdckit.kernels.jit import Floats
-
-__all__ = ["Evaluation", "evaluate", "loss", "risk"]
 
 SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys than text
     "metric": pl.String,
@@ -75,7 +71,8 @@ class Evaluation:
 
     def __getitem__(self, metric: str) -> float:
         """The whole-file value of a metric; NaN where it has none."""
-        found = self.summary.filter(pl.col("metric") == metric)["value"]
+        name = registry.current_name(metric)
+        found = self.summary.filter(pl.col("metric") == name)["value"]
         if not len(found):
             checks.one_of("metric", metric, self.summary["metric"].to_list())
         return math.nan if found[0] is None else float(found[0])

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.table import Table, names_of
-from sdckit.kernels.jit import count_special
+from sdckit.kernels.jit import Bools, Floats, Ints, count_special
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.rank_distance_batch import ColumnStack
 from sdckit.kernels.scaling import spread
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sdckit.kernels.jit import Bools, Floats, Ints
 
 
 class Original:

@@ -14,13 +14,14 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
+from sdckit.metrics import METRICS
 from sdckit.paper.design import NOTED
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
 
-BOUNDED = ("brmae", "brmse")
-UNBOUNDED = ("mae", "mse", "il1", "il1s")
+BOUNDED = tuple(name for name, metric in METRICS.items() if metric.noted and metric.bounded)
+UNBOUNDED = tuple(name for name, metric in METRICS.items() if metric.noted and not metric.bounded)
 TIES = ("first", "average", "expected")
 NO_TIES = "-"  # an unbounded loss against the grid involves no ranks of records
 SERIES = ["dataset", "method", "replication"]

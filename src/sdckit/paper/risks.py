@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sdckit.core.registry import shown_metrics
+from sdckit.metrics import METRICS as RECORDS
+from sdckit.metrics.risk import linkage_scores
+from sdckit.paper.correlations import BOUNDED
 from sdckit.paper.design import WAYS
 from sdckit.paper.sweeps import KEYS, SEED, swept
 from sdckit.progress import track
@@ -26,9 +30,9 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.selection.points import Line
 
-ATTACKS = ("dbrl", "dbrl_mahalanobis", "dbrl_rank", "window", "matching")
-RISKS = ("linkage", "linkage_outliers")
-METRICS = ("brmae", "brmse", *RISKS, *ATTACKS)
+ATTACKS = tuple(name for name in linkage_scores.ATTACKS if name in RECORDS)
+RISKS = tuple(metric.name for metric in shown_metrics("headline", family="risk"))
+METRICS = (*BOUNDED, *RISKS, *ATTACKS)
 LIMITS = (0.3, 0.1, 0.05, 0.02)
 ONE_FOR = 10  # replications of the study that stand for one here
 MOST = 3  # replications
@@ -76,7 +80,7 @@ class Risks:
                 else:
                     point = line[place]
                     setting = float(point.setting.options[WAYS[str(method)].varied])
-                    values = {name: point.values[name] for name in ("brmae", "brmse", *RISKS)}
+                    values = {name: point.values[name] for name in (*BOUNDED, *RISKS)}
                     found.append(row | {"safe": spelled(str(method), setting), "setting": setting} | values)
         return pl.DataFrame(found, schema=SAFE)
 
@@ -92,7 +96,7 @@ SAFE = {
     "limit": pl.Float64,
     "method": pl.String,
     "safe": pl.String,
-    **dict.fromkeys(["setting", "brmae", "brmse", *RISKS], pl.Float64),
+    **dict.fromkeys(["setting", *BOUNDED, *RISKS], pl.Float64),
 }
 
 
@@ -181,7 +185,7 @@ def line_of(points: pl.DataFrame) -> Line:
     """The settings of one method on one dataset, from the weakest to the strongest."""
     way = WAYS[points["method"][0]]
     settings = settings_of({way.method: {way.varied: points["setting"].to_list()}})
-    values = points.select("brmae", "brmse", *RISKS).rows(named=True)
+    values = points.select(*BOUNDED, *RISKS).rows(named=True)
     (line,) = lines_of([Point(*measured) for measured in zip(settings, values, strict=True)])
     return line
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from sdckit.io import datasets
 from sdckit.masking import apply
-from sdckit.metrics import loss
+from sdckit.metrics import METRICS as RECORDS
 from sdckit.metrics.original import Original, prepare
 from sdckit.metrics.pair import Pair
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
@@ -124,7 +124,7 @@ def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFram
 
 def _by_formula(original: Original, masked: Floats, rule: str) -> list[float]:
     pair = Pair(original, masked)
-    scores = [loss.METRICS[metric].score(pair, ties=rule, detail=True) for metric in BOUNDED]
+    scores = [RECORDS[metric].score(pair, ties=rule, detail=True) for metric in BOUNDED]
     return [np.nan if score.random is None else score.random.overall for score in scores]
 
 
@@ -138,7 +138,7 @@ def _by_shuffling(
         gaps.append(
             [
                 metric.score(pair, ties="first").value.overall - metric.score(pair).value.overall
-                for metric in (loss.METRICS[name] for name in BOUNDED)
+                for metric in (RECORDS[name] for name in BOUNDED)
             ]
         )
     return [level + float(gap) for level, gap in zip(average, np.mean(gaps, axis=0), strict=True)]

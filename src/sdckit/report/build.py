@@ -13,7 +13,6 @@ from sdckit.core import checks, registry
 from sdckit.core.text import plural
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
-from sdckit.kernels import tie_rules
 from sdckit.metrics.evaluation import WHOLE
 from sdckit.report import Points, charts, report
 from sdckit.selection import wording
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
     from sdckit.selection.sweeping import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
-LOSS, RISK = "brmae", "linkage"  # the axes of the map where nothing else is asked for
+# The axes of the map where nothing else is asked for.
+LOSS, RISK = (registry.shown_metrics("headline", family=family)[0].name for family in ("loss", "risk"))
 
 
 def write(path: Path, page: str, *, overwrite: bool) -> None:
@@ -72,7 +72,7 @@ def chart_of_sweep(sweep: Sweep, metrics: str | Sequence[str] | None = None) -> 
     table = sweep.table.filter(WHOLE)
     if metrics is not None:
         known = table["metric"].unique(maintain_order=True).to_list()
-        names = [metrics] if isinstance(metrics, str) else metrics
+        names = map(registry.current_name, [metrics] if isinstance(metrics, str) else metrics)
         wanted = [checks.one_of("metric", metric, known) for metric in names]
         table = table.filter(pl.col("metric").is_in(wanted))
     return charts.sweep_chart(table)
@@ -188,7 +188,8 @@ def _level(loss: str, records: int, release: Evaluation | None) -> float | None:
     if release is not None:
         found = release.summary.filter(pl.col("metric") == loss)["random"].to_list()
         return found[0] if found else None
-    return dict(zip(("brmae", "brmse"), tie_rules.untied_level(records), strict=True)).get(loss)
+    formula = registry.metrics_named([loss])[0].untied_level
+    return None if formula is None else formula(records)
 
 
 def _values(result: Evaluation) -> dict[str, float]:

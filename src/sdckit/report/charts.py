@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit import masking  # noqa: F401 - they fill the registry
-from sdckit.core.registry import METHODS, METRICS, short_title
-from sdckit.metrics import loss  # noqa: F401 - they fill the registry
+from sdckit.core.registry import short_title
+from sdckit.masking import METHODS
+from sdckit.metrics import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from xml.etree.ElementTree import Element
 
     import altair as alt
+
+    from sdckit.core.registry import Method, Metric
 
 __all__ = ["colour", "grid", "label", "pdf", "png", "svg", "sweep_chart"]
 
@@ -31,19 +33,7 @@ Spec = dict[str, Any]  # a piece of a Vega-Lite specification
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, AMBER, BLACK = "#56B4E9", "#E69F00", "#000000"
 INK, GREY, PALE = "#222222", "#666666", "#BBBBBB"
-COLOURS = {
-    "mdav": BLUE,
-    "noise": ORANGE,
-    "correlated_noise": GREEN,
-    "rank_swap": PINK,
-    "individual_ranking": SKY,
-    "brmae": BLUE,
-    "brmse": SKY,
-    "mae": ORANGE,
-    "mse": AMBER,
-    "il1": GREEN,
-    "il1s": PINK,
-}
+NAMED = {"blue": BLUE, "orange": ORANGE, "green": GREEN, "pink": PINK, "sky": SKY, "amber": AMBER}
 SPARE = (BLACK, BLUE, ORANGE, GREEN, PINK, SKY, AMBER)
 
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
@@ -86,9 +76,10 @@ POINTS_UP_TO = 40  # a line through so many settings also shows where they lie
 
 def colour(name: str) -> str:
     """Return the colour of a method or metric, the same in every chart."""
-    known = [*METRICS, *METHODS]
-    place = known.index(name) if name in known else sum(name.encode())
-    return COLOURS.get(name, SPARE[place % len(SPARE)])
+    known: dict[str, Metric | Method] = {**METRICS, **METHODS}
+    own = known[name].colour if name in known else None
+    place = list(known).index(name) if name in known else sum(name.encode())
+    return NAMED[own] if own else SPARE[place % len(SPARE)]
 
 
 def label(name: str) -> str:

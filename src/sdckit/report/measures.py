@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core.registry import METRICS
 from sdckit.core.text import number
+from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation import WHOLE
 from sdckit.report.privacy import thin_variables
 

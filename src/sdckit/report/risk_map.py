@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.core import registry
-from sdckit.core.registry import METHODS
 from sdckit.core.text import number
+from sdckit.masking import METHODS
 from sdckit.report import charts
 from sdckit.report.charts import GREY, INK
 from sdckit.report.measures import label, plain, zero_is_best

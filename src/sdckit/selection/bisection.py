@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from sdckit.metrics.evaluation import FIGURES
 from sdckit.metrics.pair import Pair
 from sdckit.progress import track
 from sdckit.selection import sweeping, wording
-from sdckit.selection.choice import choose
+from sdckit.selection.choice import Choice, choose
 from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import Run, settings_of
 from sdckit.selection.points import Point, grouped
@@ -28,20 +29,9 @@ from sdckit.selection.runner import run_all
 from sdckit.selection.worker import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
     from sdckit.selection.task import Task
 
-BOUNDED = {
-    "linkage",
-    "dbrl",
-    "dbrl_mahalanobis",
-    "dbrl_rank",
-    "matching",
-}  # risks that `Method.largest_linkage` bounds
-ALWAYS = {"linkage", "linkage_outliers"}  # have a value for any data
 GUARDED = 100  # one stronger setting is measured as a guard for so many of the grid
 REPLICATIONS = 3
 
@@ -102,7 +92,7 @@ def recommend(
     >>> bool(release.evaluation["linkage"] <= 0.2)
     True
     """
-    limits = checked_limits(max_risk, minimise)
+    limits, minimise = checked_limits(max_risk, minimise), registry.current_name(minimise)
     repeated = checks.count_of("replications", replications)
     threads = sweeping.cores() if workers is None else checks.count_of("workers", workers)
     settings = paired_alone(settings_of(plan))
@@ -167,7 +157,7 @@ def check_suited(task: Task) -> None:
     """Refuse, with its reason, a metric that has no value for these data even where nothing is masked."""
     pair = Pair(task.whole.original, task.whole.original.values)
     for metric in task.metrics:
-        if metric.name not in ALWAYS:
+        if not metric.any_data:
             metric.score(pair)
 
 
@@ -191,7 +181,8 @@ class Searched:
         Missing cells can weaken the bound, by little; what is recommended is measured in any case.
         """
         largest = self.settings[0].method.largest_linkage
-        if largest is not None and set(self.limits) <= BOUNDED:
+        risks = registry.metrics_named(self.limits)
+        if largest is not None and all(risk.bounded_by_method for risk in risks):
             for place, setting in enumerate(self.settings):
                 if largest(setting.options) <= min(self.limits.values()):
                     return place

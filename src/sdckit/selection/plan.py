@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, parameters, registry
 from sdckit.core.disclosure import Disclosure
-from sdckit.core.registry import METHODS, Method
 from sdckit.core.settings import called, parameter_named, parameters_of, text_of
+from sdckit.masking import METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.core.parameters import Parameter
+    from sdckit.core.registry import Method
 
 LARGEST_GRID = 1_000_000
 SETTINGS = ("replications", "draws", "metrics")  # what a TOML file may say beside methods

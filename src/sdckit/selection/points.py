@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.registry import METHODS
 from sdckit.core.settings import parameter_named
+from sdckit.masking import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

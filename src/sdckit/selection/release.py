@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
+from sdckit.core.disclosure import Disclosure  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.table import Table, names_of
 from sdckit.core.warned import collected
 from sdckit.masking import Masking, perform
 from sdckit.metrics.evaluation import Evaluation, evaluate
 from sdckit.metrics.original import Original, prepare_table
-from sdckit.progress import reported_to
+from sdckit.progress import ProgressCallback, reported_to
 from sdckit.selection import wording
 from sdckit.selection.limits import LimitsMissed, limits_of, require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from sdckit.core.disclosure import Disclosure
     from sdckit.kernels.jit import Ints
-    from sdckit.progress import ProgressCallback
 
 TRIES = 20  # draws of a random masking before a release is given up
-SHOWN = ("brmae", "brmse", "linkage", "linkage_outliers")  # beside what a choice rests on
 
 Store = Callable[[Masking], AbstractContextManager[Any]]
 
@@ -166,8 +162,12 @@ def metrics_with(metrics: str | Iterable[str] | None, needed: Sequence[str]) -> 
     """Return the metrics of a release: those asked for, or the default ones, and those that limits need."""
     if metrics is None:
         default = {metric.name for metric in registry.metrics_named(None)}
-        return None if default.issuperset(needed) else list(dict.fromkeys([*SHOWN, *needed]))
-    return list(dict.fromkeys([*(metric.name for metric in registry.metrics_named(metrics)), *needed]))
+        if default.issuperset(needed):
+            return None
+        chosen = registry.shown_metrics("headline")
+    else:
+        chosen = registry.metrics_named(metrics)
+    return list(dict.fromkeys([*(metric.name for metric in chosen), *needed]))
 
 
 def release(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from sdckit.core.roles import strata_of, warn_about_roles
 from sdckit.core.table import Table, names_of
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import places_of
+from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original, prepare, prepare_table, with_weights
 from sdckit.rules.edits import edits_of
@@ -26,9 +29,6 @@ from sdckit.selection.sweep_folder import SweepFolder
 from sdckit.selection.task import Stratum, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
     from sdckit.core.registry import Metric
     from sdckit.kernels.jit import Floats
     from sdckit.rules.edits import Edits
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 DRAWS = ("common", "fresh")
 ROLES = ("columns", "key", "weights", "by", "na", "rules")
-UNPAIRED = ("ks", "hellinger")  # measured beside the default ones where a method loses the pairing of rows
 HEAD = {
     "dataset": pl.String,
     "method": pl.String,
@@ -107,7 +106,8 @@ class Sweep:
         self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
     ) -> pl.DataFrame:
         """The settings that no other beats in all of these losses and risks at once (the Pareto set)."""
-        named = [[metrics] if isinstance(metrics, str) else list(metrics) for metrics in (losses, risks)]
+        given = [[metrics] if isinstance(metrics, str) else metrics for metrics in (losses, risks)]
+        named = [[registry.current_name(metric) for metric in metrics] for metrics in given]
         return points.frontier(self.summary, *named)
 
     def recommend(self, max_risk: dict[str, float], minimise: str = "brmae") -> Choice:
@@ -131,6 +131,7 @@ class Sweep:
 
         known = self.summary["metric"].unique(maintain_order=True).to_list()
         limits = checked_limits(max_risk, minimise, known)
+        minimise = registry.current_name(minimise)
         return choice.choose(self.lines, limits, minimise, maskings=self.files, roles=self.roles)
 
     def to_html(self, name: str | None = None) -> str:
@@ -271,7 +272,7 @@ def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> 
     if not any(setting.paired for setting in settings):
         registry.metrics_of_rows(names, paired=False)  # refuses what would have no value at all
     if names is None and not all(setting.paired for setting in settings):
-        chosen += registry.metrics_named(UNPAIRED)
+        chosen += [metric for metric in METRICS.values() if metric.default_unpaired]
     return chosen
 
 

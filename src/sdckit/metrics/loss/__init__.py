@@ -1,19 +1,7 @@
-"""Information loss: what the masking cost. Importing this package files all its metrics."""
+"""Information loss: what the masking cost. Holds one function for each metric of loss."""
 
-from sdckit.core.registry import METRICS
+from sdckit.core.registry import functions_of, import_modules
 
-from sdckit.metrics.loss import rank, cells, rank_means  # isort: skip - the order of the tables
-from sdckit.metrics.loss import mse_split, distributions, bounded_cells, moments, probabilistic, propensity  # isort: skip
-
-__all__ = [
-    "METRICS",
-    "bounded_cells",
-    "cells",
-    "distributions",
-    "moments",
-    "mse_split",
-    "probabilistic",
-    "propensity",
-    "rank",
-    "rank_means",
-]
+import_modules(__name__)
+globals().update(functions_of("loss"))
+__all__ = sorted(functions_of("loss"))  # noqa: PLE0605 - one name for each metric found

@@ -88,6 +88,7 @@ def _explain(score: Score) -> str:
 
 @metric(
     title="IL_variables, bounded change of a cell",
+    place=60,
     family="loss",
     bounds=(0.0, 1.0),
     best=0.0,

@@ -178,6 +178,9 @@ UNBOUNDED: dict[str, Any] = {"family": "loss", "bounds": (0.0, float("inf")), "b
 
 @metric(
     title="MAE, mean absolute error",
+    place=20,
+    noted=True,
+    colour="orange",
     score=partial(score_cells, MAE),
     explain=partial(_explain, "a cell changed by {:.4g} on average, in the units of the data", 1.0),
     reference=HANDBOOK,
@@ -218,6 +221,9 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
 
 @metric(
     title="MSE, mean squared error",
+    place=20,
+    noted=True,
+    colour="amber",
     score=partial(score_cells, MSE),
     explain=partial(
         _explain, "the squared change of a cell is {:.4g} on average, in squared units of the data", 1.0
@@ -257,6 +263,9 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
 
 @metric(
     title="IL1, mean variation",
+    place=20,
+    noted=True,
+    colour="green",
     score=partial(score_cells, IL1),
     explain=partial(_explain, "a cell changed by {:.1%} of its own size on average", 1.0),
     reference="Mateo-Sanz, Sebe & Domingo-Ferrer 2004, doi:10.1007/978-3-540-25955-8_16",
@@ -300,6 +309,10 @@ def il1(
 
 @metric(
     title="IL1s, mean variation scaled by the standard deviation",
+    place=20,
+    shown="overview",
+    noted=True,
+    colour="pink",
     score=partial(score_cells, IL1S),
     explain=partial(
         _explain, "a cell changed by {:.1%} of its variable's standard deviation on average", math.sqrt(2)

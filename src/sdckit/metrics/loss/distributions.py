@@ -60,6 +60,9 @@ def score_ks(
 
 @metric(
     title="KS, largest gap between distribution functions",
+    place=50,
+    shown="overview",
+    default_unpaired=True,
     score=score_ks,
     explain=partial(
         explained,
@@ -151,6 +154,8 @@ def score_hellinger(
 
 @metric(
     title="Hellinger distance of binned distributions",
+    place=50,
+    default_unpaired=True,
     score=score_hellinger,
     explain=partial(
         explained,
@@ -252,6 +257,7 @@ def _explain_wasserstein(score: Score) -> str:
 
 @metric(
     title="Wasserstein distance of sorted values",
+    place=50,
     score=score_wasserstein,
     explain=_explain_wasserstein,
     reference="Villani 2009, Optimal Transport, doi:10.1007/978-3-540-71050-9",

@@ -54,6 +54,7 @@ def score_il_correl(pair: Pair, *, detail: bool = False, per_record: bool = Fals
 
 @metric(
     title="IL_correl, change of the inverse correlations",
+    place=70,
     bounds=(0.0, 1.0),
     best=0.0,
     score=score_il_correl,
@@ -123,6 +124,7 @@ def score_eigen(pair: Pair, *, detail: bool = False, per_record: bool = False) -
 
 @metric(
     title="eigen, change of the correlations' eigenvalues",
+    place=70,
     bounds=(0.0, float("inf")),
     best=0.0,
     score=score_eigen,
@@ -213,6 +215,7 @@ def _explain_overlap(score: Score) -> str:
 
 @metric(
     title="CI overlap, confidence intervals of the means",
+    place=70,
     bounds=(0.0, 1.0),
     best=1.0,
     score=score_ci_overlap,
@@ -304,6 +307,7 @@ def score_covariance_loss(pair: Pair, *, detail: bool = False, per_record: bool 
 
 @metric(
     title="covariance loss, 1 - UM",
+    place=70,
     bounds=(0.0, 1.0),
     best=0.0,
     score=score_covariance_loss,

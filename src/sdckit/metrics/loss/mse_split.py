@@ -163,6 +163,7 @@ def _explain_permutation(score: Score) -> str:
 
 @metric(
     title="MSE, part of changed distributions",
+    place=40,
     family="loss",
     bounds=(0.0, float("inf")),
     best=0.0,
@@ -212,6 +213,7 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
 
 @metric(
     title="MSE, part of changed places",
+    place=40,
     family="loss",
     bounds=(0.0, float("inf")),
     best=0.0,

@@ -135,6 +135,7 @@ def _explain(score: Score) -> str:
 
 @metric(
     title="PIL, probabilistic information loss",
+    place=80,
     family="loss",
     bounds=(0.0, 1.0),
     best=0.0,

@@ -170,6 +170,7 @@ def _explain(score: Score) -> str:
 
 @metric(
     title="pMSE, propensity score mean squared error",
+    place=90,
     family="loss",
     bounds=(0.0, 1.0),
     best=0.0,

@@ -12,7 +12,7 @@ from sdckit.core import checks, randomness
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
-from sdckit.kernels.tie_rules import TIES
+from sdckit.kernels.tie_rules import TIES, untied_level
 from sdckit.metrics.averages import mean_of, penalised, record_means
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
@@ -179,8 +179,17 @@ def _explain(what: str, score: Score) -> str:
     return text
 
 
+def _level_without_ties(place: int, n: int) -> float:
+    return untied_level(n)[place]
+
+
 @metric(
     title="brMAE, bounded rank MAE",
+    place=10,
+    shown="headline",
+    noted=True,
+    colour="blue",
+    untied_level=partial(_level_without_ties, 0),
     family="loss",
     bounds=(0.0, 1.0),
     best=0.0,
@@ -242,6 +251,11 @@ def brmae(
 
 @metric(
     title="brMSE, bounded rank MSE",
+    place=10,
+    shown="headline",
+    noted=True,
+    colour="sky",
+    untied_level=partial(_level_without_ties, 1),
     family="loss",
     bounds=(0.0, 1.0),
     best=0.0,

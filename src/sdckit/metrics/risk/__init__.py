@@ -1,8 +1,7 @@
-"""Disclosure risk: what a masked file still gives away. Importing this package files all metrics."""
+"""Disclosure risk: what a masked file still gives away. Holds one function for each metric of risk."""
 
-from sdckit.core.registry import METRICS
-from sdckit.metrics import loss
+from sdckit.core.registry import functions_of, import_modules
 
-from sdckit.metrics.risk import linkage, interval, robust_interval  # isort: skip - the order of the tables
-
-__all__ = ["METRICS", "interval", "linkage", "loss", "robust_interval"]
+import_modules(__name__)
+globals().update(functions_of("risk"))
+__all__ = sorted(functions_of("risk"))  # noqa: PLE0605 - one name for each metric found

@@ -127,6 +127,7 @@ def _sdid_notes(pair: Pair, *, by_records: bool) -> tuple[str, ...]:
 
 @metric(
     title="SDID, intervals of standard deviations",
+    place=20,
     needs="cells",
     score=score_sdid,
     explain=told,
@@ -296,6 +297,7 @@ def _rid_records(pair: Pair, chances: list[Floats]) -> Floats:
 
 @metric(
     title="RID, intervals of ranks",
+    place=20,
     needs="ranks",
     score=score_rid,
     explain=told,

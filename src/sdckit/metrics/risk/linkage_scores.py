@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,15 +36,6 @@ if TYPE_CHECKING:
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
 OUTLIERS = 0.02  # share of the records, those farthest from the centre, whose risk is told apart
-DOES = {
-    "dbrl": "picks the nearest record{each}",
-    "dbrl_mahalanobis": "picks the nearest record{each}, in the light of the release's correlations,",
-    "dbrl_rank": "picks the record with the nearest ranks{each}",
-    "window": "guesses among the records within the published window of ranks{each}",
-    "matching": "links all records at once, one to one,",
-    "window_rules": "guesses among the records within the published window, rules apart,{each}",
-    "rules": "projects each published record onto the known edit rules and picks the nearest record{each}",
-}
 
 
 def _nearest(space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options: dict[str, Any]) -> Nearest:
@@ -96,15 +88,64 @@ def _matching(pair: Pair, options: dict[str, Any]) -> Matching:
     return Matching(*there, options["distance"])
 
 
-ATTACKS: dict[str, Callable[[Pair, dict[str, Any]], Attack]] = {
-    "dbrl": partial(_nearest, standardised),
-    "dbrl_mahalanobis": partial(_nearest, whitened),
-    "dbrl_rank": partial(_nearest, ranked),
-    "window": _window,
-    "matching": _matching,
-    "rules": partial(_nearest, corrected),
-    "window_rules": _window_within_rules,
-}
+@dataclass(frozen=True)
+class Kind:
+    """A kind of attack: how it is made on a pair, what the intruder does, and which pairs suit it.
+
+    `name` is that of the metric, where the attack is one of its own; `title` is a few words for legends.
+    """
+
+    name: str
+    make: Callable[[Pair, dict[str, Any]], Attack]
+    title: str
+    does: str
+    suits: Callable[[Pair], bool] = lambda pair: True  # noqa: ARG005 - any pair
+
+
+KINDS = (
+    Kind("dbrl", partial(_nearest, standardised), "nearest record", "picks the nearest record{each}"),
+    Kind(
+        "dbrl_mahalanobis",
+        partial(_nearest, whitened),
+        "nearest by Mahalanobis distance",
+        "picks the nearest record{each}, in the light of the release's correlations,",
+    ),
+    Kind(
+        "dbrl_rank",
+        partial(_nearest, ranked),
+        "nearest ranks",
+        "picks the record with the nearest ranks{each}",
+    ),
+    Kind(
+        "window",
+        _window,
+        "guess in the window",
+        "guesses among the records within the published window of ranks{each}",
+        lambda pair: pair.window is not None,
+    ),
+    Kind(
+        "matching",
+        _matching,
+        "one-to-one matching",
+        "links all records at once, one to one,",
+        lambda pair: pair.original.n <= LARGEST,
+    ),
+    Kind(
+        "rules",
+        partial(_nearest, corrected),
+        "nearest record within the rules",
+        "projects each published record onto the known edit rules and picks the nearest record{each}",
+        breaks_rules,
+    ),
+    Kind(
+        "window_rules",  # where a release obeys rules, they may have moved values beyond the window
+        _window_within_rules,
+        "guess in the window, rules apart",
+        "guesses among the records within the published window, rules apart,{each}",
+        lambda pair: pair.window is not None and pair.rules is not None,
+    ),
+)
+ATTACKS = {kind.name: kind for kind in KINDS}
 DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "standardised"}
 
 
@@ -114,7 +155,7 @@ class Linked:
     def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
         self.pair, self.name = pair, name
         self.direction = options["direction"]
-        self.attack = ATTACKS[name](pair, options)
+        self.attack = ATTACKS[name].make(pair, options)
         self.credits = self.attack.credits(np.arange(pair.original.n))
 
     def mean(self, values: Floats, chosen: Bools) -> float:
@@ -209,18 +250,9 @@ def score_attack(
 
 
 def all_attacks(pair: Pair, direction: str) -> list[Linked]:
-    """Every attack that the data suit.
-
-    The window only where the method publishes one, the rules only where the release breaks some; where it
-    obeys them, they may have moved values beyond the window.
-    """
-    suits = {
-        "window": pair.window is not None,
-        "matching": pair.original.n <= LARGEST,
-        "rules": breaks_rules(pair),
-        "window_rules": pair.window is not None and pair.rules is not None,
-    }
-    return [linked(pair, name, {"direction": direction}) for name in ATTACKS if suits.get(name, True)]
+    """Every attack that the pair suits."""
+    wanted = [name for name, kind in ATTACKS.items() if kind.suits(pair)]
+    return [linked(pair, name, {"direction": direction}) for name in wanted]
 
 
 def score_linkage(
@@ -246,7 +278,9 @@ def explain(score: Score, *, whom: str = "", worst: bool = False) -> str:
     assert score.attack is not None  # noqa: S101 - every score of linkage has one
     name, forward = score.attack.name, score.attack.direction == TO_ORIGINAL
     who = "someone who holds the original file" if forward else "someone who knows a record's original values"
-    does = DOES[name].format(each=" for each published one" if forward else " among the published ones")
+    does = ATTACKS[name].does.format(
+        each=" for each published one" if forward else " among the published ones"
+    )
     text = f"{who} and {does} is right in {_hundredths(value)} of 100 cases{whom}"
     if worst:
         text = f"the worst of {len(score.parts)} attacks ({name}): {text}"

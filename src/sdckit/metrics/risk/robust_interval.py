@@ -210,6 +210,7 @@ def _lonely(masked: Floats, k2: float) -> tuple[Bools, Bools]:
 
 @metric(
     title="RMDID, intervals that widen for outliers",
+    place=30,
     needs="rows",
     score=score_rmdid,
     explain=told,

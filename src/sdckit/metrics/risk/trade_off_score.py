@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from sdckit.kernels.scaling import deviations, powers_of_two
 from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sdckit.kernels.jit import Floats
 
 WEIGHTS = (0.5, 0.125, 0.125, 0.25)

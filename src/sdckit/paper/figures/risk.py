@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from sdckit.metrics.risk import linkage_scores
 from sdckit.paper.design import COLOURS, HEADINGS, WAYS
 from sdckit.paper.figures import parts as panels
 from sdckit.paper.figures.parts import Figure, called, dots, lettered, painted, written
@@ -30,14 +31,7 @@ if TYPE_CHECKING:
     from sdckit.paper.results import Study
     from sdckit.paper.risks import Risks
 
-NAMES = {
-    "linkage": "the worst (linkage)",
-    "dbrl": "nearest record",
-    "dbrl_mahalanobis": "nearest by Mahalanobis distance",
-    "dbrl_rank": "nearest ranks",
-    "window": "guess in the window",
-    "matching": "one-to-one matching",
-}
+NAMES = {"linkage": "the worst (linkage)"} | {name: linkage_scores.ATTACKS[name].title for name in ATTACKS}
 ATTACK_COLOURS = dict(zip(NAMES, (PALE, BLUE, ORANGE, GREEN, AMBER, PINK), strict=True))
 WIDE = 6.0  # the line behind the others, which the worst of them covers
 SIDE = 400

@@ -57,6 +57,10 @@ def _checked(**options: Any) -> dict[str, Any]:
 
 @metric(
     title="linkage, the worst of several attacks",
+    place=10,
+    shown="headline",
+    any_data=True,
+    bounded_by_method=True,
     score=score_linkage,
     explain=partial(explain, worst=True),
     reference=HANDBOOK,
@@ -96,6 +100,9 @@ def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> floa
 
 @metric(
     title="linkage of outliers",
+    place=10,
+    shown="headline",
+    any_data=True,
     score=partial(score_linkage, share=OUTLIERS),
     explain=partial(explain, worst=True, whom=" among the records farthest from the centre"),
     reference=HANDBOOK,
@@ -140,6 +147,8 @@ def linkage_outliers(
 
 @metric(
     title="DBRL, distance-based record linkage",
+    place=10,
+    bounded_by_method=True,
     score=partial(score_attack, "dbrl"),
     explain=explain,
     reference="Pagliuca & Seri 1999; Domingo-Ferrer & Torra 2001",
@@ -194,6 +203,8 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
 
 @metric(
     title="DBRL with the Mahalanobis distance of the release",
+    place=10,
+    bounded_by_method=True,
     score=partial(score_attack, "dbrl_mahalanobis"),
     explain=explain,
     reference="after Torra, Abowd & Domingo-Ferrer 2006, doi:10.1007/11930242_20",
@@ -240,6 +251,8 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
 
 @metric(
     title="DBRL on ranks",
+    place=10,
+    bounded_by_method=True,
     score=partial(score_attack, "dbrl_rank"),
     explain=explain,
     reference=HANDBOOK,
@@ -282,6 +295,7 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
 
 @metric(
     title="window intersection",
+    place=10,
     score=partial(score_attack, "window"),
     explain=explain,
     reference="after Nin, Herranz & Torra 2008, doi:10.1016/j.datak.2007.07.006",
@@ -331,6 +345,8 @@ def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: 
 
 @metric(
     title="one-to-one matching",
+    place=10,
+    bounded_by_method=True,
     score=partial(score_attack, "matching"),
     explain=explain,
     reference="Herranz, Nin, Rodriguez & Tassa 2016, Data & Knowledge Engineering 100",
