@@ -44,8 +44,8 @@ class Metric:
     `shown` says where a value appears: "headline" everywhere, "overview" in every table that leaves some out,
     "table" in the full ones. `default` metrics are measured where none is named, `default_unpaired` ones
     beside them where rows are not paired. `any_data` marks a metric that no data are unsuited for,
-    `bounded_by_method` a share of records that `Method.largest_linkage` bounds, `noted` one that the note compares.
-    `untied_level(n)` is the value of n records without ties in unrelated order.
+    `bounded_by_method` a share of records that `Method.largest_linkage` bounds, `noted` one that the note
+    compares. `untied_level(n)` is the value of n records without ties in unrelated order.
     """
 
     name: str
