@@ -1,5 +1,6 @@
-"""Folders of data that are not ours to publish, a browser, hypothesis profiles, no skips where forbidden."""
+"""Folders of data that are not ours to publish, a browser, no luck, no skips where forbidden."""
 
+import itertools
 import os
 import shutil
 from pathlib import Path
@@ -32,6 +33,17 @@ def table(name):
     if not path.exists():
         pytest.skip(f"SDCKIT_DATA has no {name}")
     return pl.read_csv(path, infer_schema_length=None).cast(pl.Float64)
+
+
+@pytest.fixture(autouse=True)
+def no_luck(monkeypatch):
+    """Draws for which a test gives no seed differ from each other and are the same at every run."""
+    import numpy as np
+
+    seeded, seeds = np.random.default_rng, itertools.count(1_000_000)
+    monkeypatch.setattr(
+        np.random, "default_rng", lambda seed=None: seeded(next(seeds) if seed is None else seed)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,15 @@
 """Sweeps on several workers: the same table bit for bit, and no process left, whatever goes wrong."""
 
 import gc
+import math
 import sys
 import time
 import warnings
+from collections import deque
+from contextlib import nullcontext
+from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -88,7 +93,17 @@ def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
         assert_frame_equal(found.table, expected.table, check_exact=True)
 
 
+@pytest.mark.parametrize(("seconds", "found"), [(2.99, None), (3.0, "started")])
+def test_another_process_is_started_for_three_seconds_of_work(monkeypatch, seconds, found):
+    monkeypatch.setattr(runner, "PATIENCE", 0.0)
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: seconds))
+    monkeypatch.setattr(runner, "Worker", lambda *_: nullcontext("started"))
+    half = Runner(None, (), 0, None, deque(range(10)), np.empty(0), begun=0.0, done=10)
+    assert half.another() == found
+
+
 def test_short_work_starts_no_process(monkeypatch):
+    monkeypatch.setattr(runner, "WORTH", math.inf)  # on a busy machine no work is short
     monkeypatch.setattr(runner, "Worker", None)
     assert swept(workers=8).table.equals(swept().table)
 
