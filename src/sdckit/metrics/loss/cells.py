@@ -12,6 +12,7 @@ from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.averages import pooled, record_means
+from sdckit.metrics.loss.cell_overflow import combined, overflowed, shrunk
 from sdckit.metrics.loss.cell_sums import (
     ALL,
     CHANGED,
@@ -126,6 +127,17 @@ def score_cells(
     """MAE, MSE, IL1 or IL1s of a pair."""
     checks.missing_rule(missing, bounded=False, name="this metric")
     checks.one_of("rule for zeros", zeros, ZEROS)
+    measure = partial(_score_plainly, cost, zeros=zeros, detail=detail, per_record=per_record)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = measure(pair)
+        if overflowed(pair, cost, found):
+            small, unit = shrunk(pair, cost)
+            found = combined(found, measure(small), cost, unit)
+    return found
+
+
+def _score_plainly(cost: Cost, pair: Pair, *, zeros: str, detail: bool, per_record: bool) -> Score:
+    """The score from sums as they come; infinite or NaN where one leaves the range of numbers."""
     costs, weights, used = _totals(pair, cost, zeros)
     left_out = sums_of(pair)[1][:, SEEN] - used
     extra: dict[str, Any] = {}
