@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdckit.core.settings import placed
 from sdckit.masking import METHODS
-from sdckit.masking.mask_matrix import placed
 from timing import Row, row, seconds
 
 if TYPE_CHECKING:

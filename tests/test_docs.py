@@ -14,11 +14,20 @@ HERE = Path(__file__).parent.parent
 README = (HERE / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_reference_is_what_the_program_says():
+def make_reference():
     spec = importlib.util.spec_from_file_location("make_reference", HERE / "tools" / "make_reference.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert (HERE / "docs" / "reference.md").read_text(encoding="utf-8") == module.reference()
+    return module
+
+
+def test_the_reference_is_what_the_program_says():
+    assert (HERE / "docs" / "reference.md").read_text(encoding="utf-8") == make_reference().reference()
+
+
+def test_type_checkers_are_told_of_the_names_that_there_are():
+    for path, text in make_reference().stubs().items():
+        assert path.read_text(encoding="utf-8") == text, path
 
 
 NAMES = [*sdc.METRICS, *sdc.METHODS, *(f"sdckit {name}" for name in commands.commands)]

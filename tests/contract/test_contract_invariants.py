@@ -11,8 +11,7 @@ from contract import SHAPES, data, masked_by, needed, small, strong, suited
 from invariants import Masked, check_cells_shared, check_group_sizes, check_window
 from maskings import fails
 from promises import DRAWS, PROMISES, read
-from sdckit.core.settings import parameters_of
-from sdckit.masking import placed
+from sdckit.core.settings import parameters_of, placed
 
 METHODS = sdc.METHODS
 KEPT = [(name, phrase) for name, method in METHODS.items() for phrase in method.keeps]
