@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdckit.core import checks, registry, settings
-
-if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 
 Window = Callable[[str, "Floats", Sequence[str]], Any]
 

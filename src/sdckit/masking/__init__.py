@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from sdckit.core.registry import METHODS, import_modules
+from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking.mask_matrix import apply, enough_records, kept_columns, places_of, rounded
 from sdckit.masking.mask_table import Masking, perform
 
@@ -22,6 +23,29 @@ __all__ = [
 ]
 
 import_modules(__name__)
+Frame = TypeVar("Frame")
+
+
+@overload
+def mask(data: list[Any] | tuple[Any, ...], method: str, **options: Any) -> Floats: ...  # an array
+
+
+@overload
+def mask(
+    data: Frame,
+    method: str,
+    *,
+    columns: str | Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weights: str | None = None,
+    by: str | Sequence[str] | None = None,
+    rng: Any = None,
+    decimals: int | str | None = None,
+    na: Any = None,
+    rules: Any = None,
+    groups: str | None = None,
+    **parameters: Any,
+) -> Frame: ...
 
 
 def mask(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,13 @@ from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.table import Table, names_of
 from sdckit.core.warned import collected
+from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, perform
 from sdckit.metrics.evaluation import Evaluation, evaluate
 from sdckit.metrics.original import Original, prepare_table
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.selection import wording
 from sdckit.selection.limits import LimitsMissed, limits_of, require
-
-if TYPE_CHECKING:
-    from sdckit.kernels.jit import Ints
 
 TRIES = 20  # draws of a random masking before a release is given up
 

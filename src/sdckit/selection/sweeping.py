@@ -23,7 +23,7 @@ from sdckit.metrics.original import Original, prepare, prepare_table, with_weigh
 from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
 from sdckit.selection.limits import checked_limits
-from sdckit.selection.plan import runs_of, settings_of
+from sdckit.selection.plan import Setting, runs_of, settings_of
 from sdckit.selection.runner import run_all
 from sdckit.selection.sweep_folder import SweepFolder
 from sdckit.selection.task import Stratum, Task
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
     from sdckit.rules.edits import Edits
     from sdckit.selection.choice import Choice
-    from sdckit.selection.plan import Run, Setting
+    from sdckit.selection.plan import Run
 
 DRAWS = ("common", "fresh")
 ROLES = ("columns", "key", "weights", "by", "na", "rules")

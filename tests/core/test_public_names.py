@@ -1,0 +1,110 @@
+"""Public names: one list, both families, earlier names, and types that tools can read."""
+
+import os
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+
+HERE = Path(__file__).parents[2]
+FUNCTIONS = [name for name in dir(sdc) if callable(getattr(sdc, name))]
+X = np.array([[1.0, 5.0], [2.0, 4.0], [3.0, 9.0], [4.0, 1.0]])
+Y = X[[1, 0, 3, 2]]
+STUBS = {"pandas": "class DataFrame: ...", "pyarrow": "class Table: ..."}  # neither ships types
+TYPED = """
+from typing import assert_type
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+
+import sdckit as sdc
+
+Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
+def same(a: pd.DataFrame, b: pl.DataFrame, c: pa.Table, d: Matrix) -> None:
+    assert_type(sdc.mask(a, "mdav", k=3), pd.DataFrame)
+    assert_type(sdc.mask(b, "mdav", k=3, by="x"), pl.DataFrame)
+    assert_type(sdc.mask(c, "noise", rng=1), pa.Table)
+    assert_type(sdc.mask(d, "mdav"), Matrix)
+    assert_type(sdc.mask(a, "mdav"), pl.DataFrame)  # type: ignore[assert-type]
+    assert_type(sdc.loss.brmae(d, d), float)
+    assert_type(sdc.rmae(d, d), float)
+    sdc.brmea(d, d)  # type: ignore[attr-defined]
+    sdc.mask(a, "mdav", by=3)  # type: ignore[call-overload]
+
+
+assert_type(sdc.mask([1.0, 2.0, 3.0], "mdav"), np.typing.NDArray[np.float64])
+"""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_type_hints_can_be_read(name):
+    assert isinstance(typing.get_type_hints(getattr(sdc, name)), dict)
+
+
+@pytest.mark.parametrize("name", ["mask", "evaluate", "release", "sweep", "recommend"])
+def test_type_hints_name_every_parameter(name):
+    hints = typing.get_type_hints(getattr(sdc, name))
+    assert {"columns", "by", "rng", "return"} <= set(hints)
+
+
+def test_each_metric_is_in_the_namespace_of_its_family_only():
+    for name, metric in sdc.METRICS.items():
+        own, other = (sdc.loss, sdc.risk) if metric.family == "loss" else (sdc.risk, sdc.loss)
+        assert getattr(own, name) is getattr(sdc, name) is metric.function
+        assert name in own.__all__
+        assert name not in other.__all__
+
+
+@pytest.mark.parametrize("name", ["brmea", "__wrapped__", "cli_", "_HOME"])
+def test_other_names_are_refused(name):
+    with pytest.raises(AttributeError, match=f"module 'sdckit' has no attribute '{name}'"):
+        getattr(sdc, name)
+
+
+@pytest.mark.parametrize(("old", "new"), [("rmae", "rank_mae"), ("rmse", "rank_mse")])
+def test_earlier_names_go_on_working(old, new):
+    assert getattr(sdc, old) is getattr(sdc.loss, old) is getattr(sdc, new)
+    result = sdc.evaluate(X, Y, metrics=[old, f"{old}:ties=first", new])
+    assert result.summary["metric"].to_list() == [new, f"{new}:ties=first"]
+    assert result[old] == result[new] == getattr(sdc, new)(X, Y) > 0
+    assert result[f"{old}:ties=first"] == result[f"{new}:ties=first"]
+    found = sdc.sweep(X, {"noise": {"percent": [50, 99]}}, metrics=[old, "dbrl"], rng=1, workers=1)
+    assert found.table["metric"].unique(maintain_order=True).to_list() == [new, "dbrl"]
+    assert found.recommend({"dbrl": 1.0}, minimise=old).minimise == new
+    assert found.frontier(old, "dbrl").equals(found.frontier(new, "dbrl"))
+    assert old not in sdc.METRICS
+
+
+def test_earlier_names_go_on_working_on_the_command_line(tmp_path):
+    for name, values in (("a", X), ("b", Y)):
+        pl.DataFrame(values, schema=["u", "v"]).write_csv(tmp_path / f"{name}.csv")
+    words = [sys.executable, "-m", "sdckit.cli", "evaluate", "a.csv", "b.csv", "--metrics", "rmae", "--csv"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "rank_mae" in done.stdout
+    assert "rmae" not in done.stdout
+
+
+def test_what_has_no_value_is_not_applicable():
+    with pytest.raises(sdc.NotApplicable, match="needs at least 3 variables"):
+        sdc.il_correl(X, Y)
+
+
+def test_type_checkers_see_that_the_table_keeps_its_type(tmp_path):
+    for name, text in STUBS.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.pyi").write_text(text)
+    (tmp_path / "typed.py").write_text(TYPED)
+    words = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", str(tmp_path / "typed.py")]
+    env = os.environ | {"MYPYPATH": str(tmp_path)}
+    done = subprocess.run(words, cwd=HERE, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
