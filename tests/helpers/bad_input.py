@@ -47,8 +47,8 @@ def mask(more="", *, data="data.csv", output="out.csv", method="noise"):
     return [*f"mask {data} -o {output} --method {method} --columns income,age".split(), *more.split()]
 
 
-def plain(more="", *, data="data.csv"):
-    return [*f"mask {data} -o out.csv --method noise".split(), *more.split()]
+def plain(more="", *, data="data.csv", method="noise"):
+    return [*f"mask {data} -o out.csv --method {method}".split(), *more.split()]
 
 
 def evaluate(more="", *, masked="masked.csv"):
@@ -240,7 +240,7 @@ CASES = {
     ),
     "stratum smaller than k, and a warning": (
         {},
-        plain("--by region --key id --method mdav --set k=6"),
+        plain("--by region --key id --set k=6", method="mdav"),
         "stratum 'south' has 5 records, fewer than k = 6 of mdav; lower k or merge strata",
     ),
     "file smaller than k": (

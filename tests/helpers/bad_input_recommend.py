@@ -8,7 +8,8 @@ NO_LIMIT = "the limit of linkage is '{}'; give a share from 0 to 1, such as 0.05
 
 def recommend(more="", *, limit="linkage=0.9", data="data.csv", output="out.csv", columns="income,age"):
     chosen = ["--columns", columns] if columns else []
-    words = ["recommend", data, "-o", output, *chosen, *GRID.split(), "--workers", "1", *more.split()]
+    workers = [] if "--workers" in more else ["--workers", "1"]
+    words = ["recommend", data, "-o", output, *chosen, *GRID.split(), *workers, *more.split()]
     return [*words, *(["--max-risk", limit] if limit is not None else [])]
 
 

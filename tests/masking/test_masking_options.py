@@ -10,6 +10,7 @@ import pytest
 
 import sdckit as sdc
 from contract import NAMES, NAN, data, masking, needed, small, strong, with_holes
+from sdckit.core.prepared import PreparedTable
 from sdckit.masking.mask_table import perform
 
 METHODS = list(sdc.METHODS.values())
@@ -324,8 +325,7 @@ def test_paired_says_whether_a_row_has_to_do_with_its_record(method):
 
 
 def told(table, method, by=None, na=None, **parameters):
-    roles = {"columns": None, "key": None, "weights": None, "by": by, "na": na}
-    return perform(table, method, roles, parameters=parameters).notes
+    return perform(PreparedTable.of(table, by=by, na=na), method, parameters=parameters).notes
 
 
 def test_each_stratum_tells_of_itself():

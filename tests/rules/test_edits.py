@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from sdckit.core.prepared import PreparedTable
 from sdckit.core.registry import METHODS
 from sdckit.core.table import Table
 from sdckit.masking.mask_table import NO_RULE, perform
@@ -28,7 +29,7 @@ def summed(n):
 
 
 def edits(given, masked=("total", "a", "b"), *, table=TABLE, na=None):
-    return edits_of(given, Table(table), masked, na)
+    return edits_of(given, PreparedTable.of(table, columns=masked, na=na))
 
 
 def matrix(*rows):
@@ -36,9 +37,9 @@ def matrix(*rows):
 
 
 def noted(method="noise", table=TABLE, **options):
-    roles = {"columns": ["total", "a", "b"], "key": "id", "weights": None, "by": None, "na": None}
-    roles |= options.pop("roles", {})
-    return perform(table, method, roles, rng=1, parameters=options.pop("parameters", {}), **options)
+    roles = {"columns": ["total", "a", "b"], "key": "id"} | options.pop("roles", {})
+    prepared = PreparedTable.of(table, **roles)
+    return perform(prepared, method, rng=1, parameters=options.pop("parameters", {}), **options)
 
 
 # which columns
@@ -89,8 +90,7 @@ def test_given_columns_stay_whatever_the_rules_say(method):
 
 def test_rules_leave_the_window_alone_and_bring_an_attack_without_it():
     table = summed(50).insert_column(2, pl.Series("c", np.sin(np.arange(50.0))))
-    roles = {"columns": None, "key": None, "weights": None, "by": None, "na": None}
-    made = perform(table, "rank_swap", roles, rules="total = a + b", rng=1, parameters={"p": 0.1})
+    made = perform(PreparedTable.of(table), "rank_swap", rules="total = a + b", rng=1, parameters={"p": 0.1})
     assert made.disclosure.width("all", np.zeros((50, 4)), table.columns) == 5
     parts = sdc.evaluate(table, made.data, disclosure=made.disclosure, metrics=["linkage"]).parts["linkage"]
     assert {"window", "window_rules"} <= set(parts)
@@ -109,8 +109,7 @@ def test_given_columns_give_records_away(method):
     table = summed(40)
     masked = sdc.mask(table, method.name, given="total", rng=1)
     known = sdc.evaluate(table, masked, columns=["total"], metrics=["linkage"])["linkage"]
-    roles = {"columns": None, "key": None, "weights": None, "by": None, "na": None}
-    made = perform(table, method.name, roles, rng=1, parameters={"given": "total"})
+    made = perform(PreparedTable.of(table), method.name, rng=1, parameters={"given": "total"})
     found = sdc.evaluate(table, made.data, disclosure=made.disclosure, metrics=["linkage"])
     assert found["linkage"] >= known > 0.9
     swept = sdc.sweep(

@@ -146,18 +146,18 @@ def test_metrics_of_the_choice_are_measured_even_where_they_are_no_default():
 def drawn(monkeypatch):
     """The risks that each draw is measured to have, in turn."""
     risks, seen = [], []
-    evaluate = releasing.evaluate
+    evaluate_pair = releasing.evaluate_pair
 
-    def measured_otherwise(data, masked, **options):
-        seen.append(np.asarray(masked).copy())
-        result = evaluate(data, masked, **options)
+    def measured_otherwise(pair, *words):
+        seen.append(pair.masked.copy())
+        result = evaluate_pair(pair, *words)
         risk = risks[len(seen) - 1] if len(seen) <= len(risks) else 0.0
         table = result.table.with_columns(
             value=pl.when(pl.col("metric") == "linkage").then(risk).otherwise(pl.col("value"))
         )
         return sdc.Evaluation(table, result.meaning)
 
-    monkeypatch.setattr(releasing, "evaluate", measured_otherwise)
+    monkeypatch.setattr(releasing, "evaluate_pair", measured_otherwise)
     return risks, seen
 
 
@@ -206,7 +206,7 @@ def test_real_draws_that_miss_are_drawn_again():
     limit = {"dbrl": float(np.quantile(risks, 0.3))}
     lines = found.lines
     lines[0][0].values["dbrl"] = 0.0  # as if the median had met it
-    choice = choose(lines, limit, "brmae", roles=found.roles)
+    choice = choose(lines, limit, "brmae", conditions=found.conditions)
     draws = []
     for seed in range(12):
         release = choice.apply(data, rng=seed, tries=100)

@@ -159,7 +159,10 @@ def test_prepared_data_keep_their_weights_and_strata(tmp_path):
     assert swept(
         sdc.prepare(data, columns=NAMES), by="region", weights=data["weight"].to_numpy()
     ).table.equals(expected)
-    with pytest.raises(ValueError, match="prepared already; name its columns when you prepare it"):
+    with pytest.raises(
+        ValueError,
+        match="prepared with columns income, age, rooms and columns is now age; name its columns when",
+    ):
         swept(prepared, columns=["age"])
 
 

@@ -11,11 +11,11 @@ import click
 from sdckit import progress
 from sdckit.cli import request, sweep_output, terminal
 from sdckit.core import checks, registry, settings
-from sdckit.core.table import Table
 from sdckit.io import files
 from sdckit.io.source import like
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
+from sdckit.metrics.rank_summary import ranks_of
 from sdckit.selection import bisection, sweeping, wording
 from sdckit.selection.release import ReleasePlan, carry_out
 from sdckit.selection.release_file import ReleaseFile
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sdckit.cli.request import Request
     from sdckit.io.source import Source
     from sdckit.metrics.original import Original
+    from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release
 
 
@@ -61,7 +62,7 @@ def release(
     original: Original,
     asked: Request,
     given: dict[str, Any],
-    page: Callable[[Any, Release], str],
+    page: Callable[[Any, Release, Pair], str],
 ) -> tuple[Release, list[str]]:
     """Write a release and, where one is asked for, its report; also return what should be said of them."""
     file = ReleaseFile(
@@ -72,21 +73,21 @@ def release(
         dialect=asked.dialect,
         overwrite=given["overwrite"],
     )
-    wrote = [f"wrote {file.path}"]
+    notes: list[str] = []
 
-    def write_report(made: Release) -> None:
-        wrote.extend(report(given, lambda build: page(build, made)))
+    def write_report(made: Release, pair: Pair) -> None:
+        notes.extend([*written_notes(made, pair, source, given), f"wrote {file.path}"])
+        notes.extend(report(given, lambda build: page(build, made, pair)))
 
-    made = carry_out(plan, source.frame, original, rng=asked.seed, store=file.store, report=write_report)
-    return made, [*written_notes(made, source, original, given), *wrote]
+    made = carry_out(plan, original, rng=asked.seed, store=file.store, report=write_report)
+    return made, notes
 
 
-def written_notes(made: Release, source: Source, original: Original, given: dict[str, Any]) -> list[str]:
+def written_notes(made: Release, pair: Pair, source: Source, given: dict[str, Any]) -> list[str]:
     """What was masked and what was not; long lists are shortened, except in JSON."""
-    values = Table(made.data).floats(original.columns, original.na)
-    rows = [request.untouched(original, values)] if made.disclosure.paired else []
+    rows = [request.untouched(pair)] if made.disclosure.paired else []
     return [
-        request.masked_columns(original, values, source.frame.columns, whole=given["as_json"]),
+        request.masked_columns(pair, source.frame.columns, whole=given["as_json"]),
         *rows,
         *privacy_notes(made.evaluation.table, per_record=False),  # losses of single records are not shown
     ]
@@ -106,11 +107,10 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
     files.check_fit(output, source.frame, source)
-    original = asked.prepared(source)
+    original = asked.prepared(source, "masked")
     plan = ReleasePlan(
         method=method.name,
         parameters=parameters,
-        roles=asked.roles,
         rules=asked.rules,
         decimals=decimals,
         groups=given["groups"] and given["groups"].strip(),
@@ -120,8 +120,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         per_record=given["report"] is not None,
     )
 
-    def page(build: Any, made: Release) -> str:
-        pair = pair_of(original, made.data)
+    def page(build: Any, made: Release, pair: Pair) -> str:
         facts = asked.facts | request.roles_told(pair.columns, source.frame.columns)
         return str(build.of_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
 
@@ -141,17 +140,20 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     source = source_of(original, asked, given)
     theirs = {str(path): files.read(path, asked.dialect).frame for path in masked}
     asked = asked.within(given, source)
-    asked.warn_of_text(source, "measured")
+    prepared = asked.prepared(source, "measured")
     if len(masked) > 1:
-        _evaluate_several(source, theirs, asked, given)
+        _evaluate_several(source, prepared, theirs, asked, given)
     else:
-        _evaluate_one(source, theirs.popitem(), asked, given)
+        _evaluate_one(source, prepared, theirs.popitem(), asked, given)
 
 
-def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Request, given: Any) -> None:
+def _evaluate_one(
+    source: Source, original: Original, file: tuple[str, pl.DataFrame], asked: Request, given: Any
+) -> None:
     ours, (name, theirs) = source.frame, file
     wanted = given["records"] is not None or given["report"] is not None
-    result = asked.measure(ours, theirs, per_record=wanted)
+    pair = pair_of(original, like(theirs, ours))
+    result = asked.measure(pair, per_record=wanted)
     show_warnings()
     shown = result if given["records"] else replace(result, records=None)
     notes = privacy_notes(shown.table, per_record=shown.records is not None)
@@ -164,12 +166,11 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Request
         notes.append(f"wrote {given['records']}")
 
     def page(build: Any) -> str:
-        pair = pair_of(ours, like(theirs, ours), **asked.compared(ours))
         facts = asked.facts | request.roles_told(pair.columns, ours.columns)
         return str(build.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += report(given, page)
-    ranks = asked.ranks(ours, theirs) if given["ranks"] else None
+    ranks = ranks_of(pair) if given["ranks"] else None
     extra = []
     if given["variables"]:
         extra += terminal.crossed(result, "variable")
@@ -182,12 +183,17 @@ def _evaluate_one(source: Source, file: tuple[str, pl.DataFrame], asked: Request
 
 
 def _evaluate_several(
-    source: Source, theirs: dict[str, pl.DataFrame], asked: Request, given: dict[str, Any]
+    source: Source,
+    original: Original,
+    theirs: dict[str, pl.DataFrame],
+    asked: Request,
+    given: dict[str, Any],
 ) -> None:
     results = {}
     for name, frame in theirs.items():
         try:
-            results[name] = asked.measure(source.frame, frame, per_record=False)
+            pair = pair_of(original, like(frame, source.frame))
+            results[name] = asked.measure(pair, per_record=False)
         except (ValueError, TypeError) as error:
             raise ValueError(f"'{name}': {error}") from error
     show_warnings()
@@ -207,15 +213,14 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     request.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
-    asked.warn_of_text(source, "measured")
+    original = asked.prepared(source, "measured")
     show_warnings()
     place = output / sweep_output.PRIVATE
     try:
         found = sweeping.sweep(
-            source.frame,
+            original,
             plan,
             **asked.how,
-            **asked.roles,
             **more,
             rules=asked.rules,
             folder=place,
@@ -244,15 +249,13 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
     files.check_fit(output, source.frame, source)
-    original = asked.prepared(source)
-    choice = bisection.recommend(
-        source.frame, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed, **asked.roles
-    )
+    original = asked.prepared(source, "masked")
+    choice = bisection.recommend(original, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed)
     show_warnings()
     choice.require_met()
-    plan = choice.release_plan(asked.roles, per_record=given["report"] is not None)
+    plan = choice.release_plan(per_record=given["report"] is not None)
 
-    def page(build: Any, made: Release) -> str:
+    def page(build: Any, made: Release, pair: Pair) -> str:
         facts = asked.facts | request.roles_told(original.columns, source.frame.columns)
         return str(
             build.of_choice(
@@ -260,7 +263,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
                 made.evaluation,
                 name=data.name,
                 draws=made.draws,
-                pair=pair_of(original, made.data),
+                pair=pair,
                 facts=facts,
             )
         )

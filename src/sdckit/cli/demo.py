@@ -39,14 +39,14 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
     output_folder.check(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
-    found = sweep(original, PLAN, columns=variables, rng=SEED, name="sample")
-    choice = found.recommend(LIMITS, MINIMISE)
     prepared = prepare(original, columns=variables)
-    plan = choice.release_plan({"columns": variables}, decimals="original", per_record=True)
+    found = sweep(prepared, PLAN, rng=SEED, name="sample")
+    choice = found.recommend(LIMITS, MINIMISE)
+    plan = choice.release_plan(decimals="original", per_record=True)
     with output_folder.filled(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
-        made = carry_out(plan, original, prepared, rng=SEED, store=ReleaseFile(draft / "masked.csv").store)
+        made = carry_out(plan, prepared, rng=SEED, store=ReleaseFile(draft / "masked.csv").store)
         page = build.of_sweep(
             found,
             name="the sample",

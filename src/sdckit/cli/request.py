@@ -11,18 +11,15 @@ import polars as pl
 
 from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.core import checks, randomness, registry
-from sdckit.core.roles import keys_of, warn_about_roles
+from sdckit.core.disclosure import disclosure_of
 from sdckit.core.settings import called
-from sdckit.core.table import Table
 from sdckit.core.text import plural
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
-from sdckit.io.source import like
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
-from sdckit.metrics.evaluation import Evaluation, evaluate
-from sdckit.metrics.original import Original, prepare
-from sdckit.metrics.rank_summary import rank_table
+from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
+from sdckit.metrics.original import Original
 from sdckit.selection import sweeping
 from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
@@ -32,7 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.io.source import Source
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.kernels.jit import Ints
+    from sdckit.metrics.pair import Pair
 
 REPORTS = (".html", ".htm")
 
@@ -58,12 +56,6 @@ class Request:
     paired: bool = True
     rules: list[str] | None = None
     categories: tuple[str, ...] = ()  # numeric columns whose every value has a label
-    numbers: tuple[str, ...] = ()  # and the others, where there are such columns
-
-    @property
-    def variables(self) -> list[str] | None:
-        """The columns that were asked for; all that are no categories where none was."""
-        return list(self.numbers) if self.columns is None and self.categories else self.columns
 
     @property
     def role_columns(self) -> list[str]:
@@ -75,38 +67,26 @@ class Request:
         """The options of `evaluate` that say how to measure."""
         return {"metrics": self.metrics, "ties": self.ties, "missing": self.missing, "rng": self.seed}
 
-    @property
-    def roles(self) -> dict[str, Any]:
-        """The options that say which column plays which role."""
-        return {
-            "columns": self.variables,
-            "key": self.key or None,
-            "weights": self.weights,
-            "by": self.by or None,
-            "na": self.na,
-        }
-
     def within(self, given: dict[str, Any], source: Source) -> Request:
         """The same for a file whose names may begin or end with blanks, and whose values may have labels."""
         asked = replace(self, **_roles(given, source.frame.columns))
-        apart = {*asked.role_columns, *source.labelled}
-        return replace(
-            asked,
-            categories=tuple(name for name in source.labelled if name not in asked.role_columns),
-            numbers=tuple(c.name for c in source.frame if c.dtype.is_numeric() and c.name not in apart),
-        )
+        return replace(asked, categories=tuple(c for c in source.labelled if c not in asked.role_columns))
 
-    def prepared(self, source: Source) -> Original:
-        """The original of a masking, with every role checked."""
-        frame = source.frame
-        checks.at_least_two(frame.height)
-        checks.known_columns(self.role_columns, frame.columns)
-        self.warn_of_text(source, "masked")
-        checks.apart(self.columns, self.role_columns)
-        if self.key:
-            keys_of(Table(frame), self.key, "original")
-        columns = Table(frame).numeric(self.variables, leave_out=self.role_columns)
-        return prepare(frame, columns=columns, weights=self.weights, na=self.na)
+    def prepared(self, source: Source, done: str) -> Original:
+        """The original with every role checked; `done` says what is done with its variables."""
+        self.warn_of_text(source, done)
+        original = Original.of(
+            source.frame,
+            columns=self.columns,
+            key=self.key,
+            weights=self.weights,
+            by=self.by,
+            na=self.na,
+            leave_out=self.categories,
+        )
+        if done == "masked":
+            original.require_unique_key()
+        return original
 
     def warn_of_text(self, source: Source, done: str) -> None:
         """Name the text columns that are numeric but for a few words; refuse those that are needed."""
@@ -123,24 +103,20 @@ class Request:
             found = terminal.listed([repr(name) for name in self.categories])
             fact = f"taken for categories, as each value has a label, and not {done}: {found}"
             warnings.warn(f"{fact}; name them with --columns to have them {done}", stacklevel=2)
-            table = Table(source.frame)
-            warn_about_roles(table, self.numbers, table.floats(self.numbers, self.na))
 
-    def measure(self, ours: pl.DataFrame, theirs: pl.DataFrame, *, per_record: bool) -> Evaluation:
+    def measure(self, pair: Pair, *, per_record: bool) -> Evaluation:
         """Compare two files."""
-        return evaluate(
-            ours,
-            like(theirs, ours),
-            **self.how,
-            **self.roles,
-            per_record=per_record,
+        known = disclosure_of(
+            None,
             method=self.made_by,
             parameters=self.made_with,
             window=self.window,
             stratified=self.stratified,
             paired=self.paired,
             rules=self.rules,
+            by=self.by,
         )
+        return evaluate_pair(pair, known, Measuring.of(known=known, per_record=per_record, **self.how))
 
     def records(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
         """Each record's losses beside its key, or its number where there is none."""
@@ -148,15 +124,6 @@ class Request:
         if self.key:
             return pl.concat([ours.select(self.key), shares], how="horizontal")
         return shares.with_row_index("record", offset=1)
-
-    def ranks(self, ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
-        """All about the ranks of the variables that were measured; weights play no part."""
-        return rank_table(ours, like(theirs, ours), **self.compared(ours))
-
-    def compared(self, ours: pl.DataFrame) -> dict[str, Any]:
-        """The options that pair two files as they are measured."""
-        columns = Table(ours).numeric(self.variables, leave_out=self.role_columns)
-        return {"columns": columns, "key": self.key or None, "na": self.na}
 
     @property
     def facts(self) -> dict[str, str]:
@@ -331,14 +298,14 @@ def check_output(
     atomic.check_target(output, overwrite, suffixes)
 
 
-def masked_columns(original: Original, written: Floats, columns: Sequence[str], *, whole: bool) -> str:
+def masked_columns(pair: Pair, columns: Sequence[str], *, whole: bool) -> str:
     """Say which columns were masked and which were not; long lists are shortened unless `whole`."""
-    same, cells = _same_cells(original, written)
-    idle = [name for name, s, n in zip(original.columns, same, cells, strict=True) if s == n]
+    same, cells = _same_cells(pair)
+    idle = [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
     lists = {
-        "masked": [name for name in original.columns if name not in idle],
+        "masked": [name for name in pair.columns if name not in idle],
         "not changed by the method": idle,
-        "left as they were": [name for name in columns if name not in original.columns],
+        "left as they were": [name for name in columns if name not in pair.columns],
     }
     return "; ".join(
         f"{what}: {terminal.listed(found, whole=whole)}"
@@ -347,16 +314,16 @@ def masked_columns(original: Original, written: Floats, columns: Sequence[str], 
     )
 
 
-def untouched(original: Original, written: Floats) -> str:
+def untouched(pair: Pair) -> str:
     """Count the cells that are as in the original."""
-    same, cells = _same_cells(original, written)
+    same, cells = _same_cells(pair)
     columns = f"{len(cells)} masked {plural(len(cells), 'column')}"
     return f"{same.sum()} of {cells.sum()} cells in {columns} are as in the original"
 
 
-def _same_cells(original: Original, written: Floats) -> tuple[Ints, Ints]:
+def _same_cells(pair: Pair) -> tuple[Ints, Ints]:
     """Cells of each column that are as in the original, and those that have a value there."""
-    return (original.values == written).sum(axis=0), (~original.missing).sum(axis=0)
+    return (pair.original.values == pair.masked).sum(axis=0), (~pair.original.missing).sum(axis=0)
 
 
 def roles_told(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from sdckit.core.checks import NotApplicable, missing_rule, one_of
 from sdckit.core.parameters import parameter_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from sdckit.core.parameters import Parameter
 
@@ -125,7 +125,7 @@ class Metric:
             untied_level=None,
         )
 
-    def score_with(self, pair: object, options: dict[str, Any], **details: bool) -> Any:
+    def score_with(self, pair: object, options: Mapping[str, Any], **details: bool) -> Any:
         """Score a pair with those of the options that this metric knows and leaves open."""
         given = {name: value for name, value in options.items() if name in self.open}
         if "missing" in given and not self.bounded:

@@ -1,9 +1,9 @@
-"""The roles of columns: strata, keys that pair records, and columns that look like one of these."""
+"""The roles of columns: variables, key, weights and strata, resolved and checked in one place."""
 
 from __future__ import annotations
 
 import re
-import warnings
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -11,9 +11,10 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.table import is_missing, is_number, names_of
+from sdckit.core.warned import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from sdckit.core.table import Table
     from sdckit.kernels.jit import Bools, Floats, Ints
@@ -21,6 +22,61 @@ if TYPE_CHECKING:
 IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" or "valid"
     r"(?i:(^|[_. ])(id|ids|key|nr|no|number|record|row|index)([_. ]|$))|[a-z]I[dD]$"
 )
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column of a table plays which role.
+
+    `variables` are masked and measured; the columns of `key` identify a record together, the values of those
+    of `by` form strata; `weights` is the column of survey weights, None without one or where weights were
+    given as numbers. `na` are the numbers that stand for a missing cell.
+    """
+
+    variables: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    weights: str | None = None
+    by: tuple[str, ...] = ()
+    na: tuple[float, ...] = ()
+
+    @property
+    def others(self) -> list[str]:
+        """The columns that are no variables because they have another role."""
+        return [*self.key, *self.by, *([] if self.weights is None else [self.weights])]
+
+    def check(self, table: Table | None) -> None:
+        """Refuse columns that the table does not have, and variables that have another role."""
+        if table is None:
+            raise ValueError("the prepared data have no table to read roles from; prepare the table anew")
+        checks.known_columns(self.others, table.names)
+        checks.apart(self.variables, self.others)
+
+
+def resolve(
+    table: Table,
+    *,
+    columns: Any = None,
+    key: Any = None,
+    weights: Any = None,
+    by: Any = None,
+    na: Any = None,
+    leave_out: Iterable[str] = (),
+) -> Roles:
+    """Return the roles that a user asked for, after every check; see `Roles`.
+
+    Without `columns`, all numeric columns without another role are variables, those in `leave_out` excepted.
+    """
+    checks.at_least_two(table.n)
+    asked = Roles(
+        variables=tuple(names_of(columns)),
+        key=tuple(dict.fromkeys(names_of(key))),
+        weights=str(weights) if isinstance(weights, (str, int)) else None,
+        by=tuple(dict.fromkeys(names_of(by))),
+        na=tuple(checks.declared_missing(na)),
+    )
+    asked.check(table)
+    variables = table.numeric(columns, leave_out=[*asked.others, *leave_out])
+    return replace(asked, variables=tuple(variables))
 
 
 def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, Ints]]:
@@ -91,22 +147,16 @@ def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints
     return np.array([place[value] for value in ours])
 
 
-def warn_about_roles(table: Table, columns: Sequence[str], values: Floats, depth: int = 3) -> None:
+def warn_about_roles(table: Table, columns: Sequence[str], values: Floats) -> None:
     """Name columns that look like identifiers or survey weights: they are rarely meant."""
     for j, name in enumerate(columns):
         if _looks_like_identifier(name, values[:, j]) and table.frame is not None:
-            warnings.warn(
-                f"column {name!r} looks like an identifier; leave it out with columns or name it as key",
-                stacklevel=depth,
-            )
+            warn(f"column {name!r} looks like an identifier; leave it out with columns or name it as key")
         elif name.lower() in {"weight", "weights"}:
-            warnings.warn(
-                f"column {name!r} looks like a survey weight; leave it out with columns or name it weights",
-                stacklevel=depth,
-            )
+            warn(f"column {name!r} looks like a survey weight; leave it out with columns or name it weights")
 
 
-def warn_about_objects(table: Table, leave_out: Sequence[str] = (), depth: int = 3) -> None:
+def warn_about_objects(table: Table, leave_out: Sequence[str] = ()) -> None:
     """Name the columns that hold nothing but numbers, yet in a type that is not numeric."""
     for name in table.names if table.frame is not None else ():
         column = table.column(name)
@@ -114,17 +164,16 @@ def warn_about_objects(table: Table, leave_out: Sequence[str] = (), depth: int =
             continue
         cells = [cell for cell in column.to_list() if not is_missing(cell)]
         if cells and all(is_number(cell) for cell in cells):
-            warnings.warn(
+            warn(
                 f"column {name!r} looks like numbers stored as objects and is left as it is; "
-                "convert it to a numeric type or drop it",
-                stacklevel=depth,
+                "convert it to a numeric type or drop it"
             )
 
 
 def _looks_like_identifier(name: str, values: Floats) -> bool:
     if values.size < 3 or np.isnan(values).any() or (values != np.floor(values)).any():
         return False
+    if not IDENTIFIER.search(name) and values.max() != values.min() + values.size - 1:
+        return False  # before the sort, which takes longer
     ordered = np.sort(values)
-    if not (ordered[1:] > ordered[:-1]).all():
-        return False
-    return bool(IDENTIFIER.search(name)) or bool(ordered[-1] == ordered[0] + values.size - 1)
+    return bool((ordered[1:] > ordered[:-1]).all())

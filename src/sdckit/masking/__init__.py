@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload
 
+from sdckit.core.prepared import PreparedTable
 from sdckit.core.registry import METHODS, import_modules
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking.mask_matrix import apply, enough_records, kept_columns, places_of, rounded
@@ -72,7 +73,7 @@ def mask(
     Parameters
     ----------
     data : table
-        pandas, polars, pyarrow or numpy.
+        pandas, polars, pyarrow or numpy; or what `prepare` returns, with its roles.
     method : str
         A name from `sdc.METHODS`.
     columns : list of str, optional
@@ -98,7 +99,7 @@ def mask(
     Returns
     -------
     table
-        Of the same type as `data`.
+        Of the same type as `data`, or as the table that was prepared.
 
     Examples
     --------
@@ -106,10 +107,10 @@ def mask(
     >>> print(sdc.mask([1.0, 2.0, 30.0, 31.0], "mdav", k=2))
     [ 1.5  1.5 30.5 30.5]
     """
+    prepared = PreparedTable.of(data, columns=columns, key=key, weights=weights, by=by, na=na)
     return perform(
-        data,
+        prepared,
         method,
-        {"columns": columns, "key": key, "weights": weights, "by": by, "na": na},
         rng=rng,
         decimals=decimals,
         rules=rules,

@@ -11,9 +11,7 @@ import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
-from sdckit.core.roles import strata_of, warn_about_objects, warn_about_roles
 from sdckit.core.settings import placed
-from sdckit.core.table import Table, names_of
 from sdckit.core.text import plural, shortened
 from sdckit.masking.mask_matrix import (
     apply,
@@ -28,7 +26,9 @@ from sdckit.masking.mask_matrix import (
 from sdckit.rules.edits import edits_of
 
 if TYPE_CHECKING:
+    from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
+    from sdckit.core.table import Table
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.rules.edits import Edits
 
@@ -50,14 +50,32 @@ class Job:
     """A method, its parameters for each stratum, and the columns that it is to mask."""
 
     method: Method
-    table: Table
-    names: list[str]
-    values: Floats
-    by: list[str]
-    strata: list[tuple[str, Ints]]
+    data: PreparedTable
     options: list[dict[str, Any]]  # of each stratum
     places: list[int] | None  # decimals of each column; None leaves them unrounded
     edits: Edits | None
+
+    @property
+    def table(self) -> Table:
+        """The table that is masked."""
+        if self.data.table is None:
+            raise ValueError("the prepared data have no table to mask; prepare the table anew")
+        return self.data.table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that are masked."""
+        return self.data.columns
+
+    @property
+    def values(self) -> Floats:
+        """Their original values."""
+        return self.data.values
+
+    @property
+    def strata(self) -> list[tuple[str, Ints]]:
+        """Names and rows of what is masked apart."""
+        return self.data.strata
 
     @cached_property
     def plain(self) -> Floats:
@@ -67,7 +85,7 @@ class Job:
     @cached_property
     def grouped(self) -> bool:
         """Whether strata were asked for."""
-        return bool(self.by)
+        return bool(self.data.roles.by)
 
     @cached_property
     def paired(self) -> bool:
@@ -119,7 +137,7 @@ class Job:
             warn_of_originals(
                 self.plain, masked, self.names, self.strata, kept=self.kept, grouped=self.grouped
             )
-        others = [name for name in self.table.names if name not in {*self.names, *self.by}]
+        others = [name for name in self.table.names if name not in {*self.names, *self.data.roles.by}]
         if others and not self.paired:
             fact = f"rows of {self.method.name} stand for no original record"
             beside = f"columns beside them are as they were: {shortened([repr(name) for name in others])}"
@@ -133,25 +151,22 @@ class Job:
         self.edits.warn_of_originals(self.plain, masked, after)
         return after, self.edits.told(masked, after)
 
-    def with_codes(self, masked: Floats, na: Any) -> Floats:
+    def with_codes(self, masked: Floats) -> Floats:
         """Put the codes of missing cells back where they were; where rows are new, into any missing cell."""
-        hit = int(np.isin(masked, checks.declared_missing(na)).sum())
+        hit = int(np.isin(masked, self.data.roles.na).sum())
         if hit:
             fact = f"{hit} masked {plural(hit, 'cell')} fell on a code of missing cells"
             warnings.warn(f"{fact} and will be read as missing; use another code", stacklevel=DEPTH)
-        raw, result = self.table.floats(self.names), masked.copy(order="F")
-        for j, column in enumerate(result.T):
-            declared = np.isnan(self.values[:, j])
-            rows = declared if self.paired else np.isnan(column)
-            codes = raw[declared, j]
+        result = masked.copy(order="F")
+        for column, values, codes in zip(result.T, self.values.T, self.data.codes, strict=True):
+            rows = np.isnan(values if self.paired else column)
             column[rows] = codes if self.paired or not codes.size else np.resize(codes, int(rows.sum()))
         return result
 
 
 def perform(
-    data: Any,
+    data: PreparedTable,
     method: str,
-    roles: dict[str, Any],
     *,
     rng: Any = None,
     decimals: int | str | None = None,
@@ -159,12 +174,12 @@ def perform(
     groups: str | None = None,
     parameters: dict[str, Any],
 ) -> Masking:
-    """Mask as `mask` does, and tell about it; `roles` says which column plays which role."""
+    """Mask as `mask` does, and tell about it."""
     record = registry.method_named(method)
     settings.parameters_known(record, parameters)
     digits = checks.rounding(decimals)
     generator = randomness.generator(rng)
-    job = _job(record, Table(data), roles, parameters, digits, rules)
+    job = _job(record, data, parameters, digits, rules)
     if groups is not None:
         settings.numbered(record, groups, job.table.names)
     masked, numbers = job.masked(generator, numbered=groups is not None)
@@ -174,42 +189,24 @@ def perform(
     notes += [] if groups is None else [f"the column {groups!r} numbers the groups of records"]
     masked, said = job.repaired(masked)
     notes += said or ([] if rules is None else [NO_RULE])
-    if roles["na"] is not None:
-        masked = job.with_codes(masked, roles["na"])
+    if data.roles.na:
+        masked = job.with_codes(masked)
     whole = [name for name, d in zip(job.names, job.places or (), strict=False) if d == 0]
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
     made = job.table.with_values(job.names, masked, whole=whole, more=more)
     known = None if job.edits is None else job.edits.known
-    return Masking(made, notes, Disclosure.of(record.name, parameters, by=job.by, rules=known))
+    return Masking(made, notes, Disclosure.of(record.name, parameters, by=data.roles.by, rules=known))
 
 
 def _job(
-    method: Method,
-    table: Table,
-    roles: dict[str, Any],
-    parameters: dict[str, Any],
-    digits: int | str | None,
-    rules: Any,
+    method: Method, data: PreparedTable, parameters: dict[str, Any], digits: int | str | None, rules: Any
 ) -> Job:
     """Check what was asked for against the table."""
-    checks.at_least_two(table.n)
-    columns, by, na = roles["columns"], names_of(roles["by"]), roles["na"]
-    taken = [name for role in ("key", "weights", "by") for name in names_of(roles[role])]
-    checks.known_columns(taken, table.names)
-    checks.apart(names_of(columns), taken)
-    if columns is None:
-        warn_about_objects(table, taken, DEPTH + 1)
-    names = table.numeric(columns, leave_out=taken)
-    values = table.floats(names, na)
-    if columns is None:
-        warn_about_roles(table, names, values, DEPTH + 1)
-    strata = strata_of(table, by)
-    options = settings.parameters_by_stratum(
-        method, parameters, [name for name, _ in strata], grouped=bool(by)
-    )
-    places = None if digits is None else places_of(values, digits)
-    job = Job(method, table, names, values, by, strata, options, places, None)
-    edits = edits_of(rules, table, names, na)
+    strata = [name for name, _ in data.strata]
+    options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
+    places = None if digits is None else places_of(data.values, digits)
+    job = Job(method, data, options, places, None)
+    edits = edits_of(rules, data)
     if edits is None:
         return job
     edits = edits.keeping(job.kept)

@@ -14,19 +14,19 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, disclosure_of
-from sdckit.core.roles import strata_of, warn_about_roles
-from sdckit.core.table import Table, names_of
+from sdckit.core.table import names_of
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.notes import missing_notes, rule_notes, small_strata, uninformed_notes, unpaired_notes
-from sdckit.metrics.original import Original, prepare_table
+from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_of
-from sdckit.metrics.score import Score, Values
+from sdckit.metrics.stratified_risk import knows_strata, within_strata
 from sdckit.progress import track
 from sdckit.rules import rules_of
 from sdckit.rules.edits import named_columns
 
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
+    from sdckit.metrics.score import Score
 
 SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys than text
     "metric": pl.String,
@@ -194,26 +194,62 @@ def evaluate(
         rules=rules,
         by=names_of(by),
     )
-    by = _strata_named(known, by)
-    chosen, left_out = registry.metrics_of_rows(metrics, paired=known.paired)
-    checks.one_of("rule for missing cells", missing, checks.MISSING)
-    pair, groups = _prepare(original, masked, columns=columns, key=key, weights=weights, by=by, na=na)
-    wide = _with_rules(known.rules, original, masked, pair, key=key, na=na)
+    how = Measuring.of(metrics, known, ties=ties, missing=missing, per_record=per_record, rng=rng)
+    prepared = Original.of(
+        original, columns=columns, key=key, weights=weights, by=_strata_named(known, by), na=na
+    )
+    return evaluate_pair(pair_of(prepared, masked), known, how)
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How to measure: the metrics, those left out because rows are not paired, and their shared options.
+
+    `named` says that a user named the metrics, so that one without a value is an error.
+    """
+
+    metrics: Sequence[Metric]
+    left_out: Sequence[str]
+    named: bool
+    options: Mapping[str, Any]
+    per_record: bool
+
+    @classmethod
+    def of(
+        cls,
+        metrics: str | Iterable[str] | None,
+        known: Disclosure,
+        *,
+        ties: str = "average",
+        missing: str = "pairwise",
+        per_record: bool = False,
+        rng: Any = None,
+    ) -> Measuring:
+        """Check what needs no data."""
+        chosen, left_out = registry.metrics_of_rows(metrics, paired=known.paired)
+        checks.one_of("rule for missing cells", missing, checks.MISSING)
+        options = {"ties": ties, "missing": missing, "rng": rng}
+        return cls(chosen, left_out, metrics is not None, options, per_record)
+
+
+def evaluate_pair(pair: Pair, known: Disclosure, how: Measuring) -> Evaluation:
+    """Measure as `evaluate` does, where both files are aligned already; also within the original's strata."""
+    groups = [("all", pair), *pair.parts]
+    wide = _with_rules(known.rules, pair)
     for _, group in groups:
         group.rules = None if wide.rules is None else wide.rules.within(pair.columns)
     for name, group in groups[1:] if known.by else groups[:1]:
         group.window = known.width(name, group.original.values, group.columns)
-    options = {"ties": ties, "missing": missing, "rng": rng}
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
     notes = dict.fromkeys(rule_notes(wide))
     if not known.paired:
-        notes |= dict.fromkeys(unpaired_notes(pair, left_out))
-    notes |= dict.fromkeys(uninformed_notes(known, chosen))
+        notes |= dict.fromkeys(unpaired_notes(pair, how.left_out))
+    notes |= dict.fromkeys(uninformed_notes(known, how.metrics))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
-    scores = _scores(groups, chosen, options, notes, named=metrics is not None, per_record=per_record)
-    for (place, (stratum, group)), metric in product(enumerate(groups), chosen):
+    scores = _scores(groups, how, notes)
+    for (place, (stratum, group)), metric in product(enumerate(groups), how.metrics):
         score_here = scores[metric.name][place]
         if score_here is None:
             continue
@@ -222,100 +258,42 @@ def evaluate(
             meaning[metric.name] = metric.explain(score_here)
             parts[metric.name] = score_here.parts
             notes |= dict.fromkeys(score_here.notes)
-            if per_record:
+            if how.per_record:
                 records[metric.name] = score_here.records
-    notes |= dict.fromkeys(missing_notes(pair, chosen, missing) if known.paired else ())
+    missing = str(how.options["missing"])
+    notes |= dict.fromkeys(missing_notes(pair, how.metrics, missing) if known.paired else ())
     notes |= dict.fromkeys(small_strata(group.original.n for _, group in groups[1:]))
+    each_record = pl.DataFrame(records) if how.per_record else None
+    return Evaluation(_table(rows), meaning, tuple(notes), parts, each_record)
+
+
+def _table(rows: list[dict[str, Any]]) -> pl.DataFrame:
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
-    table = pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
-    return Evaluation(table, meaning, tuple(notes), parts, pl.DataFrame(records) if per_record else None)
+    return pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
 
 
 def _scores(
-    groups: Sequence[tuple[str, Pair]],
-    metrics: Sequence[Metric],
-    options: dict[str, Any],
-    notes: dict[str, None],
-    *,
-    named: bool,
-    per_record: bool,
+    groups: Sequence[tuple[str, Pair]], how: Measuring, notes: dict[str, None]
 ) -> dict[str, list[Score | None]]:
     """The scores of each metric, the whole file first; None where the data do not suit it, with a note."""
+    metrics = how.metrics
     scores: dict[str, list[Score | None]] = {metric.name: [] for metric in metrics}
     with track("measuring", len(groups) * len(metrics)) as report:
         for place, ((_, group), metric) in enumerate(product(groups, metrics)):
             report(place)
             whole = group is groups[0][1]
             score = None
-            each_record = per_record and (whole or _knows_strata(metric))
+            each_record = how.per_record and (whole or knows_strata(metric))
             try:
-                score = metric.score_with(group, options, detail=True, per_record=each_record)
+                score = metric.score_with(group, how.options, detail=True, per_record=each_record)
             except checks.NotApplicable as reason:
-                if named and whole:
+                if how.named and whole:
                     raise
                 notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
             scores[metric.name].append(score)
     for metric in metrics:
         scores[metric.name][0] = within_strata(metric, scores[metric.name], [pair for _, pair in groups])
     return scores
-
-
-def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequence[Pair]) -> Score | None:
-    """The score of the whole file, for an intruder who knows the strata and searches within them.
-
-    The column that forms strata is published as it is, so linkage within them is the risk wherever it is
-    the larger one: the mean over the strata, by their records.
-    """
-    whole = scores[0]
-    known = [
-        (score, pair)
-        for score, pair in zip(scores[1:], pairs[1:], strict=True)
-        if score is not None and not math.isnan(score.value.overall)
-    ]
-    if whole is None or not _knows_strata(metric) or not known:
-        return whole
-    sizes = np.array([pair.original.n for _, pair in known])
-
-    def mean(values: Sequence[float]) -> float:
-        return float(sizes @ values / sizes.sum())
-
-    names = [name for name in known[0][0].parts if all(name in score.parts for score, _ in known)]
-    parts = {name: mean([score.parts[name] for score, _ in known]) for name in names}
-    value = mean([score.value.overall for score, _ in known])
-    attack = max((score for score, _ in known), key=lambda score: score.value.overall).attack
-    if attack is not None and attack.name in parts:  # each stratum may have its own worst attack
-        attack = replace(attack, name=max(parts, key=parts.__getitem__))
-    if not value > whole.value.overall:
-        return whole
-    levels = [score.random.overall for score, _ in known if score.random is not None]
-    none = whole.value.variables
-    return replace(
-        whole,
-        value=Values(value, none),
-        random=Values(mean(levels), none) if levels else None,
-        tie_low=None,
-        tie_high=None,
-        records=_joined(whole.records, known),
-        parts=parts,
-        attack=attack,
-        notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
-    )
-
-
-def _knows_strata(metric: Metric) -> bool:
-    """Whether a measure is about finding records, which is easier among fewer."""
-    return metric.family == "risk" and metric.needs == "rows"
-
-
-def _joined(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floats | None:
-    """Each record's value as its own stratum has it."""
-    if records is None:
-        return None
-    found = records.copy()
-    for score, pair in known:
-        if pair.rows is not None and score.records is not None:
-            found[pair.rows] = score.records
-    return found
 
 
 def _strata_named(known: Disclosure, by: str | Sequence[str] | None) -> str | Sequence[str] | None:
@@ -326,26 +304,6 @@ def _strata_named(known: Disclosure, by: str | Sequence[str] | None) -> str | Se
         ours, theirs = ", ".join(names_of(by)), ", ".join(known.by)
         raise ValueError(f"strata by {ours} are asked for and those by {theirs} were masked; leave by out")
     return list(known.by)
-
-
-def _prepare(
-    original: Any, masked: Any, *, columns: Any, key: Any, weights: Any, by: Any, na: Any
-) -> tuple[Pair, list[tuple[str, Pair]]]:
-    """Align the files; the strata, with the whole file first."""
-    if isinstance(original, Original):
-        checks.apart(original.columns, names_of(by))
-        pair = pair_of(original, masked, columns=columns, key=key, weights=weights, na=na)
-    else:
-        prepared = prepare_table(Table(original), columns=columns, key=key, weights=weights, na=na, by=by)
-        if columns is None and prepared.table is not None:
-            warn_about_roles(prepared.table, prepared.columns, prepared.values)
-        pair = pair_of(prepared, masked)
-    groups = [("all", pair)]
-    if by is not None:
-        if pair.original.table is None:
-            raise ValueError("these prepared data have no strata; give the table itself")
-        groups += [(name, pair.take(rows)) for name, rows in strata_of(pair.original.table, by)]
-    return pair, groups
 
 
 def figures(pair: Pair, score: Score) -> Floats:
@@ -378,9 +336,10 @@ def _rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[s
     ]
 
 
-def _with_rules(given: Any, original: Any, masked: Any, pair: Pair, *, key: Any, na: Any) -> Pair:
+def _with_rules(given: Any, pair: Pair) -> Pair:
     """The pair with edit rules, and with further columns where a rule names some that are not measured."""
-    if given is not None and pair.original.table is not None and not isinstance(original, Original):
-        more = [name for name in named_columns(given, pair.original.table) if name not in pair.columns]
-        pair = pair_of(original, masked, columns=[*pair.columns, *more], key=key, na=na) if more else pair
+    table = pair.original.table
+    if given is not None and table is not None and pair.table is not None:
+        more = [name for name in named_columns(given, table) if name not in pair.columns]
+        pair = pair_of(pair.original.wider(more), pair.table.native) if more else pair
     return replace(pair, rules=rules_of(given, pair.columns, pair.original.values))

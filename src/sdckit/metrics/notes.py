@@ -34,7 +34,7 @@ def rule_notes(pair: Pair) -> list[str]:
     return [f"the rule {text} is broken in {count} masked records" for text, count in found if count]
 
 
-def unpaired_notes(pair: Pair, left_out: list[str]) -> list[str]:
+def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
     """Say what cannot be measured where rows stand for no original record."""
     notes = []
     if not pair.complete:
@@ -57,7 +57,7 @@ def uninformed_notes(known: Disclosure, metrics: Sequence[Metric]) -> list[str]:
     return [f"{fact}; name its method and parameters for one who does"]
 
 
-def missing_notes(pair: Pair, metrics: list[Metric], missing: str) -> list[str]:
+def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:
     """Count the cells that only one of the files has."""
     counts = pair.counts
     suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from sdckit.core import checks
-from sdckit.core.table import Table, names_of
+from sdckit.core.prepared import PreparedTable
+from sdckit.core.roles import Roles
 from sdckit.kernels.jit import Bools, Floats, Ints, count_special
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
@@ -17,29 +18,14 @@ from sdckit.kernels.rank_distance_batch import ColumnStack
 from sdckit.kernels.scaling import spread
 
 
-class Original:
+class Original(PreparedTable):
     """The original data, with whatever comparisons reuse: order, ranks, tie blocks, scales.
 
     Made by `prepare`; each piece is computed when first asked for.
     """
 
-    def __init__(
-        self,
-        columns: Sequence[str],
-        values: Floats,
-        *,
-        weights: Floats | None = None,
-        table: Table | None = None,
-        key: str | Sequence[str] | None = None,
-        na: object = None,
-    ) -> None:
-        self.columns = tuple(columns)
-        self.values = values
-        self.weights = weights
-        self.table = table
-        self.key = key
-        self.na = na
-        self.n = len(values)
+    def __init__(self, roles: Roles, values: Floats, **more: Any) -> None:
+        super().__init__(roles, values, **more)
         self.cache: dict[str, Any] = {}  # what a family of metrics computes once
         self._ordered: dict[int, OrderedColumn] = {}
 
@@ -93,7 +79,30 @@ class Original:
     def take(self, rows: Ints) -> Original:
         """The original restricted to some records."""
         weights = None if self.weights is None else self.weights[rows]
-        return Original(self.columns, np.asfortranarray(self.values[rows]), weights=weights)
+        return Original(Roles(self.columns), np.asfortranarray(self.values[rows]), weights=weights)
+
+    @cached_property
+    def parts(self) -> list[tuple[str, Ints, Original]]:
+        """Name, rows and records of each stratum; none without strata."""
+        return [(name, rows, self.take(rows)) for name, rows in self.strata] if self.roles.by else []
+
+    def bare(self) -> Original:
+        """The variables and weights alone, without the table that they came from."""
+        return Original(Roles(self.columns), self.values, weights=self.weights)
+
+    def wider(self, more: Sequence[str]) -> Original:
+        """The original with further columns as variables, whatever their role."""
+        columns = (*self.columns, *more)
+        roles = replace(self.roles, variables=columns)
+        return Original(roles, self.matrix(columns), weights=self.weights, table=self.table)
+
+    def with_roles(self, roles: Roles, weights: Floats | None) -> Self:
+        """Return the same data with other strata, key or weights; the order of the columns is kept."""
+        other = super().with_roles(roles, weights)
+        for name in ("parts", "spreads", "all_vary"):
+            other.__dict__.pop(name, None)
+        other.cache = {}
+        return other
 
 
 def prepare(
@@ -102,9 +111,13 @@ def prepare(
     columns: str | Sequence[str] | None = None,
     key: str | Sequence[str] | None = None,
     weights: Any = None,
+    by: str | Sequence[str] | None = None,
     na: Any = None,
 ) -> Original:
-    """Prepare original data once, to compare many masked versions with it.
+    """Prepare original data once: resolve the roles of columns, read and sort the variables.
+
+    What it returns takes the place of the data in `mask`, `release`, `evaluate`, `sweep`, `recommend`,
+    `choice.apply` and every metric, and needs no roles there: an option that contradicts it is refused.
 
     Parameters
     ----------
@@ -116,6 +129,8 @@ def prepare(
         Column that identifies records in both files; without it, rows are paired by order.
     weights : str or array, optional
         Survey weights, all above 0.
+    by : str, optional
+        Column whose values form strata: each is masked apart, and measured apart as well.
     na : number or list of numbers, optional
         Values that stand for a missing cell, such as -999.
 
@@ -130,49 +145,4 @@ def prepare(
     >>> sdc.brmae(original, [20.0, 10.0, 30.0])
     0.5
     """
-    if isinstance(original, Original):
-        if columns is not None:
-            raise ValueError("the original is prepared already; name its columns when you prepare it")
-        if na is not None:
-            raise ValueError("the original is prepared already; declare missing codes when you prepare it")
-        return original
-    return prepare_table(Table(original), columns=columns, key=key, weights=weights, na=na)
-
-
-def prepare_table(table: Table, *, columns: Any, key: Any, weights: Any, na: Any, by: Any = None) -> Original:
-    """The same for a table that is known to be one; strata are no variables."""
-    named = [weights] if isinstance(weights, (str, int)) else []
-    roles = [name for role in (key, by, named) for name in names_of(role)]
-    checks.known_columns(roles, table.names)
-    names = table.numeric(columns, leave_out=roles)
-    values = table.floats(names, na)
-    found = weight_values(table, weights)
-    return Original(names, values, weights=found, table=table, key=key, na=na)
-
-
-def weight_values(table: Table, weights: Any) -> Floats | None:
-    """Survey weights by column name or as one number per record."""
-    if weights is None:
-        return None
-    if isinstance(weights, (str, int)):
-        name = str(weights)
-        values = table.floats(table.numeric([name]))[:, 0]
-    else:
-        name, values = "weights", Table(weights).floats(["x1"])[:, 0]
-        checks.same_length("weights", len(values), table.n)
-    return checks.weights_of(values, name)
-
-
-def with_weights(original: Original, weights: Any) -> Original:
-    """The same prepared data with other weights."""
-    if original.table is None:
-        raise ValueError("these prepared data take no weights any more; give weights to prepare")
-    found = weight_values(original.table, weights)
-    return Original(
-        original.columns,
-        original.values,
-        weights=found,
-        table=original.table,
-        key=original.key,
-        na=original.na,
-    )
+    return Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sdckit.core import checks
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
 from sdckit.kernels.jit import count_special
@@ -20,12 +19,10 @@ from sdckit.kernels.rank_distance_batch import RULES, StackOrder
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import Alignment, TieSummary, distance, row_gaps2, summarise
 from sdckit.kernels.weighted_ranks import WeightedRanks
-from sdckit.metrics.original import Original, prepare, with_weights
+from sdckit.metrics.original import Original
 from sdckit.progress import each
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sdckit.kernels.jit import Bools, Floats, Int, Ints
     from sdckit.rules import Rules
 
@@ -53,6 +50,7 @@ class Pair:
     window: int | Floats | None = None
     rows: Ints | None = None  # of a larger pair that it is a part of
     rules: Rules | None = None
+    table: Table | None = None  # the masked data as they were given
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
@@ -185,38 +183,46 @@ class Pair:
         column, masked = self.ranked(j)
         return distance(column, masked, ties) if column.n > 1 else RankSums(column.n, 0, 0)
 
-    def take(self, rows: Ints) -> Pair:
-        """The pair restricted to some records."""
+    def take(self, rows: Ints, original: Original | None = None) -> Pair:
+        """The pair restricted to some records; `original` holds these records where that is at hand."""
         masked = np.asfortranarray(self.masked[rows])
-        return Pair(self.original.take(rows), masked, rows=rows, rules=self.rules)
+        return Pair(original or self.original.take(rows), masked, rows=rows, rules=self.rules)
+
+    @property
+    def parts(self) -> list[tuple[str, Pair]]:
+        """Name and pair of each stratum; none without strata."""
+        return [(name, self.take(rows, part)) for name, rows, part in self.original.parts]
 
 
-def pair_of(
-    original: Any,
-    masked: Any,
-    *,
-    columns: str | Sequence[str] | None = None,
-    key: str | Sequence[str] | None = None,
-    weights: Any = None,
-    na: Any = None,
-) -> Pair:
-    """Align masked data with the original: by key, or row by row."""
-    prepared = prepare(original, columns=columns, key=key, weights=weights, na=na)
-    if isinstance(original, Original) and weights is not None:
-        prepared = with_weights(original, weights)
-    table = Table(masked)
-    absent = [name for name in prepared.columns if name not in table.names]
+def pair_of(original: Any, masked: Any, **roles: Any) -> Pair:
+    """Align masked data with the original: by key, or row by row; `roles` as for `prepare`."""
+    prepared = Original.of(original, **roles, warn=False)
+    pair = _pair(prepared, Table(masked))
+    if prepared.roles.key and prepared.table is not None:
+        assert pair.table is not None  # noqa: S101 - it has just been set
+        rows = match_keys(prepared.table, pair.table, prepared.roles.key)
+        return replace(pair, masked=np.asfortranarray(pair.masked[rows]))
+    return _same_length(pair)
+
+
+def pair_by_row(original: Original, masked: Any) -> Pair:
+    """Align masked data with the original row by row, whatever the key: as a masking leaves them."""
+    return _same_length(_pair(original, Table(masked)))
+
+
+def _pair(original: Original, table: Table) -> Pair:
+    """Read the variables of the original from masked data, rows as they come."""
+    absent = [name for name in original.columns if name not in table.names]
     if absent:
         raise ValueError(f"the masked data have no column {absent[0]!r}; they have: {', '.join(table.names)}")
-    names = table.numeric(prepared.columns)
-    values = table.floats(names, prepared.na if na is None else na)
-    by = key if key is not None else prepared.key
-    if by is not None and prepared.table is not None:
-        values = np.asfortranarray(values[match_keys(prepared.table, table, by)])
-    elif len(values) != prepared.n:
+    values = table.floats(table.numeric(original.columns), original.roles.na)
+    return Pair(original, values, table=table)
+
+
+def _same_length(pair: Pair) -> Pair:
+    if len(pair.masked) != pair.original.n:
         raise ValueError(
-            f"the masked data have {len(values)} records, the original {prepared.n}; "
+            f"the masked data have {len(pair.masked)} records, the original {pair.original.n}; "
             "give files with the same records"
         )
-    checks.at_least_two(prepared.n)
-    return Pair(prepared, values)
+    return pair

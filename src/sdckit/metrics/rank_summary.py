@@ -8,7 +8,7 @@ import polars as pl
 
 from sdckit.kernels.tie_rules import random_level
 from sdckit.metrics.loss.rank import LARGEST
-from sdckit.metrics.pair import pair_of
+from sdckit.metrics.pair import Pair, pair_of
 
 
 def rank_table(
@@ -36,7 +36,11 @@ def rank_table(
     >>> [round(table[name][0], 4) for name in ("brmae_min", "brmae_average", "brmae_expected", "brmae_max")]
     [0.2222, 0.5556, 0.7222, 1.0]
     """
-    pair = pair_of(original, masked, columns=columns, key=key, na=na)
+    return ranks_of(pair_of(original, masked, columns=columns, key=key, na=na))
+
+
+def ranks_of(pair: Pair) -> pl.DataFrame:
+    """Return the table of `rank_table` for files that are aligned already."""
     rows: list[dict[str, Any]] = []
     for j, name in enumerate(pair.columns):
         n = int(pair.counts.both[j])

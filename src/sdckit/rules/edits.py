@@ -10,14 +10,16 @@ import numpy as np
 
 from sdckit import rules
 from sdckit.core import checks
-from sdckit.core.table import Table, decimals_of, untouched
+from sdckit.core.table import decimals_of, untouched
 from sdckit.core.text import plural, shortened
 from sdckit.rules.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
+    from sdckit.core.table import Table
     from sdckit.kernels.jit import Bools, Floats
     from sdckit.rules import Rules
 
@@ -134,18 +136,21 @@ def _texts(given: Any) -> list[str]:
     return [text for text in several if isinstance(text, str)]
 
 
-def edits_of(given: Any, table: Table, masked: Sequence[str], na: Any) -> Edits | None:
-    """The rules that a user gave or wants discovered, for a table of which some columns are masked."""
+def edits_of(given: Any, data: PreparedTable) -> Edits | None:
+    """The rules that a user gave or wants discovered, for a table whose variables are masked."""
     if given is None:
         return None
-    names = list(dict.fromkeys([*masked, *named_columns(given, table)]))
-    names.sort(key=table.names.index)
-    values = table.floats(names, na)
+    if data.table is None:
+        raise ValueError("the prepared data have no table to read edit rules on; prepare the table anew")
+    masked = data.columns
+    names = list(dict.fromkeys([*masked, *named_columns(given, data.table)]))
+    names.sort(key=data.table.names.index)
+    values = data.matrix(names)
     found = rules.rules_of(given, names, values)
     if found is None or not set(found.columns) & set(masked):
         return None
     places = [names.index(name) for name in found.columns]
-    edits = Edits(found, tuple(masked), np.asfortranarray(values[:, places]))
+    edits = Edits(found, masked, np.asfortranarray(values[:, places]))
     broken = {
         text: int(count)
         for text, count in zip(found.texts, found.violations(edits.values), strict=True)

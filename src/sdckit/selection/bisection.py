@@ -18,10 +18,12 @@ import numpy as np
 
 from sdckit.core import checks, randomness, registry
 from sdckit.metrics.evaluation import FIGURES
+from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
 from sdckit.progress import track
 from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import Choice, choose
+from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import Run, settings_of
 from sdckit.selection.points import Point, grouped
@@ -60,7 +62,7 @@ def recommend(
     Parameters
     ----------
     original : table
-        pandas, polars, pyarrow or numpy.
+        pandas, polars, pyarrow or numpy; or what `prepare` returns, with its roles.
     max_risk : dict
         Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
     minimise : str
@@ -96,29 +98,23 @@ def recommend(
     repeated = checks.count_of("replications", replications)
     threads = sweeping.cores() if workers is None else checks.count_of("workers", workers)
     settings = paired_alone(settings_of(plan))
-    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na, "rules": rules}
+    metrics = registry.metrics_named([minimise, *limits])
+    prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
+    conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing, decimals=decimals)
     task, settings = sweeping.task_of(
-        original,
+        prepared,
+        conditions,
         settings,
-        metrics=registry.metrics_named([minimise, *limits]),
-        ties=ties,
-        missing=missing,
+        metrics=metrics,
         draws="common",
         per_variable=False,
         detail=False,
-        decimals=decimals,
-        **roles,
     )
     check_suited(task)
     lines = [Searched(line, limits) for line in lines_of(settings)]
     maskings = search(task, lines, repeated, randomness.entropy_of(rng), threads)
-    choice = choose(
-        [line.points for line in lines],
-        limits,
-        minimise,
-        maskings=maskings,
-        roles=sweeping.roles_of(task, roles) | {"decimals": decimals},
-    )
+    points = [line.points for line in lines]
+    choice = choose(points, limits, minimise, maskings=maskings, conditions=conditions)
     return with_bounds(choice, lines)
 
 

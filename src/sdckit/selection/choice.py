@@ -10,12 +10,13 @@ from sdckit.core import checks
 from sdckit.selection import wording
 from sdckit.selection.limits import LimitsMissed
 from sdckit.selection.points import Line, Point, weakest_safe
-from sdckit.selection.release import TRIES, Release, ReleasePlan, carry_out, metrics_with, prepared
+from sdckit.selection.release import TRIES, Release, ReleasePlan, carry_out, metrics_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sdckit.core.registry import Method
+    from sdckit.selection.conditions import Conditions
     from sdckit.selection.plan import Setting
 
 
@@ -41,7 +42,7 @@ class Choice:
     safe: tuple[Point, ...] = ()
     points: tuple[Point, ...] = ()
     maskings: int = 0
-    roles: dict[str, Any] = field(default_factory=dict, repr=False)
+    conditions: Conditions | None = field(default=None, repr=False)
 
     @property
     def met(self) -> bool:
@@ -142,7 +143,7 @@ class Choice:
         Parameters
         ----------
         data : table
-            The data that the recommendation is about.
+            The data that the recommendation is about, prepared or not.
         rng : None, int or numpy Generator
             None draws fresh entropy. Keep a seed secret: whoever has it can undo the masking.
         decimals : int or "original", optional
@@ -157,29 +158,29 @@ class Choice:
             misses a limit: after the last draw, `LimitsMissed` is raised.
         """
         self.require_met()
-        roles = {name: self.roles.get(name) for name in ("columns", "by", "na")}
-        plan = self.release_plan(roles, decimals=decimals, tries=checks.count_of("tries", tries))
-        original = prepared(data, roles | {"weights": self.roles.get("weights")})
-        return carry_out(plan, data, original, rng=rng)
+        plan = self.release_plan(decimals=decimals, tries=checks.count_of("tries", tries))
+        return carry_out(plan, self.required_conditions.prepared(data), rng=rng)
+
+    @property
+    def required_conditions(self) -> Conditions:
+        """The conditions of the search, without which nothing can be released."""
+        if self.conditions is None:
+            raise ValueError("this choice does not know the data that it is about; use sweep or recommend")
+        return self.conditions
 
     def release_plan(
-        self,
-        roles: Mapping[str, Any],
-        *,
-        decimals: int | str | None = None,
-        tries: int = TRIES,
-        per_record: bool = False,
+        self, *, decimals: int | str | None = None, tries: int = TRIES, per_record: bool = False
     ) -> ReleasePlan:
-        """Return what to release: the recommended setting under the limits; `roles` are those of columns."""
+        """Return what to release: the recommended setting under the limits and conditions of the search."""
+        conditions = self.required_conditions
         return ReleasePlan(
             method=self.method.name,
             parameters=self.parameters,
-            roles=roles,
-            rules=self.roles.get("rules"),
-            decimals=self.roles.get("decimals") if decimals is None else decimals,
+            rules=conditions.rules,
+            decimals=conditions.decimals if decimals is None else decimals,
             metrics=metrics_with(None, [self.minimise, *self.limits]),
-            ties=self.roles.get("ties", "average"),
-            missing=self.roles.get("missing", "pairwise"),
+            ties=conditions.ties,
+            missing=conditions.missing,
             limits=self.limits,
             tries=tries,
             per_record=per_record,
@@ -197,7 +198,7 @@ def choose(
     minimise: str,
     *,
     maskings: int = 0,
-    roles: dict[str, Any] | None = None,
+    conditions: Conditions | None = None,
 ) -> Choice:
     """The weakest safe setting of each line, and among them the one with the least loss."""
     lines, limits = [line for line in lines if line], dict(limits)
@@ -208,7 +209,9 @@ def choose(
             raise ValueError(f"{metric} has no value for any of these maskings; choose another metric")
     nearest = min(points, key=lambda point: (point.excess(limits), point.cost(minimise)))
     if not safe:
-        return Choice(None, limits, minimise, nearest, points=points, maskings=maskings, roles=roles or {})
+        return Choice(
+            None, limits, minimise, nearest, points=points, maskings=maskings, conditions=conditions
+        )
     best, line, place = safe[0]
     weaker = line[place - 1] if place else None
     binding = tuple(weaker.broken(limits)) if weaker else ()
@@ -230,7 +233,7 @@ def choose(
         tuple(point for point, _, _ in safe),
         points,
         maskings,
-        roles or {},
+        conditions,
     )
 
 

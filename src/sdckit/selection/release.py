@@ -11,12 +11,12 @@ import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.table import Table, names_of
 from sdckit.core.warned import collected
 from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, perform
-from sdckit.metrics.evaluation import Evaluation, evaluate
-from sdckit.metrics.original import Original, prepare_table
+from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
+from sdckit.metrics.original import Original
+from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.selection import wording
 from sdckit.selection.limits import LimitsMissed, limits_of, require
@@ -47,13 +47,11 @@ class Release:
 class ReleasePlan:
     """What to release and how to measure it.
 
-    `roles` says which column plays which role, as for `mask`; `limits` has the largest value allowed of some
-    risks. A random method is drawn at most `tries` times.
+    `limits` has the largest value allowed of some risks. A random method is drawn at most `tries` times.
     """
 
     method: str
     parameters: Mapping[str, Any]
-    roles: Mapping[str, Any]
     rules: Any = None
     decimals: int | str | None = None
     groups: str | None = None
@@ -67,12 +65,11 @@ class ReleasePlan:
     def __str__(self) -> str:
         return settings.called(self.method, self.parameters)
 
-    def mask(self, data: Any, rng: np.random.Generator) -> Masking:
+    def mask(self, original: Original, rng: np.random.Generator) -> Masking:
         """Mask the data once, whatever the limits say."""
         return perform(
-            data,
+            original,
             self.method,
-            {"columns": None, "key": None, "weights": None, "by": None, "na": None} | dict(self.roles),
             rng=rng,
             decimals=self.decimals,
             rules=self.rules,
@@ -80,18 +77,17 @@ class ReleasePlan:
             parameters=dict(self.parameters),
         )
 
-    def evaluate(self, original: Original, written: Any, made: Masking, rng: Any) -> Evaluation:
-        """Measure a masked table row by row, with the notes of the masking beside those of the measures."""
-        result = evaluate(
-            original,
-            written,
-            metrics=self.metrics,
+    def evaluate(self, pair: Pair, made: Masking, rng: Any) -> Evaluation:
+        """Measure a masked table, with the notes of the masking beside those of the measures."""
+        how = Measuring.of(
+            self.metrics,
+            made.disclosure,
             ties=self.ties,
             missing=self.missing,
-            disclosure=made.disclosure,
             per_record=self.per_record,
             rng=rng,
         )
+        result = evaluate_pair(pair, made.disclosure, how)
         return replace(result, notes=(*result.notes, *made.notes))
 
     def given_up(self, draws: int) -> LimitsMissed:
@@ -111,49 +107,39 @@ def in_memory(made: Masking) -> Iterator[Any]:
 
 def carry_out(
     plan: ReleasePlan,
-    data: Any,
     original: Original,
     *,
     rng: Any = None,
     store: Store = in_memory,
-    report: Callable[[Release], None] | None = None,
+    report: Callable[[Release, Pair], None] | None = None,
     progress: ProgressCallback | None = None,
+    warned: Iterable[str] = (),
 ) -> Release:
     """Draw until a masked table meets its limits; after the last draw, raise `LimitsMissed`.
 
-    `original` holds the same data prepared. `store(masking)` writes a table, yields it as read back, and
-    gives the file its name when the block has ended well. `report(release)` runs before that: where it
-    fails, no file is left. `progress(step, share)` is called while work goes on.
+    `store(masking)` writes a table, yields it as read back, and gives the file its name when the block has
+    ended well. `report(release, pair)` runs before that: where it fails, no file is left. `progress(step,
+    share)` is called while work goes on. `warned` are the warnings that were given before.
     """
     generator = randomness.generator(rng)
     tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1
-    warned: list[str] = []
+    warned = list(warned)
     with reported_to(progress):
         for count in range(1, tries + 1):
             with suppress(LimitsMissed), ExitStack() as leaving:
                 with collected(warned):
-                    made = plan.mask(data, generator)
+                    made = plan.mask(original, generator)
                     written = leaving.enter_context(store(made))
-                    result = plan.evaluate(original, written, made, rng)
+                    pair = pair_by_row(original, written)  # as masked, whatever the key
+                    result = plan.evaluate(pair, made, rng)
                 require(plan.limits, result)
                 rows = np.arange(original.n)
                 release = Release(written, result, made.disclosure, rows, count, tuple(warned))
                 if report is not None:
-                    report(release)
+                    report(release, pair)
                 leaving.close()  # gives the file its name
                 return release
     raise plan.given_up(tries)
-
-
-def prepared(data: Any, roles: Mapping[str, Any]) -> Original:
-    """Prepare the data of a release; rows are compared one by one, so that no key is needed."""
-    table = Table(data)
-    weights = roles.get("weights")
-    named = weights if isinstance(weights, str) else None
-    apart = [name for role in (roles.get("key"), roles.get("by"), named) for name in names_of(role)]
-    checks.known_columns(apart, table.names)
-    columns = table.numeric(roles.get("columns"), leave_out=apart)
-    return prepare_table(table, columns=columns, key=None, weights=weights, na=roles.get("na"))
 
 
 def metrics_with(metrics: str | Iterable[str] | None, needed: Sequence[str]) -> list[str] | None:
@@ -196,7 +182,7 @@ def release(
     Parameters
     ----------
     data : table
-        pandas, polars, pyarrow or numpy.
+        pandas, polars, pyarrow or numpy; or what `prepare` returns, with its roles.
     method : str
         A name from `sdc.METHODS`.
     columns, key, by, na, rules, groups
@@ -232,12 +218,10 @@ def release(
     >>> print(release.data, release.evaluation["linkage"])
     [ 2.  2. 30. 30.] 0.5
     """
-    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na}
     limits = {} if max_risk is None else limits_of(max_risk)
     plan = ReleasePlan(
         method=method,
         parameters=parameters,
-        roles=roles if weights is None or isinstance(weights, str) else roles | {"weights": None},
         rules=rules,
         decimals=decimals,
         groups=groups,
@@ -247,4 +231,7 @@ def release(
         limits=limits,
         tries=checks.count_of("tries", tries),
     )
-    return carry_out(plan, data, prepared(data, roles), rng=rng, progress=progress)
+    warned: list[str] = []
+    with collected(warned):
+        original = Original.of(data, columns=columns, key=key, weights=weights, by=by, na=na)
+    return carry_out(plan, original, rng=rng, progress=progress, warned=warned)

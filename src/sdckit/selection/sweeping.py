@@ -13,15 +13,14 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, randomness, registry
-from sdckit.core.roles import strata_of, warn_about_roles
-from sdckit.core.table import Table, names_of
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import places_of
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
-from sdckit.metrics.original import Original, prepare, prepare_table, with_weights
+from sdckit.metrics.original import Original
 from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
+from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import Setting, runs_of, settings_of
 from sdckit.selection.runner import run_all
@@ -31,12 +30,10 @@ from sdckit.selection.task import Stratum, Task
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.kernels.jit import Floats
-    from sdckit.rules.edits import Edits
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Run
 
 DRAWS = ("common", "fresh")
-ROLES = ("columns", "key", "weights", "by", "na", "rules")
 HEAD = {
     "dataset": pl.String,
     "method": pl.String,
@@ -57,7 +54,7 @@ class Sweep:
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
     records: int = 0  # of the data
-    roles: dict[str, Any] = field(default_factory=dict, repr=False)  # which column plays which
+    conditions: Conditions | None = field(default=None, repr=False)  # what all maskings have in common
     settings: tuple[Setting, ...] = field(default=(), repr=False)
 
     @cached_property
@@ -132,7 +129,7 @@ class Sweep:
         known = self.summary["metric"].unique(maintain_order=True).to_list()
         limits = checked_limits(max_risk, minimise, known)
         minimise = registry.current_name(minimise)
-        return choice.choose(self.lines, limits, minimise, maskings=self.files, roles=self.roles)
+        return choice.choose(self.lines, limits, minimise, maskings=self.files, conditions=self.conditions)
 
     def to_html(self, name: str | None = None) -> str:
         """A report with the map of loss and risk: one self-contained page."""
@@ -178,7 +175,7 @@ def sweep(
     Parameters
     ----------
     original : table
-        pandas, polars, pyarrow or numpy.
+        pandas, polars, pyarrow or numpy; or what `prepare` returns, with its roles.
     plan : dict, optional
         Methods with the grids of their parameters, as in `{"mdav": {"k": range(2, 31)}}`; values are
         lists, ranges, single values or text such as "0.01:0.3:0.01". A method's name alone, or a
@@ -224,18 +221,15 @@ def sweep(
     repeated = checks.count_of("replications", replications)
     runs_of(wanted, repeated)  # refuses too many of them before any other check
     threads = cores() if workers is None else checks.count_of("workers", workers)
-    roles = {"columns": columns, "key": key, "weights": weights, "by": by, "na": na, "rules": rules}
-    task, settings = task_of(
-        original,
-        wanted,
-        metrics=_metrics(metrics, wanted),
-        ties=ties,
-        missing=missing,
-        draws=checks.one_of("rule for draws", draws, DRAWS),
-        per_variable=per_variable,
-        detail=detail,
-        **roles,
-    )
+    how = {
+        "metrics": _metrics(metrics, wanted),
+        "draws": checks.one_of("rule for draws", draws, DRAWS),
+        "per_variable": per_variable,
+        "detail": detail,
+    }
+    prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
+    conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
+    task, settings = task_of(prepared, conditions, wanted, **how)
     runs = runs_of(settings, repeated)
     if folder is None:
         found = run_all(task, runs, randomness.entropy_of(rng), threads)
@@ -244,24 +238,22 @@ def sweep(
             found = run_all(task, runs, place.entropy, threads, place.checkpoint)
     table = _table(task, runs, found, name)
     told = notes.of_sweep(table, task, wanted, settings, ruled=rules is not None)
-    return Sweep(table, told, task.whole.original.n, roles_of(task, roles), tuple(settings))
+    return Sweep(table, told, prepared.n, conditions, tuple(settings))
 
 
 def task_of(
-    original: Any, settings: Iterable[Setting], *, ties: str, missing: str, **given: Any
+    original: Original, conditions: Conditions, settings: Iterable[Setting], **how: Any
 ) -> tuple[Task, list[Setting]]:
     """What all runs share, checked before any work, and the settings that the data allow."""
-    roles = {name: given.pop(name) for name in ROLES}
-    decimals, rules = checks.rounding(given.pop("decimals", None)), roles.pop("rules")
-    whole, strata = _strata(original, **roles)
+    decimals = checks.rounding(conditions.decimals)
     task = Task(
-        whole,
-        strata,
-        edits=_edits(rules, whole.original, original),
-        places=None if decimals is None else tuple(places_of(whole.original.values, decimals)),
-        ties=checks.one_of("rule for ties", ties, TIES),
-        missing=checks.one_of("rule for missing cells", missing, checks.MISSING),
-        **given,
+        Stratum("all", original),
+        [Stratum(name, part, rows) for name, rows, part in original.parts],
+        edits=edits_of(conditions.rules, original),
+        places=None if decimals is None else tuple(places_of(original.values, decimals)),
+        ties=checks.one_of("rule for ties", conditions.ties, TIES),
+        missing=checks.one_of("rule for missing cells", conditions.missing, checks.MISSING),
+        **how,
     )
     return task, task.suited(settings)
 
@@ -276,49 +268,10 @@ def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> 
     return chosen
 
 
-def _edits(rules: Any, prepared: Original, original: Any) -> Edits | None:
-    """The rules of the table, or of prepared columns alone."""
-    if rules is None:
-        return None
-    table = prepared.table or Table(original)
-    return edits_of(rules, table, prepared.columns, prepared.na)
-
-
-def roles_of(task: Task, given: dict[str, Any]) -> dict[str, Any]:
-    """What another masking of the same data must know."""
-    columns = list(task.whole.original.columns)
-    return given | {"columns": columns, "ties": task.ties, "missing": task.missing}
-
-
 def cores() -> int:
     """How many cores this process may use."""
     known = getattr(os, "sched_getaffinity", None)  # where one can ask
     return len(known(0)) if known else os.cpu_count() or 1
-
-
-def _strata(
-    original: Any, *, columns: Any, key: Any, weights: Any, by: Any, na: Any
-) -> tuple[Stratum, list[Stratum]]:
-    """The whole file and, where there are any, its strata."""
-    if isinstance(original, Original):
-        prepared = prepare(original, columns=columns, na=na)
-        prepared = prepared if weights is None else with_weights(prepared, weights)
-        checks.apart(prepared.columns, names_of(by))
-    else:
-        table = Table(original)
-        named = weights if isinstance(weights, str) else None
-        roles = [name for role in (key, by, named) for name in names_of(role)]
-        checks.apart(names_of(columns), roles)
-        prepared = prepare_table(table, columns=columns, key=key, weights=weights, na=na, by=by)
-        if columns is None:
-            warn_about_roles(table, prepared.columns, prepared.values)
-    checks.at_least_two(prepared.n)
-    if by is None:
-        return Stratum("all", prepared), []
-    if prepared.table is None:
-        raise ValueError("these prepared data have no strata; give the table itself")
-    strata = strata_of(prepared.table, by)
-    return Stratum("all", prepared), [Stratum(name, prepared.take(rows), rows) for name, rows in strata]
 
 
 def _table(task: Task, runs: Sequence[Run], found: Floats, name: str) -> pl.DataFrame:

@@ -14,15 +14,16 @@ from sdckit.core import checks
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import placed
 from sdckit.core.version import VERSION
-from sdckit.metrics.evaluation import FIGURES, figures, whole_figures, within_strata
-from sdckit.metrics.original import Original
+from sdckit.metrics.evaluation import FIGURES, figures, whole_figures
 from sdckit.metrics.pair import Pair
+from sdckit.metrics.stratified_risk import within_strata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sdckit.core.registry import Method, Metric
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.original import Original
     from sdckit.metrics.score import Score
     from sdckit.rules.edits import Edits
     from sdckit.selection.checkpoint import Checkpoint
@@ -46,8 +47,7 @@ class Stratum:
 
     def without_table(self) -> Stratum:
         """The same records without the table that they came from."""
-        bare = Original(self.original.columns, self.original.values, weights=self.original.weights)
-        return Stratum(self.name, bare, self.rows)
+        return Stratum(self.name, self.original.bare(), self.rows)
 
     def paired(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
         """These records beside their masked values; the published window holds where they were masked."""

@@ -1,0 +1,179 @@
+"""A table with its roles, read as numbers once, for every step that follows."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sdckit.core import checks
+from sdckit.core.roles import Roles, keys_of, resolve, strata_of, warn_about_objects, warn_about_roles
+from sdckit.core.table import Table, names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sdckit.kernels.jit import Floats, Ints
+
+
+class PreparedTable:
+    """A table with resolved roles and the matrix of its variables.
+
+    `values` has a column for each variable, NaN where a cell is missing; `weights` has one number for each
+    record, or is None; `codes` has, for each variable, what stood in its missing cells, where codes were
+    declared. `table` is the table itself, None where only the numbers were kept.
+    """
+
+    def __init__(
+        self,
+        roles: Roles,
+        values: Floats,
+        *,
+        weights: Floats | None = None,
+        table: Table | None = None,
+        codes: Sequence[Floats] = (),
+    ) -> None:
+        self.roles = roles
+        self.values = values
+        self.weights = weights
+        self.table = table
+        self.codes = codes
+        self.n = len(values)
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        *,
+        columns: Any = None,
+        key: Any = None,
+        weights: Any = None,
+        by: Any = None,
+        na: Any = None,
+        leave_out: Iterable[str] = (),
+        warn: bool = True,
+    ) -> Self:
+        """Prepare a table; one that is prepared is returned, where the options do not contradict it.
+
+        Numeric columns in `leave_out` are variables only where `columns` names them. `warn` names columns
+        that look like another role, where `columns` is not given.
+        """
+        if isinstance(data, cls):
+            return data.again(columns=columns, key=key, weights=weights, by=by, na=na)
+        table = Table(data)
+        roles = resolve(table, columns=columns, key=key, weights=weights, by=by, na=na, leave_out=leave_out)
+        if warn and columns is None:
+            warn_about_objects(table, roles.others)
+        values, codes = _read(table, roles)
+        if warn and columns is None:
+            warn_about_roles(table, roles.variables, values)
+        return cls(roles, values, weights=weight_values(table, weights), table=table, codes=codes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.roles.variables
+
+    @cached_property
+    def strata(self) -> list[tuple[str, Ints]]:
+        """Names and rows of the strata, in order of first appearance; one stratum "all" without any."""
+        if self.roles.by and self.table is None:
+            raise ValueError("the prepared data have no table to read strata from; prepare the table anew")
+        return strata_of(self.table, self.roles.by) if self.table else [("all", np.arange(self.n))]
+
+    def require_unique_key(self) -> None:
+        """Refuse a key that is missing or names two records; a masking itself can do with any."""
+        if self.roles.key and self.table is not None:
+            keys_of(self.table, self.roles.key, "original")
+
+    def matrix(self, names: Sequence[str]) -> Floats:
+        """Return columns of the table as numbers, variables or not; variables are not read again."""
+        others = [name for name in names if name not in self.columns]
+        read = np.empty((self.n, 0)) if self.table is None else self.table.floats(others, self.roles.na)
+        found = np.empty((self.n, len(names)), order="F")
+        for j, name in enumerate(names):
+            known = name in self.columns
+            found[:, j] = self.values[:, self.columns.index(name)] if known else read[:, others.index(name)]
+        return found
+
+    def again(self, *, columns: Any, key: Any, weights: Any, by: Any, na: Any) -> Self:
+        """Return the same data with further roles; refuse an option that contradicts those they have."""
+        roles = self.roles
+        if columns is not None and set(names_of(columns)) != set(self.columns):
+            raise _contradiction("columns", self.columns, names_of(columns), "name its columns")
+        if na is not None and set(checks.declared_missing(na)) != set(roles.na):
+            raise _contradiction("na", roles.na, checks.declared_missing(na), "declare missing codes")
+        added: dict[str, Any] = {}
+        for option, given, known in (("key", key, roles.key), ("by", by, roles.by)):
+            names = tuple(dict.fromkeys(names_of(given)))
+            if known and given is not None and names != known:
+                raise _contradiction(option, known, names, f"give {option}")
+            if names and not known:
+                added[option] = names
+        found = None if weights is None else self._weights_again(weights)
+        if found is not None and isinstance(weights, (str, int)):
+            added["weights"] = str(weights)
+        if not added and found is None:
+            return self
+        more = replace(roles, **added)
+        more.check(self.table)
+        return self.with_roles(more, self.weights if found is None else found)
+
+    def _weights_again(self, weights: Any) -> Floats | None:
+        """Return weights that the data do not have yet; None where they have the same."""
+        named = isinstance(weights, (str, int))
+        if self.weights is not None and named and str(weights) == self.roles.weights:
+            return None
+        if self.table is None:
+            raise ValueError("the prepared data have no table to read weights from; give weights to prepare")
+        found = weight_values(self.table, weights)
+        if self.weights is None or found is None:
+            return found
+        if np.array_equal(self.weights, found):
+            return None
+        ours = (self.roles.weights or "one number per record",)
+        raise _contradiction("weights", ours, (str(weights) if named else "other numbers",), "give weights")
+
+    def with_roles(self, roles: Roles, weights: Floats | None) -> Self:
+        """Return the same data with other strata, key or weights."""
+        other = copy(self)
+        other.roles, other.weights = roles, weights
+        other.__dict__.pop("strata", None)
+        return other
+
+
+def _contradiction(option: str, known: Iterable[Any], given: Iterable[Any], remedy: str) -> ValueError:
+    """Return the error for an option that says something else than the prepared data."""
+    ours = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in known) or "none"
+    theirs = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in given) or "none"
+    return ValueError(
+        f"the original is prepared with {option} {ours} and {option} is now {theirs}; "
+        f"{remedy} when you prepare it, or leave {option} out"
+    )
+
+
+def _read(table: Table, roles: Roles) -> tuple[Floats, list[Floats]]:
+    """Return the variables with NaN in missing cells, and what stood in those where codes are declared."""
+    values = table.floats(roles.variables)
+    if not roles.na:
+        return values, []
+    declared = np.isin(values, roles.na)
+    codes = [values[declared[:, j] | np.isnan(values[:, j]), j] for j in range(values.shape[1])]
+    values[declared] = np.nan
+    return values, codes
+
+
+def weight_values(table: Table, weights: Any) -> Floats | None:
+    """Return survey weights, by the name of their column or as one number per record."""
+    if weights is None:
+        return None
+    if isinstance(weights, (str, int)):
+        name = str(weights)
+        values = table.floats(table.numeric([name]))[:, 0]
+    else:
+        name, values = "weights", Table(weights).floats(["x1"])[:, 0]
+        checks.same_length("weights", len(values), table.n)
+    return checks.weights_of(values, name)

@@ -1,0 +1,52 @@
+"""What all maskings of a search have in common, and a release of one of them must repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sdckit.core.text import shortened
+from sdckit.metrics.original import Original
+
+if TYPE_CHECKING:
+    from sdckit.core.roles import Roles
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Roles, edit rules, rules for ties and missing cells, and rounding.
+
+    `weights` are those of the records where they were given as numbers, not by the name of a column.
+    """
+
+    roles: Roles
+    weights: Any = field(default=None, compare=False)
+    rules: Any = None
+    ties: str = "average"
+    missing: str = "pairwise"
+    decimals: int | str | None = None
+
+    @classmethod
+    def of(cls, original: Original, **more: Any) -> Conditions:
+        """Return the conditions of a search on prepared data."""
+        numbers = original.weights if original.roles.weights is None else None
+        return cls(original.roles, numbers, **more)
+
+    def prepared(self, data: Any) -> Original:
+        """Prepare the data of a release; refuse data that are prepared in another way."""
+        roles = self.roles
+        weights = self.weights if roles.weights is None else roles.weights
+        original = Original.of(
+            data, columns=roles.variables, weights=weights, by=roles.by or None, na=roles.na or None
+        )
+        for what, ours, theirs in (
+            ("strata by", original.roles.by, roles.by),
+            ("missing codes", original.roles.na, roles.na),
+        ):
+            if set(ours) != set(theirs):
+                found, wanted = (shortened([str(one) for one in names]) or "none" for names in (ours, theirs))
+                raise ValueError(
+                    f"the data are prepared with {what} {found} and the recommendation is for {wanted}; "
+                    "apply it to the data that it was made with"
+                )
+        return original
