@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.core.roles import Roles
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.metrics.loss.cell_sums import scales_of, squared, sums_of
 from sdckit.metrics.original import Original
@@ -51,8 +52,9 @@ def shrunk(pair: Pair, cost: Cost) -> tuple[Pair, float]:
     heaviest = powers_of_two(weights)
     share = 2.0 ** -math.ceil(math.log2(2 * ours.n * pair.p))
     values = ours.values / units
-    small = Original(ours.columns, values, weights=weights / heaviest * share)
-    small.spreads = Original(ours.columns, values, weights=ours.weights).spreads  # to the last digit
+    roles = Roles(ours.columns)
+    small = Original(roles, values, weights=weights / heaviest * share)
+    small.spreads = Original(roles, values, weights=ours.weights).spreads  # to the last digit
     return Pair(small, theirs / units), float(units[0]) if cost.scale == "none" else 1.0
 
 
