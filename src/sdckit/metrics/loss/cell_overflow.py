@@ -14,6 +14,7 @@ import numpy as np
 
 from sdckit.core.roles import Roles
 from sdckit.kernels.scaling import powers_of_two
+from sdckit.metrics.averages import weights_of
 from sdckit.metrics.loss.cell_sums import scales_of, squared, sums_of
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def overflowed(pair: Pair, cost: Cost, score: Score) -> bool:
     """True where a sum behind the score may have left the range of numbers."""
-    if cost.scale == "spread" and scales_of(pair.original).max() == np.inf:
+    if cost.scale == "spread" and not _scales_fit(pair.original):
         return True
     value, random, records = score.value.overall, score.random, score.records
     if random is not None and math.isinf(random.overall):
@@ -36,6 +37,14 @@ def overflowed(pair: Pair, cost: Cost, score: Score) -> bool:
     if 0 < value < math.inf:
         return False
     return value != 0 or not np.isfinite(sums_of(pair)[0].sum(0)).all()
+
+
+def _scales_fit(original: Original) -> bool:
+    """True where every scale is finite; kept, since each comparison with the original asks."""
+    if "scales fit" not in original.cache:
+        original.cache["scales fit"] = bool(np.isfinite(scales_of(original)).all())
+    fit: bool = original.cache["scales fit"]
+    return fit
 
 
 def shrunk(pair: Pair, cost: Cost) -> tuple[Pair, float]:
@@ -48,7 +57,7 @@ def shrunk(pair: Pair, cost: Cost) -> tuple[Pair, float]:
     units = np.maximum(powers_of_two(ours.values), powers_of_two(theirs))
     if cost.scale == "none":
         units[:] = units.max()
-    weights = np.ones(ours.n) if ours.weights is None else ours.weights
+    weights = weights_of(pair)
     heaviest = powers_of_two(weights)
     share = 2.0 ** -math.ceil(math.log2(2 * ours.n * pair.p))
     values = ours.values / units
