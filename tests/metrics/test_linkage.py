@@ -20,6 +20,7 @@ from sdckit.metrics.risk import linkage_attacks, linkage_scores
 from sdckit.metrics.risk.chance_level import permutations
 from sdckit.metrics.risk.linkage_scores import outliers
 from sdckit.metrics.risk.one_to_one import LARGEST, Matching
+from sdckit.metrics.score import WorstAttack
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
 TO_ORIGINAL, TO_MASKED = DIRECTIONS
@@ -234,10 +235,10 @@ def test_rank_swapping_of_firms_is_read_by_ranks(originals):
     assert found.parts["dbrl"] == pytest.approx(0.23, abs=0.05)
     assert found.parts["dbrl_rank"] == pytest.approx(0.79, abs=0.04)
     assert found.parts["window"] == pytest.approx(0.89, abs=0.04)
-    assert found.subject == f"window {TO_ORIGINAL}"
+    assert found.attack == WorstAttack("window", TO_ORIGINAL)
     unknown = score("linkage", x, y)
     assert unknown.value.overall >= 0.75
-    assert unknown.subject == f"dbrl_rank {TO_ORIGINAL}"
+    assert unknown.attack == WorstAttack("dbrl_rank", TO_ORIGINAL)
     assert set(unknown.parts) == set(ATTACKS) - {"window"}
 
 
@@ -288,7 +289,7 @@ def test_linkage_is_the_worst_attack_and_names_it():
     for name in ("linkage", "linkage_outliers"):
         found = score(name, x, y, detail=True, per_record=True)
         worst = max(found.parts, key=found.parts.get)
-        assert found.subject.split()[0] == worst
+        assert found.attack.name == worst
         assert found.value.overall == found.parts[worst]
         assert np.nanmean(found.records) == pytest.approx(found.value.overall)
         assert f"the worst of 4 attacks ({worst})" in sdc.METRICS[name].explain(found)

@@ -17,6 +17,7 @@ from sdckit.core.table import Table
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.risk.chance_level import shuffled
+from sdckit.metrics.score import WorstAttack
 from sdckit.rules import Rules, discover, rules_of
 
 NAMES = ["A", "B", "C", "D"]
@@ -351,7 +352,7 @@ def test_parts_and_shuffles_of_a_pair_keep_the_rules():
 
 def test_the_sentence_names_the_rules():
     x, y, found = small_release()
-    score = replace(attacked(x, y, found), subject=f"rules {DIRECTIONS[0]}")
+    score = replace(attacked(x, y, found), attack=WorstAttack("rules", DIRECTIONS[0]))
     sentence = sdc.METRICS["linkage"].explain(score)
     assert "the worst of 5 attacks (rules)" in sentence
     assert (

@@ -32,6 +32,10 @@ def mask(data: list[Any] | tuple[Any, ...], method: str, **options: Any) -> Floa
 
 
 @overload
+def mask(data: PreparedTable, method: str, **options: Any) -> Any: ...  # of the type that was prepared
+
+
+@overload
 def mask(
     data: Frame,
     method: str,

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdckit.core import checks
+from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
+from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import LimitsMissed
+from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.points import Line, Point, weakest_safe
 from sdckit.selection.release import TRIES, Release, ReleasePlan, carry_out, metrics_with
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from sdckit.core.registry import Method
-    from sdckit.selection.conditions import Conditions
-    from sdckit.selection.plan import Setting
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
 from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
+from sdckit.selection.choice import Choice, choose
 from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import checked_limits
 from sdckit.selection.plan import Setting, runs_of, settings_of
@@ -30,7 +31,6 @@ from sdckit.selection.task import Stratum, Task
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.kernels.jit import Floats
-    from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Run
 
 DRAWS = ("common", "fresh")
@@ -124,12 +124,10 @@ class Sweep:
         -------
         Choice
         """
-        from sdckit.selection import choice  # noqa: PLC0415 - built on sweeps
-
         known = self.summary["metric"].unique(maintain_order=True).to_list()
         limits = checked_limits(max_risk, minimise, known)
         minimise = registry.current_name(minimise)
-        return choice.choose(self.lines, limits, minimise, maskings=self.files, conditions=self.conditions)
+        return choose(self.lines, limits, minimise, maskings=self.files, conditions=self.conditions)
 
     def to_html(self, name: str | None = None) -> str:
         """A report with the map of loss and risk: one self-contained page."""
