@@ -31,7 +31,11 @@ MASKING_CASES = {
         ruled("age >= 0", "age >= 50", "age <= 20"),
         "no record can satisfy all of these rules: age >= 50; age <= 20; correct or drop one",
     ),
-    "rule about nothing": ({}, ruled("age = age"), "rule 'age = age' tells nothing about any column; write"),
+    "rule about nothing": (
+        {},
+        ruled("age = age"),
+        "rule 'age = age' names no column, or its columns cancel out; write",
+    ),
     "rule in a sweep": ({}, ruled("aeg >= 0", command=SWEEP), r"edit rule 'aeg' \(did you mean 'age'"),
     "rule in a search": ({}, ruled("age >> 0", command=RECOMMEND), "rule 'age >> 0' .*; "),
     "rule to measure by": ({}, ruled("incom >= 0", command=evaluate()), r"edit rule 'incom' \(did you mean"),

@@ -331,7 +331,7 @@ def told(table, method, by=None, na=None, **parameters):
 def test_each_stratum_tells_of_itself():
     table = frame(60).with_columns(region=pl.Series(["small"] * 30 + ["large"] * 30))
     table = pl.concat([table, *[table.filter(region="large")] * 3])
-    sentence = "the mean of a tail with fewer than 3 values tells of single ones; raise tails"
+    sentence = "a tail has fewer than 3 values, so its mean discloses single values; raise tails"
     assert told(table, "rank_swap", by="region", tails=0.05) == [f"{sentence} (strata: 'small')"]
     assert told(table.filter(region="small").drop("region"), "rank_swap", tails=0.05) == [sentence]
     assert told(table.drop("region"), "rank_swap", tails=0.05) == []

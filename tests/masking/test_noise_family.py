@@ -372,7 +372,7 @@ def test_zeros_as_the_twins_keep_them(name):
     np.testing.assert_allclose(method.function(values, percent=30, rng=generator(1)), expected, rtol=1e-12)
     zeros = int((values == 0).sum())
     assert method.release_notes(values, {}) == [
-        f"{zeros} of 74 cells are 0 and stay 0: the file shows who has a zero"
+        f"{zeros} of 74 cells are 0 and stay 0: the file discloses which records have a zero"
     ]
     assert method.release_notes(data(25), {}) == []
 

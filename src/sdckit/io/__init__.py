@@ -1,1 +1,1 @@
-"""Files: reading, writing without half-written results, dialects of text, and the data sets."""
+"""Files: reading, atomic writing, text dialects, and the data sets."""

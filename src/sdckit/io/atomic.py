@@ -1,4 +1,4 @@
-"""Where results go: checked before any work, written in one step or not at all."""
+"""Check output paths before any work, and write files completely or not at all."""
 
 import errno
 import os
@@ -35,7 +35,7 @@ def check_target(
     overwrite: bool,  # noqa: FBT001 - the flag of the same name
     suffixes: Sequence[str] = SUFFIXES,
 ) -> None:
-    """Refuse, before any work, a file that could not be written afterwards.
+    """Raise an error, before any work, for a file that could not be written afterwards.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _exists(path: Path) -> FileExistsError:
 
 
 def _refusal(path: Path, error: BaseException) -> OSError | None:
-    """Return the one line for what the operating system refused; None for any other error."""
+    """Return a one-line OSError for what the operating system refused; None for any other error."""
     if isinstance(error, OSError) and error.errno is not None:
         code, reason = error.errno, error.strerror or "unknown reason"
     elif found := _BY_SYSTEM.search(str(error)):
@@ -102,7 +102,7 @@ def _refusal(path: Path, error: BaseException) -> OSError | None:
 
 @contextmanager
 def refusals(path: AnyPath) -> Iterator[None]:
-    """Word what the operating system refuses to write as one line with a remedy."""
+    """Turn an operating-system error on writing into one line with a remedy."""
     try:
         yield
     except OSError as error:
@@ -111,7 +111,7 @@ def refusals(path: AnyPath) -> Iterator[None]:
 
 @contextmanager
 def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: FBT001, FBT002 - the flag of the same name
-    """Yield a temporary file beside `path`; it takes that name only when all went well.
+    """Yield a temporary file beside `path`; rename it to `path` if the block raises no error.
 
     Whatever goes wrong, Ctrl-C included, the temporary file goes and `path` is as it was.
 
@@ -153,7 +153,7 @@ def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: F
 
 
 def _move(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None:
-    """Give the finished file its name; never over a file that is not to be overwritten."""
+    """Rename the finished file to its target; never replace a file unless `overwrite` is set."""
     if overwrite:
         temporary.replace(target)
         return

@@ -1,4 +1,4 @@
-"""What a CSV shows: numbers in their shortest form, and the original text wherever nothing changed."""
+"""Cells of a CSV: numbers in their shortest form, and the original text where nothing changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def shown(
     frame: pl.DataFrame, source: Source | None, whole: Collection[str], dialect: Dialect
 ) -> pl.DataFrame:
-    """Return the table whose cells are what a CSV is to show."""
+    """Return the table of cells that a CSV shows."""
     kept = _kept(frame, source, dialect)
     cells = {c.name: _cells(c, dialect, whole=c.name in whole) for c in frame if c.name not in kept}
     table = pl.DataFrame(
@@ -29,7 +29,7 @@ def shown(
 
 
 def _kept(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[str, pl.Series]:
-    """Return the original text of the columns whose values are untouched."""
+    """Return the original text of the columns whose values did not change."""
     if source is None or source.text is None:
         return {}
     kept = {}
@@ -45,9 +45,9 @@ def _kept(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[
 
 
 def _with_codes(column: pl.Series, shown: pl.Series, source: Source | None) -> pl.Series:
-    """Put back what stood for a missing number, such as NA or -999, where the cell is still missing.
+    """Put missing codes such as NA or -999 back where the cell is still missing.
 
-    Other cells that did not change are not given their text: it would tell them from those that did.
+    Other unchanged cells do not keep their text, which would distinguish them from changed ones.
     """
     name = shown.name
     if source is None or source.text is None or name not in source.text.columns:
@@ -79,7 +79,7 @@ def _cells(column: pl.Series, dialect: Dialect, *, whole: bool) -> pl.Series:
 
 
 def content(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
-    """Return the bytes of a CSV whose cells are ready."""
+    """Return the bytes of a CSV, given its cells as text."""
     text = table.write_csv(separator=dialect.separator(path), quote_style="necessary")
     try:
         return text.encode(dialect.encoding)

@@ -1,4 +1,4 @@
-"""Data to try things on: a bundled made-up sample, and three files known from the literature."""
+"""Data sets: a bundled synthetic sample, and three files used in the literature."""
 
 import hashlib
 import http.client
@@ -100,7 +100,7 @@ def load_dataset(name: str) -> pl.DataFrame:
 
 
 def cache_folder() -> Path:
-    """Return the folder in which downloads are kept, where the system likes caches to be.
+    """Return the folder for downloaded files, in the system's place for caches.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def _digest(data: bytes) -> str:
 
 
 def _cached(file: _File) -> bytes | None:
-    """Return the copy in the cache; a damaged one counts as none and is downloaded again."""
+    """Return the cached copy of a file; None where it is missing or damaged."""
     try:
         data = (cache_folder() / f"{file.stem}.rda").read_bytes()
     except OSError:
@@ -188,7 +188,7 @@ def _rdata() -> Any:
 
 
 def _unpacked(data: bytes, where: str) -> pl.DataFrame:
-    """Return the one table in an R data file, typed as if it had come from a CSV."""
+    """Return the one table of an R data file, with types as if read from a CSV."""
     rdata = _rdata()
     try:
         with warnings.catch_warnings():

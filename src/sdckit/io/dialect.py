@@ -1,4 +1,4 @@
-"""How text files are written: what separates cells, what marks decimals, how letters are stored."""
+"""Dialect of a text file: delimiter, decimal mark and encoding."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""How a text file is written: what separates cells, what marks decimals, how letters are stored.
+    r"""Dialect of a text file: delimiter, decimal mark and encoding.
 
     Parameters
     ----------
@@ -16,7 +16,7 @@ class Dialect:
     decimal_comma
         Numbers look like `1,5`.
     encoding
-        Any text encoding that Python knows; a byte-order mark at the start is skipped.
+        Any text encoding that Python supports; a byte-order mark at the start is skipped.
     missing
         Texts that stand for a missing number, such as NA; an empty cell always does.
 
@@ -37,7 +37,7 @@ class Dialect:
             "".encode(self.encoding)
             b"".decode(self.encoding)
         except (LookupError, ValueError) as error:
-            remedy = "use one that Python knows, such as utf-8, latin-1 or cp1252"
+            remedy = "use one that Python supports, such as utf-8, latin-1 or cp1252"
             raise ValueError(f"unknown encoding {self.encoding!r}; {remedy}") from error
         mark = self.delimiter
         if mark is None:
@@ -50,7 +50,7 @@ class Dialect:
         object.__setattr__(self, "delimiter", mark)
 
     def separator(self, path: Path) -> str:
-        """Return the delimiter for this file."""
+        """Return the delimiter of this file."""
         if self.delimiter is not None:
             return self.delimiter
         if path.suffix.lower() == ".tsv":

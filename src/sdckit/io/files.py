@@ -1,4 +1,4 @@
-"""Tables in and out of files, whatever their format: read with care, written in one step or not at all."""
+"""Read tables from files, and write them completely or not at all, by the suffix of the file."""
 
 import csv
 import io
@@ -163,7 +163,7 @@ def _parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
 
 
 def _rows(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which a record ends, and its cells, from the header on."""
+    """Yield the last line number and the cells of each record, the header first."""
     lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
     reader = csv.reader(lines, delimiter=separator, strict=True)
     started = False
@@ -206,7 +206,7 @@ def _parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
 
 
 def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:
-    """Turn text into Int64 or Float64 where every cell that is not missing is a plain number."""
+    """Convert text to Int64 or Float64 where every cell that is not missing is a plain number."""
     cells = column.str.strip_chars()
     cells = cells.set(cells.is_in(["", *_words(dialect.missing)]), None)
     if cells.str.contains(_INTEGER).all():
@@ -224,7 +224,7 @@ def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:
 
 
 def _words(codes: Collection[str]) -> list[str]:
-    """The codes that are no numbers: those are data until a metric or method is told otherwise."""
+    """Return the missing codes that are not numbers; numeric codes are data unless declared with `na`."""
     return [code for code in codes if not re.match(_NUMBER, code)]
 
 
@@ -271,7 +271,7 @@ def write(
 
 
 def for_new_rows(source: Source, masked: Collection[str]) -> Source:
-    """The source of a file with other rows: missing codes, which belong to the old ones, stay behind."""
+    """Return a source without missing codes, which belong to its old rows, for a table with new rows."""
     lost = [] if source.meta is None else [name for name in source.meta.codes if name in masked]
     if source.meta is None or not lost:
         return source
@@ -291,7 +291,7 @@ def drafted(
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
 ) -> Iterator[Path]:
-    """Write as `write` does, but give the file its name only when the block has ended well.
+    """Write as `write` does; rename the file to `path` only if the block raises no error.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def drafted(
 
 
 def check_fit(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) -> None:
-    """Refuse, before any work, names that the file cannot hold; warn of labels and codes that it cannot.
+    """Raise an error, before any work, for names the format cannot hold; warn of lost labels and codes.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def check_fit(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) 
     Raises
     ------
     ValueError
-        The format does not know such a name.
+        The format does not allow such a name.
     """
     path, meta = Path(path), None if source is None else source.meta
     stat = path.suffix.lower() in STAT_SUFFIXES
@@ -356,7 +356,7 @@ def check_fit(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) 
 
 
 def read_draft(draft: Path, path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
-    """Read a draft as the file `path` that it is to become."""
+    """Read a temporary file as if it were `path`, the file it will become."""
     return _parsed(Path(path), draft.read_bytes(), dialect)
 
 

@@ -1,4 +1,4 @@
-"""Folders that a command fills: taken only when new, empty or its own, filled when all went well."""
+"""Output folders of commands: only new, empty or own folders are filled, and only after success."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check(folder: Path, mark: str) -> None:
-    """Refuse a folder that holds anything but what this command left, known by the file `mark`."""
+    """Raise an error for a folder with files that this command did not write; `mark` is its marker file."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"'{folder}' is a file; choose another folder with -o")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
@@ -21,7 +21,7 @@ def check(folder: Path, mark: str) -> None:
 
 @contextmanager
 def filled(folder: Path, mark: str, text: str) -> Iterator[Path]:
-    """Yield a temporary folder whose files move to `folder` in the end, if all went well.
+    """Yield a temporary folder; move its files to `folder` if the block raises no error.
 
     The file `mark` lists them, so that those of an earlier run that have no successor can go.
     """
@@ -43,7 +43,7 @@ def filled(folder: Path, mark: str, text: str) -> Iterator[Path]:
 
 
 def _earlier(mark: Path) -> set[str]:
-    """The files that an earlier run wrote here."""
+    """Return the files that an earlier run wrote here."""
     if not mark.exists():
         return set()
     return {name for name in mark.read_text(encoding="utf-8").splitlines()[1:] if Path(name).name == name}

@@ -1,4 +1,4 @@
-"""A table as it was read from a file, and what its file said about it."""
+"""A table read from a file, with the metadata of the file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """A table as read: `frame` with numbers as numbers, `text` with every cell of a CSV as it stood.
+    """A table as read: `frame` with typed columns, `text` with every cell of a CSV unchanged.
 
     `meta` has the labels, formats and missing codes of a Stata, SPSS or SAS file.
     """
@@ -29,12 +29,12 @@ class Source:
 
     @property
     def labelled(self) -> tuple[str, ...]:
-        """The numeric columns that are categories: each of their values has a label."""
+        """Numeric columns that are categories: each of their values has a label."""
         return () if self.meta is None else self.meta.labelled
 
 
 def like(theirs: pl.DataFrame, ours: pl.DataFrame) -> pl.DataFrame:
-    """Read a column without any value as numbers where the original has numbers."""
+    """Cast columns without any value to numbers where the original has numbers."""
     empty = [
         column.name
         for column in theirs

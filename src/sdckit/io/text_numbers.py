@@ -1,4 +1,4 @@
-"""Text columns that hold numbers after all: left alone in silence, they would be published unmasked."""
+"""Find text columns that hold numbers, which would otherwise be published unmasked without notice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FEW = 3  # so many different words may be missing codes
 
 
 def text_numbers(source: Source, *, skip: Collection[str] = ()) -> dict[str, tuple[str, str]]:
-    """Return why each text column that is numeric for the most part was read as text, and the remedy."""
+    """Return, for each mostly numeric text column, why it was read as text and the remedy."""
     found = {}
     for column in source.frame:
         if column.dtype == pl.String and column.name not in skip:
@@ -42,7 +42,7 @@ def text_numbers(source: Source, *, skip: Collection[str] = ()) -> dict[str, tup
 
 
 def _doubt(column: pl.Series, source: Source) -> tuple[str, str] | None:
-    """Return the fact and the remedy; None for a column that is text in earnest."""
+    """Return the reason and the remedy for a column; None for a true text column."""
     comma = source.dialect.decimal_comma
     cells = column.alias("cell").drop_nulls().str.strip_chars()
     cells = cells.filter(~cells.is_in(["", *source.dialect.missing]))

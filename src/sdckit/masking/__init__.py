@@ -1,4 +1,4 @@
-"""Masking: the one call that applies any method to any table. Importing this package files all methods."""
+"""Masking methods, and `mask`, which applies any of them; importing this package registers all methods."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def mask(
     by : str, optional
         Column whose values form strata; each is masked apart and the column is not masked.
     rng : None, int or numpy Generator
-        None draws fresh entropy. Keep a seed secret: whoever has it can undo the masking.
+        None draws fresh entropy. Keep a seed secret: with it the masking can be undone.
     decimals : int or "original", optional
         Round masked cells; "original" to the decimals that each column shows. None does not round.
     na : number or list of numbers, optional

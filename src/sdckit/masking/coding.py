@@ -1,4 +1,4 @@
-"""Coding: values on a coarser scale, and extremes that share one value."""
+"""Coding: rounding to a coarser scale, and top and bottom coding of extreme values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MULTIVARIATE = ("each", "distance")
 
 
 def round_number(size: float) -> float:
-    """The number among 1, 2 and 5 times a power of ten next to a size, by ratio; 0 where there is none."""
+    """Return the number 1, 2 or 5 times a power of ten nearest to a size by ratio; 0 where there is none."""
     if not 0 < size < math.inf:
         return 0.0
     power = math.floor(math.log10(size))
@@ -37,7 +37,7 @@ def round_number(size: float) -> float:
 def bases_of(
     sizes: Floats, *, percent: float = 20.0, base: float = 0.0, bases: Floats | None = None
 ) -> Floats:
-    """The base of each column, given its standard deviation: its own, the common one, or by percent."""
+    """Return the rounding base of each column: its own, the common one, or a percentage of its deviation."""
     own = np.zeros(len(sizes)) if bases is None else bases
     return np.array(
         [one or base or round_number(size * (percent / 100)) for one, size in zip(own, sizes, strict=True)]
@@ -45,7 +45,7 @@ def bases_of(
 
 
 def multiples(column: Floats, base: float) -> Floats:
-    """The multiple of a base next to each value, halves to the even one.
+    """Round each value to the nearest multiple of a base, halves to the even multiple.
 
     A base such as 0.1 has no exact double, so that 3 * 0.1 is not 0.3; but 3 * 1 / 10 is. Hence the base
     is taken as the fraction that its decimal digits say.
@@ -57,7 +57,7 @@ def multiples(column: Floats, base: float) -> Floats:
         above, below = base, 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         counts = column * below / above
-        found = np.rint(counts) * above / below + 0.0  # -0.0 would tell a sign
+        found = np.rint(counts) * above / below + 0.0  # -0.0 would disclose a sign
         return np.where(np.abs(column / base) < FINEST, found, column)
 
 
@@ -142,19 +142,19 @@ def round_to(
 
 
 def coded_at_least(share: float, n: int) -> int:
-    """How many of n values a share codes: never fewer than three, where there are three."""
+    """Return how many of n values a share codes: at least three, where there are three."""
     return min(max(FEWEST, math.ceil(share * n - 1e-9)), n) if share > 0 else 0
 
 
 def mean_of(values: Floats) -> float:
-    """The mean, for numbers of any size; exactly the common value of equal ones."""
+    """Return the mean without overflow; exactly the common value where all values are equal."""
     unit = float(powers_of_two(values[:, None])[0])
     mean = float((values / unit).mean() * unit)
     return min(max(mean, float(values.min())), float(values.max()))
 
 
 def beyond(values: Floats, share: float, limit: float, replace: str) -> tuple[Bools, float]:
-    """Which values are coded as the largest, and by which value; a finite limit stands above the share."""
+    """Return which values are top-coded and their replacement; a finite limit overrides the share."""
     n = len(values) - int(np.isnan(values).sum())
     if math.isfinite(limit):
         coded = values > limit
@@ -164,7 +164,7 @@ def beyond(values: Floats, share: float, limit: float, replace: str) -> tuple[Bo
         coded = values >= code
     else:
         return np.zeros(len(values), bool), limit
-    # So few values must not have their mean shown; a limit that was given tells nothing of them.
+    # The mean of so few values would disclose them; a limit that the user gave discloses nothing.
     few = np.count_nonzero(coded) < FEWEST and math.isfinite(limit)
     return coded, code if replace == "limit" or few else mean_of(values[coded])
 
@@ -172,7 +172,7 @@ def beyond(values: Floats, share: float, limit: float, replace: str) -> tuple[Bo
 def code_column(
     column: Floats, shares: tuple[float, float], limits: tuple[float, float], replace: str
 ) -> Floats:
-    """One column with its smallest and largest values coded; shares and limits from below and from above."""
+    """Code the smallest and largest values of one column, by shares or by limits."""
     masked = column.copy()
     high, top = beyond(column, shares[1], limits[1], replace)
     low, bottom = beyond(-column, shares[0], -limits[0], replace)
@@ -185,7 +185,7 @@ def code_column(
 
 
 def pull_in(values: Floats, share: float) -> Floats:
-    """Records farthest from the mean drawn towards it, as far as the farthest of the others."""
+    """Move the records farthest from the mean towards it, to the distance of the farthest other record."""
     powers = powers_of_two(values)
     centred = deviations(values / powers)
     size = spread(values / powers)
@@ -202,12 +202,12 @@ def pull_in(values: Floats, share: float) -> Floats:
 
 
 def moves(options: dict[str, Any], values: Floats) -> int:
-    """Coding a column keeps its order; drawing records in may not."""
+    """Return the largest move in ranks: 0 for coding by column, n where whole records are moved."""
     return 0 if options["multivariate"] == "each" else len(values)
 
 
 def warn_of_limits(values: Floats, options: dict[str, Any]) -> list[str]:
-    """What a reader of the release should know about the codes."""
+    """Return notes on codes that are original values or stand for few values."""
     if options["multivariate"] == "distance":
         return []
     told = []

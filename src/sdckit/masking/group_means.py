@@ -1,4 +1,4 @@
-"""What is published of a group of records: its means or medians, and how much of the data they keep."""
+"""Group aggregates for microaggregation: means or medians, and the share of variance they lose."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ AGGREGATE = Parameter("aggregate", str, "mean", "what is published of a group", 
 
 
 def share_of_groups(options: dict[str, Any]) -> float:
-    """At most one record of each group is found, and there are at most n/k groups."""
+    """Return the largest possible linkage, 1/k: at most one record of each group is re-identified."""
     return float(1 / options["k"])
 
 
-FEWEST = 3  # of two who share a mean, each could work out the other's value
+FEWEST = 3  # with two values behind a mean, each respondent could compute the other's
 
 
 def tell_of_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
-    """The median of an odd number of values is one of them."""
+    """Return a note that the median of an odd number of values is one of the original values."""
     return [] if options["aggregate"] == "mean" else ["medians of an odd number of values are original ones"]
 
 
 def no_move(_options: dict[str, Any], _values: Floats) -> int:
-    """A mean stays among the ranks of those it stands for."""
+    """Return 0 as the largest move in ranks: group means keep the order of values."""
     return 0
 
 
 def publish(values: Floats, groups: Ints, k: int, aggregate: str = "mean") -> Floats:
-    """The mean or median of its group in place of each observed value; a group's number is -1 for none.
+    """Replace each observed value by its group's mean or median; group number -1 means no group.
 
     A cell becomes missing where fewer than k of its group's records have a value in that column.
     """
@@ -53,7 +53,7 @@ def publish(values: Floats, groups: Ints, k: int, aggregate: str = "mean") -> Fl
 
 
 def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean") -> Floats:
-    """The mean or median of each run of rows, as `run_means` gives the means; many runs in parts."""
+    """Return the mean or median of each run of rows, computed in parts for many runs."""
     of_runs = run_means if aggregate == "mean" else run_medians
     ends = np.append(starts[1:], len(values))
     published = np.empty_like(values)
@@ -65,7 +65,7 @@ def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean"
 
 
 def run_means(values: Floats, starts: Ints, k: int) -> Floats:
-    """The mean of each run of rows that begins at one of `starts`, in place of each observed value.
+    """Return the mean of each run of rows that begins at `starts`, repeated for each observed value.
 
     A run with fewer than k observed values in a column is NaN there.
     """
@@ -84,7 +84,7 @@ def run_means(values: Floats, starts: Ints, k: int) -> Floats:
 
 
 def run_medians(values: Floats, starts: Ints, k: int) -> Floats:
-    """The median of each run of rows, of an even number the mean of the middle two; else like `run_means`."""
+    """Return the median of each run of rows, repeated for each observed value; see `run_means`."""
     columns = values.reshape(len(values), -1)
     sizes = np.diff(starts, append=len(values))
     runs = np.repeat(np.arange(len(starts)), sizes)
@@ -100,7 +100,7 @@ def run_medians(values: Floats, starts: Ints, k: int) -> Floats:
 
 
 def within_share(values: Floats, masked: Floats) -> float:
-    """SSE/SST: the share of the variables' variance that published values lose, 0 for none, 1 for all.
+    """Return SSE/SST, the share of variance that the masked values lose: 0 none, 1 all.
 
     Each variable counts in its standard deviations (ddof 0), a constant one not at all. A suppressed
     cell counts as if it had been replaced by the variable's mean.

@@ -1,4 +1,4 @@
-"""One method on one matrix: what it needs, what it gets, what is made of its result."""
+"""Apply a method to a matrix: required records, rounding, and warnings of unmasked columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def apply(
     basis: Any = None,
     groups: Ints | None = None,
 ) -> Floats:
-    """Mask a matrix; what left the range of floating-point numbers is infinite."""
+    """Mask a matrix; cells that overflow become infinite."""
     extra: dict[str, Any] = {"rng": rng} if method.random else {}
     if basis is not None:
         extra["basis"] = basis
@@ -45,14 +45,14 @@ def apply(
 
 
 def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Sequence[str]) -> Ints:
-    """The number of each record's group; -1 for a record in none."""
+    """Return the number of each record's group; -1 for a record in no group."""
     assert method.groups is not None  # noqa: S101 - checked with all else that was asked for
     groups: Ints = method.groups(values, **placed(method, options, names))
     return groups
 
 
 def enough_records(method: Method, values: Floats, options: dict[str, Any], what: str) -> None:
-    """Refuse a group size that the file, or a stratum of it, does not have, and too few records."""
+    """Raise ValueError where the file or a stratum has fewer records than the method needs."""
     present = int((~np.isnan(values)).any(axis=1).sum())  # a record without any value is in no group
     if method.group_size is not None:
         needed = options[method.group_size]
@@ -63,17 +63,17 @@ def enough_records(method: Method, values: Floats, options: dict[str, Any], what
 
 
 def places_of(values: Floats, decimals: int | str) -> list[int]:
-    """The decimals of each column: those that it shows, or a number for all."""
+    """Return the decimals of each column: those it shows, or one number for all."""
     return [decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
 
 
 def rounded(values: Floats, places: Sequence[int]) -> Floats:
-    """Each column rounded to its own number of decimals."""
+    """Round each column to its own number of decimals."""
     return np.column_stack([round_column(column, d) for column, d in zip(values.T, places, strict=True)])
 
 
 def asks_for_nothing(method: Method, options: dict[str, Any]) -> bool:
-    """True for k = 1, percent = 0 and the like: whoever sets them knows that nothing will change."""
+    """Return True for settings that change nothing by intent, such as k = 1 or percent = 0."""
     rising = [
         p for p in method.parameters if p.low is not None and len(p.grid) > 1 and p.grid[0] < p.grid[-1]
     ]
@@ -81,7 +81,7 @@ def asks_for_nothing(method: Method, options: dict[str, Any]) -> bool:
 
 
 def kept_columns(method: Method, options: dict[str, Any]) -> tuple[str, ...]:
-    """Columns that a method was told to keep."""
+    """Return the columns that the parameters of a method keep unmasked."""
     return tuple(name for p in method.parameters if p.kind is tuple for name in options[p.name])
 
 
@@ -94,9 +94,9 @@ def warn_of_originals(
     kept: Sequence[str],
     grouped: bool,
 ) -> None:
-    """Name, in one warning, the columns that are published as they were, from top to bottom of a stratum.
+    """Warn of columns that are published unmasked, in the file or in one stratum.
 
-    Nobody is told of columns that were meant to be `kept`.
+    Columns in `kept`, which are unmasked by intent, are not named.
     """
     found = [
         f"{name!r} in stratum {stratum!r}" if grouped else repr(name)

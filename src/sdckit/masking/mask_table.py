@@ -1,4 +1,4 @@
-"""One masking of one table: taken, strata, rounding, edit rules, and what should be said beside it."""
+"""Mask a table: strata, rounding, edit rules, missing codes, warnings and notes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DEPTH = 4  # a warning points at the line that calls `mask`
 
 @dataclass(frozen=True)
 class Masking:
-    """A masked table, notes for its readers, and what the masking publishes about itself."""
+    """A masked table, notes on it, and the disclosure record of its masking."""
 
     data: Any
     notes: list[str]
@@ -47,7 +47,7 @@ class Masking:
 
 @dataclass(frozen=True)
 class Job:
-    """A method, its parameters for each stratum, and the columns that it is to mask."""
+    """A method, its parameters for each stratum, and the columns to mask."""
 
     method: Method
     data: PreparedTable
@@ -79,30 +79,30 @@ class Job:
 
     @cached_property
     def plain(self) -> Floats:
-        """The original values as they would be published."""
+        """Original values, rounded as they would be published."""
         return self.rounded(self.values)
 
     @cached_property
     def grouped(self) -> bool:
-        """Whether strata were asked for."""
+        """True where the table is masked by strata."""
         return bool(self.data.roles.by)
 
     @cached_property
     def paired(self) -> bool:
-        """Whether a row stands for the record in its place."""
+        """True where each masked row stands for the original record in the same place."""
         return all(self.method.pairs(chosen) for chosen in self.options)
 
     @cached_property
     def kept(self) -> list[str]:
-        """Columns that the method was told to keep."""
+        """Columns that the parameters keep unmasked."""
         return [name for chosen in self.options for name in kept_columns(self.method, chosen)]
 
     def rounded(self, values: Floats) -> Floats:
-        """Values as they are to be published."""
+        """Round values to the published decimals."""
         return values if self.places is None else rounded(values, self.places)
 
     def masked(self, rng: np.random.Generator, *, numbered: bool) -> tuple[Floats, Ints]:
-        """The masked matrix and the group of each record, counted on from stratum to stratum."""
+        """Return the masked matrix and each record's group, numbered through all strata."""
         masked = np.empty_like(self.values)
         numbers = np.full(len(self.values), -1)
         for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
@@ -117,7 +117,7 @@ class Job:
         return masked, numbers
 
     def told(self) -> list[str]:
-        """What the method says of itself, and of which strata."""
+        """Return the method's notes on this release, with the strata that each concerns."""
         if self.method.release_notes is None:
             return []
         found: dict[str, list[str]] = {}
@@ -131,7 +131,7 @@ class Job:
         ]
 
     def warn(self, masked: Floats) -> None:
-        """Name what is published as it was, and what stands beside rows of nobody."""
+        """Warn of columns published unmasked, and of original columns beside synthetic rows."""
         idle = np.array_equal(self.plain, masked, equal_nan=True)
         if self.paired and not (idle and all(asks_for_nothing(self.method, o) for o in self.options)):
             warn_of_originals(
@@ -144,7 +144,7 @@ class Job:
             warnings.warn(f"{fact}, and {beside}; drop them", stacklevel=DEPTH)
 
     def repaired(self, masked: Floats) -> tuple[Floats, list[str]]:
-        """The masked columns as the edit rules want them, and what that took."""
+        """Return the masked columns repaired to satisfy the edit rules, and notes on the repair."""
         if self.edits is None:
             return masked, []
         after = self.edits.repaired(masked, self.places)
@@ -152,7 +152,7 @@ class Job:
         return after, self.edits.told(masked, after)
 
     def with_codes(self, masked: Floats) -> Floats:
-        """Put the codes of missing cells back where they were; where rows are new, into any missing cell."""
+        """Put missing codes back where they were; into any missing cell where rows are synthetic."""
         hit = int(np.isin(masked, self.data.roles.na).sum())
         if hit:
             fact = f"{hit} masked {plural(hit, 'cell')} fell on a code of missing cells"
@@ -174,7 +174,7 @@ def perform(
     groups: str | None = None,
     parameters: dict[str, Any],
 ) -> Masking:
-    """Mask as `mask` does, and tell about it."""
+    """Mask as `mask` does; return the masked table with its notes and its disclosure."""
     record = registry.method_named(method)
     settings.parameters_known(record, parameters)
     digits = checks.rounding(decimals)
@@ -201,7 +201,7 @@ def perform(
 def _job(
     method: Method, data: PreparedTable, parameters: dict[str, Any], digits: int | str | None, rules: Any
 ) -> Job:
-    """Check what was asked for against the table."""
+    """Check the request against the table and build the `Job`."""
     strata = [name for name, _ in data.strata]
     options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
     places = None if digits is None else places_of(data.values, digits)

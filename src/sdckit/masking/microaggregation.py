@@ -1,4 +1,4 @@
-"""Microaggregation: records in groups of at least k, each published as its group's mean."""
+"""Microaggregation: replace records by the mean of their group of at least k records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mdav_numbers(
     basis: Floats | None = None,
     **_published: object,
 ) -> Ints:
-    """The number of each record's MDAV group; -1 for a record without any value."""
+    """Return the number of each record's MDAV group; -1 for a record without any value."""
     points = basis
     if variable_weights is not None:
         points = weighted(mdav_points(values) if basis is None else basis, variable_weights)
@@ -42,7 +42,7 @@ def mdav_numbers(
 
 
 def weighted(points: Floats, weights: Floats) -> Floats:
-    """Points whose squared distances count a variable as often as its weight says; without those of 0."""
+    """Scale the columns of standardised points so that variables count by weight; drop those of weight 0."""
     used = weights > 0
     if not used.any():
         raise ValueError("all variable_weights are 0; give at least one variable a weight above 0")

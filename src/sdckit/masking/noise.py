@@ -1,4 +1,4 @@
-"""Noise: independent for each variable, in proportion to the values, or correlated like the data."""
+"""Noise: independent for each variable, proportional to the values, or correlated like the data."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def noise(
 
 
 def covariance_root(values: Floats) -> Floats:
-    """A matrix R with R'R the covariance of the columns; works for dependent columns, too.
+    """Return a matrix R with R'R the covariance of the columns, which may be linearly dependent.
 
     Cholesky fails where a column is a sum of others, so the root comes from eigenvectors. With
     missing cells each covariance uses the records that have both variables.
@@ -171,7 +171,7 @@ def correlated_noise(
 
 
 def _share(percent: float, scale: str) -> float:
-    """The noise's variance as a share of the data's."""
+    """Return the variance of the noise as a share of the variance of the data."""
     return (percent / 100) ** 2 if scale == "sd" else percent / 100
 
 
@@ -192,7 +192,7 @@ def kim_noise(
     rng: np.random.Generator,
     basis: Floats | None = None,
 ) -> Floats:
-    """Add noise with the correlations of the data and draw everything towards the mean again.
+    """Add noise with the correlations of the data, then shrink towards the mean to keep variances.
 
     Means, variances and covariances are kept in expectation: in one file they differ by chance (see
     `moment_preserving_noise` for the exact form). Linear relations between variables are kept (up to
@@ -246,15 +246,19 @@ def kim_noise(
 
 
 def _nonzero_spread(values: Floats) -> Floats:
-    """Standard deviation of each column's cells that are not 0."""
+    """Return the standard deviation of each column's cells other than 0."""
     return spread(np.where(values == 0, np.nan, values))
 
 
 def _zeros_told(values: Floats, options: dict[str, Any]) -> list[str]:
-    """What the zeros give away."""
+    """Return a note on how many cells are 0 and stay 0."""
     del options
     zeros, seen = int((values == 0).sum()), int((~np.isnan(values)).sum())
-    return [f"{zeros} of {seen} cells are 0 and stay 0: the file shows who has a zero"] if zeros else []
+    return (
+        [f"{zeros} of {seen} cells are 0 and stay 0: the file discloses which records have a zero"]
+        if zeros
+        else []
+    )
 
 
 @method(
@@ -272,10 +276,10 @@ def zero_preserving_noise(
 ) -> Floats:
     """Add independent normal noise to every cell that is not 0.
 
-    Zeros stay exactly 0 and no other cell becomes 0, so the file shows who has a zero: not for variables
-    in which that is itself a secret (no income, no debt), and not against intruders who know a pattern
-    of zeros over several variables, which often points at one record. A variable that has only one value
-    besides 0 is not masked. Means are kept in expectation, signs are not; rounding afterwards may bring
+    Zeros stay exactly 0 and no other cell becomes 0, so the file discloses which records have a zero: not
+    for variables in which that is confidential (no income, no debt), and not against intruders who know a
+    pattern of zeros over several variables, which often identifies one record. A variable that has only one
+    value besides 0 is not masked. Means are kept in expectation, signs are not; rounding afterwards may bring
     new zeros.
 
     Parameters
@@ -330,13 +334,12 @@ def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.rando
     """Multiply every cell by a random factor with mean 1.
 
     The noise is as large as the value: large values are changed much, small ones little, zeros not at
-    all. No other cell becomes 0, however small it is, so the file shows who has a zero; rounding
+    all. No other cell becomes 0, however small it is, so the file discloses which have a zero; rounding
     afterwards may bring new zeros. Means are kept in expectation; variances grow, the more so
     the farther the mean lies from 0. Factors are normal, so with a large `percent` some values change
     their sign: 1 in 2,300 at 30 %, 1 in 44 at 50 %, 1 in 6 at 100 %. Not for variables whose zero is
     arbitrary (years, temperatures), nor for values close together and far from 0, which lose their order.
-    A variable with one and the same value in two or more records, which tells nobody from another, is
-    left as it is.
+    A variable with the same value in all records, two or more, identifies none of them and is left as it is.
 
     Parameters
     ----------

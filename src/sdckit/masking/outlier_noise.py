@@ -27,14 +27,14 @@ TAIL = 0.025  # share of normal records that lie outside the bulk
 
 
 class Reach(NamedTuple):
-    """What the noise of a cell depends on besides its strength."""
+    """Standard deviations of the variables and robust distances of the records, which scale the noise."""
 
     sizes: Floats  # standard deviation of each variable
     distances: Floats  # of each record from the centre; 1 is the edge of the bulk
 
 
 def _scales(columns: Floats, least: float = 0.0) -> Floats:
-    """Median absolute deviation of each column as a standard deviation.
+    """Return the median absolute deviation of each column, consistent for the standard deviation.
 
     Where it is at most `least`, as in a column of which half are zeros, the standard deviation itself.
     """
@@ -46,7 +46,7 @@ def _scales(columns: Floats, least: float = 0.0) -> Floats:
 
 
 def _standing(values: Floats) -> Floats:
-    """Cells less their column's median in robust standard deviations; 0 where missing or without spread."""
+    """Return robustly standardised cells; 0 where missing or without spread."""
     points = np.zeros(values.shape, order="F")
     for j, column in enumerate((values / powers_of_two(values)).T):
         seen = ~np.isnan(column)
@@ -59,7 +59,7 @@ def _standing(values: Floats) -> Floats:
 
 
 def _agreement(columns: Floats) -> Floats:
-    """Robust correlations: the scales of the sum and of the difference of two columns, compared."""
+    """Return robust correlations from the robust scales of sums and differences of columns."""
     found = np.eye(columns.shape[1])
     for j in range(len(found) - 1):
         one, others = columns[:, [j]], columns[:, j + 1 :]
@@ -69,14 +69,14 @@ def _agreement(columns: Floats) -> Floats:
 
 
 def _scaled(points: Floats, axes: Floats) -> Floats:
-    """The axes along which the points spread, each in the points' robust standard deviation along it."""
+    """Return the principal axes of the points, each divided by the robust deviation along it."""
     scales = _scales(points @ axes, FLAT)
     wide = scales > FLAT
     return axes[:, wide] / scales[wide]
 
 
 def robust_distances(values: Floats) -> Floats:
-    """Distance of each record from the centre by orthogonalised robust scales; 1 is the edge of the bulk.
+    """Return the robust distance of each record from the centre (OGK); 1 is the edge of the bulk.
 
     Maronna & Zamar 2002, doi:10.1198/004017002188618509, with two rounds. Directions without spread, such
     as a total less its parts, do not count; missing cells lie at their column's median.
@@ -100,7 +100,7 @@ def robust_distances(values: Floats) -> Floats:
 
 
 def reach_of(values: Floats) -> Reach:
-    """The standard deviations of the variables and the distances of the records."""
+    """Return the standard deviations of the variables and the distances of the records."""
     return Reach(spread(values), robust_distances(values))
 
 
@@ -126,7 +126,7 @@ def outlier_noise(
 ) -> Floats:
     """Add normal noise that grows with the distance of a record from the bulk of the data.
 
-    Plain noise leaves outliers where everybody finds them. Here records in the bulk get the noise of
+    Plain noise leaves outliers easy to recognise. Here records in the bulk get the noise of
     `noise`, and those outside as many times more as they are farther away than its edge, at most `most`
     times. Means, and covariances between variables, are kept in expectation; variances grow by more than
     with `noise`, and the largest values are the least reliable. Measure the risk of outliers

@@ -1,4 +1,4 @@
-"""Microaggregation along the first principal component: as an order of records, and to cut large files."""
+"""Microaggregation along the first principal component, and MDAV within blocks cut along it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAMPLE = 20_000  # records on which blocked and exact MDAV are compared
 
 
 def first_component(points: Floats) -> Floats:
-    """Each record's place along the direction in which the points vary most; a missing cell is a mean.
+    """Return each record's score on the first principal component; missing cells count as the mean.
 
     Of the two directions, the one in which the first variable with at least half the largest loading grows.
     """
@@ -37,12 +37,12 @@ def first_component(points: Floats) -> Floats:
 
 
 def component_of(values: Floats) -> Floats:
-    """Each record's first principal component, all variables standardised."""
+    """Return each record's first principal component score, all variables standardised."""
     return first_component(mdav_points(values))
 
 
 def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Ints:
-    """The number of each record's group along the first principal component; -1 for one without values."""
+    """Return the number of each record's group along the first component; -1 without any value."""
     places = component_of(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     order = present[np.argsort(places[present], kind="stable")]
@@ -65,7 +65,7 @@ def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> I
 def pca_microaggregation(
     values: Floats, *, k: int = 3, basis: Floats | None = None, groups: Ints | None = None
 ) -> Floats:
-    """Replace each record by the mean of k records that are neighbours on the first principal component.
+    """Replace each record by the mean of k neighbours on the first principal component.
 
     Column means are kept (where no cell is missing) and no published record stands for fewer than k. It
     is fast at any size, but what the first component does not see is averaged out: not for files whose
@@ -114,7 +114,7 @@ def pca_microaggregation(
 
 
 def blocks_of(points: Floats, rows: Ints, largest: int) -> list[Ints]:
-    """Cut records in half at the median of their first principal component until no part is too large."""
+    """Halve the records at the median of their first component until no block is too large."""
     found, waiting = [], [rows]
     while waiting:
         part = waiting.pop()
@@ -128,12 +128,12 @@ def blocks_of(points: Floats, rows: Ints, largest: int) -> list[Ints]:
 
 
 def largest_block(k: int, block: int) -> int:
-    """How many records a block may have so that half of one more is still 3k or more."""
+    """Return the largest block size for which half of a block with one more record is at least 3k."""
     return max(block, 6 * k)
 
 
 def blocked_numbers(values: Floats, *, k: int = 3, block: int = 10_000, basis: Floats | None = None) -> Ints:
-    """The number of each record's group in MDAV within blocks; -1 for a record without any value."""
+    """Return the number of each record's group by MDAV within blocks; -1 without any value."""
     points = mdav_points(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     groups, formed = np.full(len(values), -1), 0
@@ -144,7 +144,7 @@ def blocked_numbers(values: Floats, *, k: int = 3, block: int = 10_000, basis: F
 
 
 def compared_with_exact(values: Floats, options: dict[str, Any]) -> list[str]:
-    """One sentence on what the blocks cost, from a sample that is masked with and without them."""
+    """Return a sentence on the extra loss that blocks cause, measured on a sample."""
     k = options["k"]
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     largest = largest_block(k, options["block"])
@@ -215,8 +215,8 @@ def blocked_mdav(
     -----
     Columns are standardised once, over the whole file. A part of the file with more than `block` records
     is cut in two halves at the median of its own first principal component, and so are the halves; each
-    block has at least 3k records. Then `mdav` forms groups within each block. What the blocks cost is told
-    with a masking, from a sample of 20,000 records that is masked both ways, in as many blocks as the file;
+    block has at least 3k records. Then `mdav` forms groups within each block. A note of the masking states
+    the extra loss, from a sample of 20,000 records that is masked both ways, in as many blocks as the file;
     as a block of the sample has far fewer records, the file itself loses less than that as a rule.
 
     References

@@ -1,4 +1,4 @@
-"""Rank swapping: values change places with values of near rank, up to a bound or by a draw."""
+"""Rank swapping: swap values with values of near rank, within a bound or at a drawn distance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Orders:
-    """The columns of a file in order, each without its missing cells."""
+    """The columns of a file sorted, each without its missing cells."""
 
     def __init__(self, values: Floats) -> None:
         self.seen = [np.flatnonzero(~np.isnan(column)) for column in values.T]
@@ -32,12 +32,12 @@ class Orders:
 
     @cached_property
     def stacked(self) -> tuple[Floats, Ints]:
-        """Sorted values and ranks of short and complete columns, one line each."""
+        """Sorted values and ranks of short and complete columns, one line per column."""
         return np.stack([c.sorted for c in self.columns]), np.stack([c.rank for c in self.columns])
 
 
 def largest_move(options: dict[str, Any], values: Floats) -> int:
-    """How many ranks a value moves at most."""
+    """Return the largest number of ranks by which a value can move."""
     n = len(values)
     rule = _rule(**options)
     if rule.adapts:
@@ -47,12 +47,12 @@ def largest_move(options: dict[str, Any], values: Floats) -> int:
 
 
 def short_tails(values: Floats, options: dict[str, Any]) -> list[str]:
-    """Warn of tails so short that their mean is nearly a value of its own."""
+    """Return a note on tails so short that their mean discloses single values."""
     seen = (~np.isnan(values)).sum(axis=0)
     tails = [Rule(0, options["tails"]).window(int(n))[0] for n in seen]
     if not any(0 < tail < FEWEST for tail in tails):
         return []
-    return [f"the mean of a tail with fewer than {FEWEST} values tells of single ones; raise tails"]
+    return [f"a tail has fewer than {FEWEST} values, so its mean discloses single values; raise tails"]
 
 
 @method(
@@ -190,7 +190,7 @@ def rank_swap(
 
 
 class Rule(NamedTuple):
-    """The parameters of a swapping."""
+    """Parameters of a rank swapping."""
 
     p: float
     tails: float = 0.0
@@ -201,11 +201,11 @@ class Rule(NamedTuple):
 
     @property
     def adapts(self) -> bool:
-        """Whether the largest move depends on the values of a column."""
+        """True where the largest move depends on the values of a column."""
         return self.r0 > 0 or self.k0 > 0
 
     def of(self, ordered: Floats) -> Rule:
-        """The rule for one column, from its ascending values: with the share of the largest move."""
+        """Return the parameters for one column, given its ascending values, with p computed from r0 or k0."""
         return self._replace(p=self._share(ordered), r0=0.0, k0=0.0) if self.adapts else self
 
     def _share(self, ordered: Floats) -> float:
@@ -222,7 +222,7 @@ class Rule(NamedTuple):
         return min(math.sqrt(8 / 3) * self.k0 * abs(float(inside.mean()) + low / cut), 1.0)
 
     def window(self, n: int) -> tuple[int, int]:
-        """How many values at each end take no part, and the largest move of the others."""
+        """Return how many values at each end are not swapped, and the largest move of the others in ranks."""
         tail = max(math.ceil(n * self.tails) - 1, 0)
         return tail, math.floor((n - 2 * tail) * self.p + 1e-9) - self.exclusive  # 0.29 * 100 is below 29
 
@@ -236,7 +236,7 @@ def _rule(
 
 
 def swapped(column: OrderedColumn, rule: Rule, rng: np.random.Generator) -> Floats:
-    """One swapped column, by row."""
+    """Return one column after swapping, in the order of the rows."""
     tail, window = rule.of(column.sorted).window(column.n)
     with borrowed(column.n) as scratch:
         ordered = scratch.view(np.float64)
@@ -248,7 +248,7 @@ def swapped(column: OrderedColumn, rule: Rule, rng: np.random.Generator) -> Floa
 
 
 def _swapped_stack(orders: Orders, rule: Rule, rng: np.random.Generator) -> Floats:
-    """All columns of a short file: the same in a few calls."""
+    """Swap all columns of a short and complete file in a few kernel calls."""
     values, rank = orders.stacked
     n = values.shape[1]
     tail, window = rule.window(n)
@@ -341,5 +341,5 @@ def p_distribution_swap(
 
 
 def drawn_moves(n: int, p: float, rng: np.random.Generator) -> Ints:
-    """The move of each rank, before anyone looks which ranks are free."""
+    """Draw the intended move of each rank, in ranks; taken ranks are handled later."""
     return np.rint(np.abs(p / 2 + p / 2 * normals(rng, (n,))) * n).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Synthesis: values drawn anew from the data's order statistics, moments or copula."""
+"""Synthetic values, drawn from the order statistics, the moments or the copula of the data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ QUANTILES = ("interpolated", "step")
 
 
 def ordered(column: Floats) -> tuple[Ints, Floats]:
-    """Rows of the observed values from the smallest to the largest, and those values."""
+    """Return the rows of the observed values in ascending order, and the sorted values."""
     order = np.argsort(column, kind="stable")  # NaN comes last
     order = order[: len(column) - np.count_nonzero(np.isnan(column))]
     return order, column[order]
 
 
 def block_starts(values: Floats) -> Ints:
-    """Where each run of equal values begins, in sorted values."""
+    """Return the positions at which runs of equal values begin in sorted values."""
     return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
 
 
@@ -40,7 +40,7 @@ def block_starts(values: Floats) -> Ints:
 
 
 def averaged_samples(values: Floats, samples: int, rng: np.random.Generator) -> Floats:
-    """What bootstrap samples have at each place of sorted values, on average; equal for equal values."""
+    """Return mean order statistics of bootstrap samples; equal values get equal means."""
     n = len(values)
     largest = float(np.abs(values).max())
     unit = 2.0 ** max(math.frexp(largest)[1] - 960, 0)  # 1, except where a sum could overflow
@@ -127,18 +127,18 @@ def resample(values: Floats, *, samples: int = 10, rng: np.random.Generator) -> 
 
 
 def positive(triangle: Floats) -> Floats:
-    """Signs that make the diagonal of a triangle positive, so that the decomposition is the only one."""
+    """Return signs that make the diagonal of a triangular factor positive, hence the factor unique."""
     return np.where(np.diag(triangle) < 0, -1.0, 1.0)
 
 
 def without(parts: Floats, basis: Floats) -> Floats:
-    """Columns less their mean and less what orthonormal columns explain of them."""
+    """Return the residuals of columns after removing their mean and their fit on orthonormal columns."""
     parts = parts - parts.mean(axis=0)
     return parts - basis @ (basis.T @ parts)
 
 
 def explained_by(given: Floats) -> Floats:
-    """Orthonormal columns that, with a constant, span the given ones, which may depend on each other."""
+    """Return orthonormal columns that span, with a constant, the possibly dependent given columns."""
     if not given.shape[1]:
         return given
     left, sizes, _ = np.linalg.svd(given - given.mean(axis=0), full_matrices=False)
@@ -146,7 +146,7 @@ def explained_by(given: Floats) -> Floats:
 
 
 def filled(units: Floats, seen: Bools, rng: np.random.Generator) -> Floats:
-    """Missing cells drawn from the normal distribution given the other cells of their records.
+    """Draw missing cells from the normal distribution given the other cells of their records.
 
     A full record is drawn and then moved by what its seen cells miss, times their regression.
     """
@@ -165,7 +165,7 @@ def filled(units: Floats, seen: Bools, rng: np.random.Generator) -> Floats:
 
 
 def enough(options: dict[str, Any], p: int) -> int:
-    """With fewer records, the residuals would have too few directions to be drawn anew."""
+    """Return the smallest number of records that leaves enough residual directions to draw."""
     return p + len(options["given"]) + 2
 
 
@@ -193,7 +193,7 @@ def ipso(values: Floats, *, given: tuple[int, ...] = (), rng: np.random.Generato
     the original (where no cell is missing); so do relations such as a total that is the sum of its parts.
     Everything else becomes normal: not for skewed columns, nor for such as must not be negative. A row
     stands for the record whose given values it has. Without given columns the data are wholly synthetic and
-    a row stands for nobody, though it fills a record's place.
+    a row stands for no original record, though it is in one's place.
 
     Parameters
     ----------
@@ -255,14 +255,14 @@ def ipso(values: Floats, *, given: tuple[int, ...] = (), rng: np.random.Generato
 
 
 def correlation_root(correlations: Floats) -> Floats:
-    """A matrix whose rows have length 1 and, as far as that can be, the correlations as products."""
+    """Return a matrix with rows of length 1 whose products are, as nearly as possible, the correlations."""
     roots, vectors = np.linalg.eigh(correlations)
     root = (vectors * np.sqrt(np.maximum(roots, 0.0))) @ vectors.T  # whatever the signs of the vectors
     return root / np.linalg.norm(root, axis=1, keepdims=True)
 
 
 def quantiles_at(values: Floats, shares: Floats, rule: str) -> Floats:
-    """Quantiles of sorted values: on the line between two neighbours, or one of the values itself."""
+    """Return quantiles of sorted values, interpolated or as one of the values."""
     n = len(values)
     if rule == "step":
         return values[np.minimum((shares * n).astype(np.int64), n - 1)]
@@ -289,7 +289,7 @@ def quantiles_at(values: Floats, shares: Floats, rule: str) -> Floats:
 def copula(values: Floats, *, quantiles: str = "interpolated", rng: np.random.Generator) -> Floats:
     """Draw new records with the distribution of each column and nearly the rank correlations of the data.
 
-    Rows stand for nobody: whatever compares them with the original row by row has no meaning. What is more
+    Rows stand for no original record, so that comparisons row by row have no meaning. What is more
     than a correlation between two columns is lost: bends, groups, totals of parts; correlations of columns
     with many equal values come out too small. Extremes are hardly protected, for the largest value
     of a long tail still shows where it was.

@@ -1,1 +1,1 @@
-"""The study that proposed brMAE and brMSE, computed anew: its tables, correlations and claims."""
+"""The study that proposed brMAE and brMSE, reproduced: its tables, correlations and claims."""

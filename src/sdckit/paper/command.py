@@ -1,4 +1,4 @@
-"""`sdckit paper`: run the study and fill its folder."""
+"""The command `sdckit paper`: run the study and write its folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTE = ("tarragona", "census")  # the note's own data sets
 
 
 def check(data: Sequence[str], formats: Sequence[str]) -> None:
-    """Refuse unknown data sets and formats."""
+    """Raise ValueError for unknown data sets and formats."""
     for name in data:
         checks.one_of("data set", name, ["sample", *datasets.DATASETS])
     if not 1 <= len(dict.fromkeys(data)) <= len(NOTE):
@@ -43,7 +43,7 @@ def run(
     workers: int | None = None,
     overwrite: bool = False,
 ) -> list[str]:
-    """Measure, draw and write; what there is to tell comes back in lines."""
+    """Measure, draw and write the study; return the lines to print."""
     check(data, formats)
     output_folder.check(folder, MARK)
     originals = _load(list(dict.fromkeys(data)))

@@ -1,4 +1,4 @@
-"""Our correlations beside those of R's sdcMicro, with the rule each must meet and why one does not."""
+"""Compare our correlations with those of R's sdcMicro, each by a rule, with causes of differences."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COLUMNS = {
 
 
 def sdcmicro() -> pl.DataFrame:
-    """Correlations that sdcMicro 5.8.1 gives: one run, and five numbers over 30 replications.
+    """Return the correlations that sdcMicro 5.8.1 gives: one run, and five numbers over 30 replications.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def sdcmicro() -> pl.DataFrame:
 
 
 def comparison(correlations: pl.DataFrame) -> pl.DataFrame:
-    """Set our correlations beside R's and check each against its rule.
+    """Join our correlations with R's and check each against its rule.
 
     A `difference` of 0 means the same correlation. Only MDAV can be compared number by number: the
     other methods draw, and R's random stream cannot be matched.
@@ -81,7 +81,7 @@ def comparison(correlations: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Rule(NamedTuple):
-    """What a row must meet, in words and as a test, and what can be said when it does not."""
+    """A rule that a row must meet, as text and as a test, and an explanation for rows that fail."""
 
     text: str
     met: Callable[[Row], bool]
@@ -123,7 +123,7 @@ def _replicated(row: Row) -> bool:
 
 
 def _standard_error(row: Row) -> float:
-    """Standard error of the difference of the two medians, from R's quartiles as if they were normal."""
+    """Return the standard error of a difference of medians, from R's quartiles under normality."""
     spread = (row["r_q75"] - row["r_q25"]) / 1.349
     return float(math.sqrt(math.pi / 2 * (1 / row["replications"] + 1 / THEIR_REPLICATIONS)) * spread)
 
@@ -154,7 +154,7 @@ def _explain_near(row: Row) -> str:
 
 
 def _cause(row: Row) -> str:
-    """What is known to differ between the two programs."""
+    """Return the known differences between the two programs."""
     if row["method"].startswith("rank_swap"):
         return (
             "IL1 hangs on the few smallest values, which partner they meet is luck, and the random streams "

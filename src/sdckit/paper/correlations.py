@@ -1,4 +1,4 @@
-"""How alike the metrics order the masked files: with the amount of masking, and with one another.
+"""Rank agreement of the metrics over masked files: with the amount of masking, and with each other.
 
 `measured` has one row per masked file: `dataset`, `method`, `setting` (a point of the method's grid),
 `replication` (from 1) and the losses, `brmae_<ties>` and `brmse_<ties>` for each rule for ties, `mae`,
@@ -58,7 +58,7 @@ def _cases() -> list[_Case]:
 
 
 def spearman(column: str, other: str) -> pl.Expr:
-    """Spearman's correlation of two columns, equal values sharing their mid-rank.
+    """Return Spearman's correlation of two columns, ties at mid-ranks.
 
     0 means no monotone relation, 1 the same order, -1 the reversed order; null where a column is
     constant, holds a missing value or has fewer than two rows, because there is no answer then.
@@ -76,7 +76,7 @@ def spearman(column: str, other: str) -> pl.Expr:
 
 
 def correlations(measured: pl.DataFrame) -> pl.DataFrame:
-    """Spearman correlations of each metric with the grid, and of the bounded with the unbounded ones.
+    """Return Spearman correlations of metrics with the grid, and of bounded with unbounded metrics.
 
     1 means that both order the masked files of a series in the same way, 0 that their orders have
     nothing in common. A series is one replication of a method on a dataset over the whole grid.
@@ -101,7 +101,7 @@ def correlations(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def summary(found: pl.DataFrame) -> pl.DataFrame:
-    """Five numbers over the replications: extremes, quartiles and median, as R computes them (type 7).
+    """Return extremes, quartiles and median over the replications, as R computes them (type 7).
 
     Returns
     -------
@@ -126,7 +126,7 @@ def disagreement(
     replication: int = 1,
     methods: tuple[str, ...] = NOTED,
 ) -> pl.DataFrame:
-    """How often two metrics put two maskings by different methods in a different order.
+    """Return how often two metrics order two maskings by different methods differently.
 
     0 means that they always agree on which of the two lost more, 1/2 what two unrelated metrics
     reach, 1 that they always contradict each other. Correlations within a method cannot show this:
@@ -170,7 +170,7 @@ def disagreement(
 
 
 def _by_methods(files: pl.DataFrame, ties: str, methods: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The shares of one dataset, for each two methods that have files."""
+    """Return the shares of one data set for every pair of methods that have files."""
     parts = {method: _losses(files.filter(method=method), ties) for method in methods}
     present = [method for method in methods if parts[method]["mae"].size]
     return [
@@ -186,7 +186,7 @@ def _losses(files: pl.DataFrame, ties: str) -> dict[str, Floats]:
 
 
 def _shares(files: dict[str, Floats], others: dict[str, Floats]) -> list[dict[str, Any]]:
-    """Share of the pairs (file of one method, file of the other) that each two metrics order differently."""
+    """Return the share of pairs (one file of each method) that each two metrics order differently."""
     signs = {metric: np.sign(np.subtract.outer(files[metric], others[metric])) for metric in files}
     return [
         {

@@ -1,4 +1,4 @@
-"""The ways of masking of the study: one record each, with all that its tables and figures need to know of it.
+"""The maskings of the study: one record each, with what its tables and figures need.
 
 The grids and conventions are those of R's sdcMicro, which the note used: correlated noise in percent of the
 variance, rank swapping that replaces 5 % at each end by their mean, moves values by less than the window and
@@ -19,7 +19,7 @@ UNTAILED = "rank_swap_no_tails"
 
 @dataclass(frozen=True)
 class Way:
-    """A method with a grid of one parameter, `varied`, under the name that the tables use.
+    """A method with a grid of one parameter, `varied`, and its name in the tables.
 
     `thinned` is the grid for the attacks, closer where loss and risk change fastest. The rest is for figures:
     `axis` is the title of the parameter's axis, `setting` spells one of its values, `span` is its scale and
@@ -46,17 +46,17 @@ class Way:
 
     @property
     def heading(self) -> str:
-        """The title above a panel."""
+        """Title above a panel."""
         return f"{METHODS[self.method].title} {self.remark}".strip()
 
     @property
     def colour(self) -> str:
-        """Its colour in every figure."""
+        """Colour in every figure."""
         return self.own_colour or colour(self.method)
 
     @property
     def noted(self) -> bool:
-        """Whether the note has it."""
+        """True where the note has this masking."""
         return not self.remark
 
 

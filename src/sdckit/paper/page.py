@@ -1,4 +1,4 @@
-"""The folder that the study leaves: tables, figures with numbers and captions, one page with all of it."""
+"""Write the folder of the study: tables, figures with captions, and one page with all of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PRINTED = 3.0  # pixels of a PNG for each of a screen: 300 dots an inch
 
 @dataclass(frozen=True)
 class Results:
-    """The study with everything that follows from it."""
+    """The study, and the tables, figures and verdicts computed from it."""
 
     study: Study
     seed: int
@@ -53,12 +53,12 @@ class Results:
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """The note's claims, held against what was measured."""
+        """The note's claims, checked against the measurements."""
         return verdicts(self.study.measured, rng=self.seed)
 
     @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All tables, by the names of their files."""
+        """All tables, by file name."""
         return {
             "table-1": permutation_table(3),
             "table-2": permutation_table(4),
@@ -74,7 +74,7 @@ class Results:
 
 
 def write(found: Results, folder: Path, formats: tuple[str, ...] = ("svg",)) -> None:
-    """Fill a folder; `index.html` holds all figures and needs no other file."""
+    """Write all files into a folder; `index.html` holds all figures and needs no other file."""
     for name, table in found.tables.items():
         table.write_csv(folder / f"{name}.csv")
     for place, n in enumerate((3, 4), start=1):
@@ -138,7 +138,7 @@ def _number(value: Any, digits: int = 4) -> str:
 
 
 def told(found: Results, folder: Path, seconds: float) -> list[str]:
-    """What the command prints: the verdicts, the comparison and where all of it is."""
+    """Return the lines that the command prints: verdicts, comparison and file locations."""
     counts = dict(
         found.verdicts["verdict"]
         .value_counts(name="n")

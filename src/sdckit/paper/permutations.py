@@ -1,4 +1,4 @@
-"""Distances between rankings: Tables 1 and 2 of the note, and the numbers behind Figures 1 and 2.
+"""Distances between rankings: Tables 1 and 2 of the note, and the numbers of Figures 1 and 2.
 
 Everything is measured from the ranking 1, 2, ..., n. `permutation` numbers the rankings in the note's
 order, which is not lexicographic: each ranking comes from the one before by exchanging two neighbours,
@@ -25,7 +25,7 @@ COSTS = {"brmae": "absolute", "brmse": "squared"}
 
 
 class Printed(NamedTuple):
-    """What a table of the note prints: its rankings and their two sums, column by column."""
+    """A table as the note prints it: its rankings and their two sums, column by column."""
 
     rankings: str
     absolute: str
@@ -44,7 +44,7 @@ PRINTED = {
 
 
 def rankings(n: int) -> Ints:
-    """All n! rankings of n records, one per row, in the note's order.
+    """Return all n! rankings of n records, one per row, in the note's order.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def rankings(n: int) -> Ints:
 
 
 def _neighbour_exchanges(n: int) -> Ints:
-    """All rankings, each one exchange of neighbours away from the one before."""
+    """Yield all rankings, each one exchange of neighbours away from the one before."""
     found = np.ones((1, 1), np.int64)
     for largest in range(2, n + 1):
         longer = np.empty((len(found), largest, largest), np.int64)
@@ -90,7 +90,7 @@ def _distances(found: Ints) -> pl.DataFrame:
 
 
 def all_distances(n: int) -> pl.DataFrame:
-    """Distances of all n! rankings from 1, 2, ..., n: Figure 1 for n = 5, 6 and 7.
+    """Return the distances of all n! rankings from 1, 2, ..., n (Figure 1: n = 5, 6 and 7).
 
     0 means the same order; 1 the largest distance, which only the reversed order has under brMSE.
 
@@ -109,7 +109,7 @@ def all_distances(n: int) -> pl.DataFrame:
 
 
 def random_distances(n: int = 100, draws: int = 10_000, *, rng: Any = None) -> pl.DataFrame:
-    """Distances of random rankings from 1, 2, ..., n, with the same and the reversed order: Figure 2.
+    """Return distances of random rankings, the same and the reversed order, from 1, ..., n (Figure 2).
 
     0 means the same order, 1 (under brMSE) the reversed one; a drawn ranking scores 2/3 and 1/2 on
     average.
@@ -135,7 +135,7 @@ def random_distances(n: int = 100, draws: int = 10_000, *, rng: Any = None) -> p
 
 
 def table_is_right(n: int) -> bool:
-    """Whether the note's table for n records prints every ranking once, in our order, with the right sums."""
+    """Return True if the note's table prints every ranking once, in our order, with the right sums."""
     printed, found, measured = PRINTED[n], rankings(n), all_distances(n)
     expected = Printed(
         " ".join("".join(map(str, ranking)) for ranking in found.tolist()),
@@ -145,7 +145,7 @@ def table_is_right(n: int) -> bool:
 
 
 def largest_is_right(n: int) -> bool:
-    """Whether the note's sums for the reversed order are the largest distances of n records, and ours."""
+    """Return True if the note's sums for the reversed order are the largest distances of n records."""
     steps = [n - 2 * k + 1 for k in range(1, n // 2 + 1)]
     noted = (2 * sum(steps), 2 * sum(step**2 for step in steps))
     found = all_distances(n).select(pl.col(*COSTS.values()).max()).row(0)
@@ -153,7 +153,7 @@ def largest_is_right(n: int) -> bool:
 
 
 def permutation_table(n: int) -> pl.DataFrame:
-    """Table 1 (n = 3) or Table 2 (n = 4) of the note, laid out as there, with brMAE and brMSE below.
+    """Return Table 1 (n = 3) or Table 2 (n = 4) of the note, with brMAE and brMSE below.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def permutation_table(n: int) -> pl.DataFrame:
 
 
 def distance_counts(distances: pl.DataFrame) -> pl.DataFrame:
-    """How many rankings have each distance.
+    """Count the rankings at each distance.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def distance_counts(distances: pl.DataFrame) -> pl.DataFrame:
 
 
 def distance_facts(distances: pl.DataFrame) -> pl.DataFrame:
-    """The few numbers that captions need.
+    """Return the numbers that captions need.
 
     Returns
     -------

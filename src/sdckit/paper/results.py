@@ -1,4 +1,4 @@
-"""What the study measured, and how its tables and figures ask for it."""
+"""Results of the study, and queries by its tables and figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Study:
-    """Everything that the tables and figures show.
+    """All measurements that the tables and figures show.
 
     `measured` has one row per masked file: `dataset`, `method`, `setting`, `replication` and the losses;
     `levels` what an unrelated order scores, for the strongest masking of each method: `dataset`,
@@ -35,7 +35,7 @@ class Study:
 
     @property
     def attacked(self) -> Risks:
-        """The risks of a study that has them."""
+        """The risks of the study; an error where it has none."""
         if self.risks is None:
             raise ValueError("the files of this study were not attacked; measure their risks first")
         return self.risks
@@ -47,27 +47,27 @@ class Study:
 
     @property
     def datasets(self) -> list[str]:
-        """The files that were masked, in the note's order."""
+        """The data sets that were masked, in the note's order."""
         present = self.measured["dataset"].unique(maintain_order=True).to_list()
         return sorted(present, key=lambda name: (name == "Census", name != "Tarragona"))
 
     def methods(self, dataset: str, wanted: Sequence[str] = NOTED) -> list[str]:
-        """Those of the wanted methods that masked a dataset."""
+        """Return those of the wanted methods that masked a data set."""
         present = set(self.measured.filter(dataset=dataset)["method"])
         return [method for method in wanted if method in present]
 
     def replications(self, dataset: str) -> int:
-        """How often the random methods were repeated."""
+        """Number of replications of the random methods."""
         return int(self.measured.filter(dataset=dataset)["replication"].n_unique())
 
     def one_run(self, dataset: str, method: str, *, ties: str = "first") -> pl.DataFrame:
-        """The first replication of a method: `setting` and one column per metric."""
+        """Return the first replication of a method: `setting` and one column per metric."""
         rows = self.measured.filter(dataset=dataset, method=method, replication=1).sort("setting")
         bounded = [pl.col(f"{metric}_{ties}").alias(metric) for metric in BOUNDED]
         return rows.select("setting", *bounded, *UNBOUNDED)
 
     def spearman(self, dataset: str, method: str, metric: str, reference: str = "parameter") -> float | None:
-        """The correlation in the first replication, ties by row order."""
+        """Return the correlation in the first replication, ties by row order."""
         found = self.correlations.filter(
             pl.col("ties").is_in(["first", "-"]),
             dataset=dataset,
@@ -79,7 +79,7 @@ class Study:
         return found[0] if len(found) else None
 
     def level(self, dataset: str, method: str, metric: str) -> float | None:
-        """What an unrelated order scores where ties are ranked by row order; None for unbounded metrics."""
+        """Return the value of an unrelated order with ties ranked by row; None for unbounded metrics."""
         chosen = self.levels.filter(dataset=dataset, method=method, ties="first")
         found = chosen[metric].drop_nulls().drop_nans().to_list() if metric in BOUNDED else []
         return float(found[0]) if found else None

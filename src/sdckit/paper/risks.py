@@ -1,4 +1,4 @@
-"""Loss against risk: the methods of the study with every attack, as tables.
+"""Loss against risk: the methods of the study under every attack, as tables.
 
 An attack that links all records at once takes a hundred times as long as the losses, so the grids are
 thinner. The settings of a method share their random numbers: only then does a curve show the parameter's
@@ -41,7 +41,7 @@ FEW = 3  # one of so many settings is tried where the study has fewer than ten r
 
 @dataclass(frozen=True)
 class Risks:
-    """What attacks find, and what follows from it.
+    """Risk of each masked file under each attack, and the tables computed from it.
 
     `measured` has one row per masked file: `dataset`, `method`, `parameters`, `setting`, `replication`,
     losses, risks and attacks; `window` only where a method publishes one.
@@ -51,7 +51,7 @@ class Risks:
 
     @property
     def replications(self) -> int:
-        """How often the random methods were repeated."""
+        """Number of replications of the random methods."""
         return int(self.measured["replication"].n_unique())
 
     @cached_property
@@ -68,7 +68,7 @@ class Risks:
 
     @cached_property
     def safe(self) -> pl.DataFrame:
-        """The weakest safe setting of each method under each limit of linkage; nulls where there is none."""
+        """The weakest safe setting of each method under each limit of linkage; null where there is none."""
         found = []
         for (dataset, method), part in self.points.group_by(["dataset", "method"], maintain_order=True):
             line = line_of(part)
@@ -85,7 +85,7 @@ class Risks:
         return pl.DataFrame(found, schema=SAFE)
 
     def least(self, dataset: str, limit: float) -> list[dict[str, Any]]:
-        """The safe settings of the methods under a limit, those with the least brMAE first."""
+        """Return the safe settings under a limit, those with the least brMAE first."""
         rows = self.safe.filter(pl.col("setting").is_not_null(), dataset=dataset, limit=limit)
         return rows.sort("brmae", maintain_order=True).to_dicts()
 
@@ -134,7 +134,7 @@ def run(
 
 
 def plan_of(labels: Sequence[str] = tuple(WAYS), *, every: int = 1) -> dict[str, list[dict[str, Any]]]:
-    """The plan of a sweep; of the settings only every so-manieth, the strongest always."""
+    """Return the plan of a sweep with every n-th setting, the strongest always included."""
     plan: dict[str, list[dict[str, Any]]] = {}
     for label in labels:
         way = WAYS[label]
@@ -155,7 +155,7 @@ def measure(
     folder: Path | None = None,
     overwrite: bool = False,
 ) -> pl.DataFrame:
-    """One row per masked file."""
+    """Return one row per masked file."""
     table = swept(
         original,
         plan,
@@ -175,14 +175,14 @@ def measure(
 
 
 def worst_attack(points: pl.DataFrame) -> pl.Series:
-    """The name of the attack that finds most, the first of equals."""
+    """Return the name of the attack that links most records, the first of equals."""
     values = points.select(pl.col(ATTACKS).fill_null(-1.0))
     places = values.select(pl.concat_list(ATTACKS).list.arg_max()).to_series()
     return pl.Series([ATTACKS[place] for place in places])
 
 
 def line_of(points: pl.DataFrame) -> Line:
-    """The settings of one method on one dataset, from the weakest to the strongest."""
+    """Return the settings of one method on one data set, from the weakest to the strongest."""
     way = WAYS[points["method"][0]]
     settings = settings_of({way.method: {way.varied: points["setting"].to_list()}})
     values = points.select(*BOUNDED, *RISKS).rows(named=True)
@@ -191,5 +191,5 @@ def line_of(points: pl.DataFrame) -> Line:
 
 
 def spelled(method: str, setting: float) -> str:
-    """A setting as text names it."""
+    """Return the text of a setting."""
     return WAYS[method].setting.format(setting)

@@ -1,4 +1,4 @@
-"""The weakest safe settings: as the page shows them, and what follows from them in words."""
+"""The weakest safe settings, as table rows and as sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN_LIMIT = 0.1  # the limit at which outliers are looked at
 
 
 def rows(risks: Risks, dataset: str) -> list[dict[str, Any]]:
-    """One row per method: its name, and for each limit the safe setting, marked where it loses least."""
+    """Return one row per method: its name and, for each limit, the safe setting, marked at least loss."""
     best = {limit: risks.least(dataset, limit)[:1] for limit in LIMITS}
     table = risks.safe.filter(dataset=dataset)
     return [
@@ -31,7 +31,7 @@ def rows(risks: Risks, dataset: str) -> list[dict[str, Any]]:
 
 
 def sentences(risks: Risks, dataset: str) -> list[str]:
-    """Who loses least under each limit, what the others cost, and what becomes of the outliers."""
+    """Return sentences on the least loss under each limit, the cost of the others, and the outliers."""
     found = {limit: risks.least(dataset, limit) for limit in LIMITS}
     return [_winners(found, dataset), *_others(risks, found, dataset), *_outliers(found[SHOWN_LIMIT])]
 

@@ -35,7 +35,7 @@ SHUFFLES = 100  # random orders behind a level that has no formula
 
 
 def load(names: Sequence[str]) -> dict[str, Original]:
-    """The data sets by the names that the tables use; of the sample, the variables without a missing cell."""
+    """Return the data sets by their names in tables; of the sample, only variables without missing cells."""
     found = {}
     for name in names:
         if name == "sample":
@@ -89,7 +89,7 @@ def measure(
     overwrite: bool = False,
     metrics: Sequence[str] = tuple(METRICS),
 ) -> pl.DataFrame:
-    """One row per masked file: `dataset`, `method`, `setting`, `replication` and the metrics."""
+    """Return one row per masked file: `dataset`, `method`, `setting`, `replication` and the metrics."""
     plan: dict[str, list[Any]] = {}
     for label in labels:
         plan.setdefault(WAYS[label].method, []).append(WAYS[label].grid)
@@ -109,7 +109,7 @@ def measure(
 
 
 def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFrame:
-    """What brMAE and brMSE score when the masked records are in random order, under each tie rule."""
+    """Return brMAE and brMSE of masked records in random order, under each tie rule."""
     strongest = settings_of({WAYS[label].method: WAYS[label].grid})[-1]
     rng = np.random.default_rng(seed)
     masked = apply(strongest.method, original.values, strongest.options, rng, names=original.columns)
@@ -131,7 +131,7 @@ def _by_formula(original: Original, masked: Floats, rule: str) -> list[float]:
 def _by_shuffling(
     original: Original, masked: Floats, average: list[float], rng: np.random.Generator
 ) -> list[float]:
-    """Ties ranked by row have no formula: the level of mid-ranks, and how far from it shuffles are."""
+    """Return the level of mid-ranks and the deviation of shuffles from it, for ties ranked by row."""
     gaps = []
     for _ in range(SHUFFLES):
         pair = Pair(original, rng.permuted(masked, axis=0))

@@ -1,4 +1,4 @@
-"""A sweep over the study's ways of masking, under the study's names."""
+"""A sweep over the maskings of the study, with the study's names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEED = 20  # of a study on public data, so that everybody sees the same figures
 
 
 def swept(original: Original, plan: dict[str, list[Any]], **how: Any) -> pl.DataFrame:
-    """A sweep with one row per masked file, under the study's names of methods."""
+    """Return a sweep with one row per masked file, with the study's names of methods."""
     no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
     return (
         sweep(original, plan, **how)

@@ -1,4 +1,4 @@
-"""What the note says, held against what was measured.
+"""The note's claims, checked against the measurements.
 
 Each claim is a function of the evidence that returns one sentence with the figures and one outcome per
 case, such as a method on a dataset. The verdict follows from the outcomes alone. Claims about the masked
@@ -42,14 +42,14 @@ Medians = dict[str, float]  # of each metric's correlation with the grid, best f
 
 
 class Finding(NamedTuple):
-    """A sentence with the figures, and per case 1 where the claim holds, 0 where not, 1/2 undecided."""
+    """A sentence with figures, and per case 1 (claim holds), 0 (does not hold) or 1/2 (undecided)."""
 
     text: str
     outcomes: list[float]
 
     @property
     def verdict(self) -> str:
-        """All cases, some or none."""
+        """Verdict: holds in all cases, in some or in none."""
         if not self.outcomes:
             return "not measured"
         if min(self.outcomes) == 1:
@@ -59,7 +59,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """All tables that a claim may look at."""
+    """The tables by which claims are judged."""
 
     grid: pl.DataFrame  # correlations with the grid: five numbers per dataset, method and metric
     between: pl.DataFrame  # the same for bounded against unbounded metrics
@@ -70,7 +70,7 @@ class Evidence:
 
 
 def verdicts(measured: pl.DataFrame, *, ties: str = "first", rng: Any = 1) -> pl.DataFrame:
-    """Judge each claim of the note by the masked files at hand.
+    """Judge each claim of the note by the measured files.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _by_dataset(frame: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
 
 
 def _cells(frame: pl.DataFrame, methods: tuple[str, ...]) -> list[tuple[str, str, Medians]]:
-    """Dataset, method and medians of each series."""
+    """Yield data set, method and medians of each series."""
     found = []
     for dataset, rows in _by_dataset(frame):
         for method in methods:
@@ -184,7 +184,7 @@ def _cells(frame: pl.DataFrame, methods: tuple[str, ...]) -> list[tuple[str, str
 
 
 def _told(cells: list[tuple[str, str, Medians]], tell: Callable[[Medians], str]) -> str:
-    """One clause per dataset: each method and what is to be told of it."""
+    """Return one clause per data set, with each method and its finding."""
     clauses = []
     for dataset, group in groupby(cells, key=lambda cell: cell[0]):
         parts = [f"{LABELS[method]} {tell(medians)}" for _, method, medians in group]
@@ -199,7 +199,7 @@ def _per_cell(
     tell: Callable[[Medians], str],
     judge: Callable[[Medians], float],
 ) -> Finding:
-    """Judge each method on each dataset; swapping without tails is told but does not count."""
+    """Judge each method on each data set; swapping without tails is reported but not counted."""
     cells = _cells(evidence.grid, methods)
     extra = _told(_cells(evidence.grid, (UNTAILED,)), tell) if "rank_swap" in methods else ""
     text = f"{lead}{_told(cells, tell)}" if cells else "no such files"
@@ -208,7 +208,7 @@ def _per_cell(
 
 
 def _least(frame: pl.DataFrame) -> str:
-    """Per dataset the lowest median of a table of correlations, and where it is."""
+    """Return per data set the lowest median of a table of correlations, and where it is."""
     clauses = []
     for dataset, rows in _by_dataset(frame):
         row = rows.sort("median", maintain_order=True).row(0, named=True)
@@ -240,14 +240,14 @@ def _weakest(evidence: Evidence) -> Finding:
 
 
 def _margin(medians: Medians, favoured: tuple[str, ...]) -> float:
-    """By how much the weakest of the favoured metrics is ahead of the best of the others."""
+    """Return by how much the weakest favoured metric is ahead of the best of the others."""
     ours = [median for metric, median in medians.items() if metric in favoured]
     others = [median for metric, median in medians.items() if metric not in favoured]
     return min(ours, default=-1.0) - max(others, default=-1.0)
 
 
 def _favoured(evidence: Evidence, methods: tuple[str, ...], favoured: tuple[str, ...]) -> Finding:
-    """Whether the favoured metrics follow the grid best under the methods."""
+    """Judge whether the favoured metrics follow the grid best under the methods."""
     whom = " and ".join(LABELS[metric] for metric in favoured)
 
     def tell(medians: Medians) -> str:
@@ -277,7 +277,7 @@ def _small(evidence: Evidence) -> Finding:
 
 
 def _similar(evidence: Evidence) -> Finding:
-    """Within a method from the correlations, across methods from the pairs of maskings."""
+    """Judge similarity within a method by correlations, across methods by pairs of maskings."""
     crossed = pl.col("metric").is_in(BOUNDED) & pl.col("other_metric").is_in(UNBOUNDED)
     overall = evidence.orders.filter(method="all").drop_nulls("share")
     clauses = []

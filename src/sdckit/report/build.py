@@ -1,4 +1,4 @@
-"""What a report says, for each kind of result: the step from measured tables to `sdckit.report`."""
+"""Build reports from evaluations, sweeps and recommendations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOSS, RISK = (registry.shown_metrics("headline", family=family)[0].name for fami
 
 
 def write(path: Path, page: str, *, overwrite: bool) -> None:
-    """Write a page in one step."""
+    """Write a page to a file, completely or not at all."""
     with atomic.atomic(path, overwrite=overwrite) as draft:
         draft.write_text(page, encoding="utf-8")
 
@@ -42,7 +42,7 @@ def write(path: Path, page: str, *, overwrite: bool) -> None:
 def of_evaluation(
     result: Evaluation, *, name: str, pair: Pair | None = None, facts: Mapping[str, str] = NONE
 ) -> str:
-    """A report on one masked file."""
+    """Return a report on one masked file."""
     return report(
         title=f"Loss and risk of {name}",
         done=[f"The masked file {name} was compared with its original{_size(pair)}."],
@@ -53,7 +53,7 @@ def of_evaluation(
 
 
 def of_several(results: Mapping[str, Evaluation], *, records: int, facts: Mapping[str, str] = NONE) -> str:
-    """One map for several masked files of the same original."""
+    """Return a report with one risk-utility map for several masked files of the same original."""
     checks.enough_to_report(records)
     values = {name: _values(result) for name, result in results.items()}
     points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
@@ -68,7 +68,7 @@ def of_several(results: Mapping[str, Evaluation], *, records: int, facts: Mappin
 
 
 def chart_of_sweep(sweep: Sweep, metrics: str | Sequence[str] | None = None) -> Any:
-    """Draw loss against the parameter of each method, for all metrics of a sweep or some: an altair chart."""
+    """Return an altair chart of loss against the parameter of each method, for all or some metrics."""
     table = sweep.table.filter(WHOLE)
     if metrics is not None:
         known = table["metric"].unique(maintain_order=True).to_list()
@@ -87,7 +87,7 @@ def of_sweep(
     pair: Pair | None = None,
     facts: Mapping[str, str] = NONE,
 ) -> str:
-    """A report on many maskings of one file and, where one was chosen, on that release."""
+    """Return a report on a sweep and, where a setting was chosen, on that release."""
     checks.enough_to_report(found.records)
     settings = points_of(found.summary)
     done = [f"Masked in {settings.height:,} ways, by {_methods(settings)}, and measured each time."]
@@ -112,7 +112,7 @@ def of_sweep(
 def of_choice(
     choice: Choice, release: Evaluation, *, name: str, draws: int, pair: Pair, facts: Mapping[str, str] = NONE
 ) -> str:
-    """A report on a recommended release."""
+    """Return a report on a recommended release."""
     settings = table_of(choice.points)
     found = f"least {wording.title(choice.minimise)} within the limits; it took {choice.maskings} maskings."
     done = [
@@ -145,7 +145,7 @@ def points_map(
     choice: Choice | None = None,
     release: Evaluation | None = None,
 ) -> Points | None:
-    """The map of some settings; None where no bounded loss, or no risk, was measured.
+    """Return the risk-utility map of settings; None without a bounded loss or without a risk.
 
     `made` are the settings of masked files that were made here; rows of others stand for records.
     """
@@ -175,7 +175,7 @@ def points_map(
 
 
 def _axis(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
-    """The wanted metric or, where it was not measured, the first of its family from 0 (best) to 1."""
+    """Return the wanted metric or, where it was not measured, the first of its family from 0 (best) to 1."""
     if wanted in settings.columns:
         return wanted
     known = {name: registry.metrics_named([name])[0] for name in settings.columns if name not in KEYS}
@@ -184,7 +184,7 @@ def _axis(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
 
 
 def _level(loss: str, records: int, release: Evaluation | None) -> float | None:
-    """What an unrelated order would lose: as measured on the release or, without one, without ties."""
+    """Return the loss of an unrelated order: as measured on the release, else the level without ties."""
     if release is not None:
         found = release.summary.filter(pl.col("metric") == loss)["random"].to_list()
         return found[0] if found else None

@@ -1,4 +1,4 @@
-"""How sdckit draws its tables: one look for all charts, one fixed colour per method and metric.
+"""Charts of tables: one theme, one fixed colour per method and metric, output as SVG, PNG and PDF.
 
 A chart is an altair chart with its data inside, so that it can be shown, saved and changed anywhere.
 `svg`, `png` and `pdf` write it without a browser or a network.
@@ -83,12 +83,12 @@ def colour(name: str) -> str:
 
 
 def label(name: str) -> str:
-    """Return how charts name a method or metric."""
+    """Return the name of a method or metric in charts."""
     return short_title(name) or name.replace("_", " ")
 
 
 def quantity(field: str, *, domain: Sequence[float] | None = None, **options: Any) -> Spec:
-    """Return the encoding of a number; without a domain its scale ends near the data."""
+    """Return the Vega-Lite encoding of a number; without a domain its scale ends near the data."""
     scale = {"zero": False} if domain is None else {"domain": list(domain), "nice": False}
     axis: Spec = {"title": None, "tickCount": 4, "labelOverlap": "parity", "labelSeparation": 4}
     if max(map(abs, domain or (0,))) >= FROM_EXPONENT:
@@ -97,7 +97,7 @@ def quantity(field: str, *, domain: Sequence[float] | None = None, **options: An
 
 
 def rows(table: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return a table as Vega wants it, numbers that are not finite left out."""
+    """Return a table as rows for Vega, without numbers that are not finite."""
     finite = pl.col(pl.Float64, pl.Float32)
     return table.with_columns(pl.when(finite.is_finite()).then(finite).otherwise(None).name.keep()).to_dicts()
 
@@ -111,7 +111,7 @@ def grid(
     datasets: Mapping[str, pl.DataFrame] | None = None,
     spacing: tuple[float, float] = (12, 12),
 ) -> alt.ConcatChart:
-    """Lay panels out in rows of `columns`, aligned, in the look of sdckit.
+    """Arrange panels in rows of `columns`, aligned, with the theme of sdckit.
 
     Panels are Vega-Lite specifications whose data are named in `datasets` or lie inside; `name` starts
     the ids of the picture, `description` labels it for those who cannot see it; `spacing` is in pixels,
@@ -131,7 +131,7 @@ def grid(
 
 
 def _chart(spec: Spec) -> alt.Chart | alt.LayerChart:
-    """Make altair's chart of a specification; its own from_dict takes a hundred times as long."""
+    """Build an altair chart from a specification, far faster than altair's from_dict."""
     import altair as alt  # noqa: PLC0415 - slow to import
 
     if "layer" in spec:
@@ -178,7 +178,7 @@ def sweep_chart(table: pl.DataFrame) -> alt.ConcatChart:
 
 
 def _varied(parameters: str, setting: float | None) -> tuple[str, str]:
-    """The name of the parameter that has the setting's value, and the text of the others."""
+    """Return the name of the parameter that has the setting's value, and the text of the others."""
     parts = parameters.split(", ")
     found = next((part for part in parts if _value(part) == setting), parts[0])
     return found.split("=")[0], ", ".join(part for part in parts if part != found)
@@ -212,7 +212,7 @@ def _sweep_panel(summary: pl.DataFrame, metric: str, method: str) -> Spec:
 
 
 def svg(chart: alt.TopLevelMixin) -> str:
-    """Return a chart as SVG without outside references, fit to share a page with others.
+    """Return a chart as SVG without outside references, with ids unique on a page.
 
     The chart's `name` starts all ids, its `description` becomes the label of the picture.
     """
@@ -224,21 +224,21 @@ def svg(chart: alt.TopLevelMixin) -> str:
 
 
 def png(chart: alt.TopLevelMixin | str, scale: float = 2.0) -> bytes:
-    """Return a chart, or the SVG that was drawn of it, as a PNG with `scale` dots per pixel."""
+    """Return a chart, or its SVG, as a PNG with `scale` dots per pixel."""
     import vl_convert  # noqa: PLC0415 - slow to import
 
     return bytes(vl_convert.svg_to_png(chart if isinstance(chart, str) else svg(chart), scale=scale))
 
 
 def pdf(chart: alt.TopLevelMixin | str) -> bytes:
-    """Return a chart, or its SVG, as a PDF page of its size, drawn with lines and letters, not dots."""
+    """Return a chart, or its SVG, as a PDF page of its size, as vector graphics."""
     import vl_convert  # noqa: PLC0415 - slow to import
 
     return bytes(vl_convert.svg_to_pdf(chart if isinstance(chart, str) else svg(chart)))
 
 
 def compact(source: str, *, name: str | None = None, description: str = "") -> str:
-    """Return Vega's SVG without what does not show: the same picture in a tenth of the bytes."""
+    """Return Vega's SVG without invisible elements: the same picture in a tenth of the bytes."""
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - only for those who draw
 
     # Without their declarations tags have short names; only the one that matters comes back.
@@ -281,7 +281,7 @@ INHERITED = [
 
 
 def _tidy(element: Element) -> None:
-    """Drop what does not show, from the leaves up; points become paths, common styles move up."""
+    """Drop invisible elements, from the leaves up; turn points into paths, move common styles up."""
     symbols = element.get("class", "").startswith("mark-symbol")
     for name, value in list(element.items()):
         if name in NO_SHOW or name.startswith("aria-") or NO_EFFECT.get(name) == value:
@@ -315,7 +315,7 @@ def _rounded(text: str) -> str:
 
 
 def _merged(symbols: list[Element]) -> Iterator[Element]:
-    """Make one path of neighbouring discs of one style: lines of no length with round ends."""
+    """Merge neighbouring discs of one style into one path of zero-length lines with round ends."""
     for style, group in groupby(symbols, key=_disc_style):
         if style is None:
             yield from group
@@ -330,7 +330,7 @@ def _merged(symbols: list[Element]) -> Iterator[Element]:
 
 
 def _disc_style(symbol: Element) -> dict[str, str] | None:
-    """The style of a line whose ends look like the symbol; None for all but opaque discs."""
+    """Return the style of a line whose ends look like the symbol; None for all but opaque discs."""
     disc = CIRCLE.fullmatch(symbol.get("d", ""))
     if disc is None or {"stroke", "opacity", "fill-opacity"} & symbol.attrib.keys() or not symbol.get("fill"):
         return None

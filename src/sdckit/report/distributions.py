@@ -1,4 +1,4 @@
-"""Small charts of counted records: each variable's distribution, and the records by their risk."""
+"""Histograms of counted records: each variable's distribution, and the records by their risk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """A chart of a variable, or why there is none."""
+    """A chart of a variable, or the reason why there is none."""
 
     variable: str
     spec: Spec | None
@@ -30,7 +30,7 @@ class Panel:
 
 
 def distributions(pair: Pair) -> list[Panel]:
-    """Shares of both files' records in the same bins, a panel for each variable."""
+    """Return a panel for each variable: shares of both files' records in the same bins."""
     return [
         _distribution(name, pair.original.values[:, j], pair.masked[:, j])
         for j, name in enumerate(pair.columns)
@@ -126,7 +126,7 @@ def _percent(field: str) -> Spec:
 
 
 def at_risk(risks: Floats) -> Panel:
-    """How many records have which risk."""
+    """Return the chart of the number of records by their risk."""
     bins = records_at_risk(risks)
     if bins is None:
         return Panel("", None, f"Not shown: fewer than {THRESHOLD} records.")

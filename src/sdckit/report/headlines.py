@@ -1,4 +1,4 @@
-"""The loss and the risk that a page is about, each as one number on its scale."""
+"""Headlines of the report: its main loss and risk, each as one number on its scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """One number to be seen at a glance, on its scale from 0 to 1."""
+    """One number on its scale from 0 to 1, shown at the top of the page."""
 
     family: str
     title: str
@@ -30,7 +30,7 @@ class Headline:
 
     @property
     def marks(self) -> str:
-        """What the marks on the scale mean."""
+        """Return what the marks on a headline's scale mean."""
         words = []
         if self.level is not None:
             words.append(f"{LEVELS[self.family]} {number(self.level)}")
@@ -41,7 +41,7 @@ class Headline:
 
 
 def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
-    """The loss and the risk that the page is about, and what else has a limit."""
+    """Return the main loss and risk of the page, and any further measure with a limit."""
     limits = points.limits if points else {}
     if evaluation is not None:
         rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
@@ -74,7 +74,7 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
 
 
 def _leading(rows: Mapping[str, Any], points: Points | None) -> list[str]:
-    """The axes of the map, else the first loss or risk from 0, the best, to 1."""
+    """Return the metrics of the map's axes, else the first loss or risk from 0 (best) to 1."""
     names = []
     for family, axis in (("loss", points and points.loss), ("risk", points and points.risk)):
         own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]

@@ -1,4 +1,4 @@
-"""The measured numbers as the page tells them: the headline, the tables, the heat map."""
+"""Measured numbers in the report: headline, tables and heat map."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ FAMILIES = {"loss": "Information loss", "risk": "Disclosure risk"}
 
 
 def plain(limit: float) -> str:
-    """A limit as a person would write it."""
+    """Return a limit as short text."""
     return f"{limit:g}"
 
 
 def metric_of(name: str) -> Metric | None:
-    """The record of a metric, also where its name settles options ("brmae:ties=first")."""
+    """Return the registry record of a metric, also for a name with options ("brmae:ties=first")."""
     return METRICS.get(name.partition(":")[0])
 
 
 def label(name: str) -> str:
-    """How the page names a metric in little room."""
+    """Return the short name of a metric on the page."""
     metric = metric_of(name)
     if metric is None:
         return name.replace("_", " ")
@@ -45,7 +45,7 @@ def label(name: str) -> str:
 
 
 def heading(name: str) -> str:
-    """A metric above a narrow column: its title where that is short, else its name."""
+    """Return the column heading of a metric: its title where that is short, else its name."""
     base, _, settled = name.partition(":")
     short = label(base)
     short = short if len(short) <= HEADING else base.replace("_", " ")
@@ -53,29 +53,29 @@ def heading(name: str) -> str:
 
 
 def zero_is_best(name: str) -> bool:
-    """Whether more of a metric is worse, as it is for all but a few."""
+    """Return True where a larger value of the metric is worse."""
     metric = metric_of(name)
     return metric is None or metric.best == 0
 
 
 def is_bounded(name: str) -> bool:
-    """Whether a metric has a largest possible value."""
+    """Return True where the metric has a largest possible value."""
     metric = metric_of(name)
     return metric is not None and metric.bounded
 
 
 def is_share(name: str) -> bool:
-    """Whether a shade can tell how large a loss is: 0 is none, 1 the largest."""
+    """Return True where a loss runs from 0 (none) to 1 (largest), so that a shade can show it."""
     return is_bounded(name) and zero_is_best(name)
 
 
 def sentence(text: str) -> str:
-    """The text with a capital letter and a full stop."""
+    """Return the text with a capital letter and a full stop."""
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
 def metric_groups(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """The whole file's losses and risks, each with its meaning."""
+    """Return the whole file's losses and risks, each with its meaning."""
     rows = evaluation.summary.rows(named=True)
     return [
         {
@@ -111,7 +111,7 @@ def _scale(metric: Metric) -> str:
 
 
 def attacks(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """What each linkage attack finds, the worst first."""
+    """Return the share of records that each linkage attack re-identifies, the largest first."""
     parts = {name: value for name, value in evaluation.parts.get("linkage", {}).items() if 0 <= value <= 1}
     outliers = evaluation.parts.get("linkage_outliers", {})
     worst = max(parts.values(), default=0.0)
@@ -128,7 +128,7 @@ def attacks(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Losses of each variable from 0, the best, to 1, in shades of that scale; none of few cells."""
+    """Return the losses of each variable on the scale from 0 (best) to 1; none from few cells."""
     losses = evaluation.table.filter((pl.col("family") == "loss") & (pl.col("stratum") == "all"))
     by_variable = losses.filter(~WHOLE)
     metrics = [name for name in by_variable["metric"].unique(maintain_order=True) if is_share(name)]

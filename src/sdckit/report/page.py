@@ -1,4 +1,4 @@
-"""The page itself: its parts filled in, its scripts inside, nothing else allowed to run or to load."""
+"""The HTML page: template, embedded scripts, and a policy that lets nothing else run or load."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _part(name: str) -> str:
 
 
 def _shades() -> str:
-    """The heat map's colours, white to dark blue, and letters that can be read on them."""
+    """Return the heat map's colours, white to dark blue, with readable text colours."""
     rules = []
     for step in range(measures.SHADES + 1):
         share = step / measures.SHADES
@@ -157,13 +157,13 @@ def _shades() -> str:
 
 
 def _as_json(specs: Mapping[str, Spec]) -> str:
-    """JSON that no text inside can end early."""
+    """Return JSON that is safe inside a script element."""
     text = json.dumps(specs, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:
-    """Allow the style and the scripts of this page, by their hashes, and nothing else."""
+    """Return a content security policy that allows only this page's style and scripts, by hash."""
     run = " ".join(map(_hashed, scripts)) or "'none'"
     rules = ["default-src 'none'", f"script-src {run}", f"style-src {_hashed(style)}"]
     return "; ".join([*rules, "base-uri 'none'", "form-action 'none'"])

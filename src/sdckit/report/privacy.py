@@ -1,4 +1,4 @@
-"""All that the report takes from original records, in one place to audit.
+"""Everything that the report takes from original records, in one module that can be audited.
 
 Two figures on the page are counts of records: the distributions of each variable and the records at
 risk. Both come from here, and only as bins of at least `THRESHOLD` records. Bins have rounded edges
@@ -35,7 +35,7 @@ SECRETS = ("seed", "rng", "entropy", "random state")
 
 @dataclass(frozen=True)
 class Bins:
-    """Records of both files between edges; the first and the last bin are open."""
+    """Counts of records of both files between edges; the first and the last bin are open."""
 
     edges: tuple[float, ...]
     original: tuple[int, ...]
@@ -44,7 +44,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class RiskBin:
-    """How many records have a risk in [low, high)."""
+    """Count of records with a risk in [low, high)."""
 
     low: float
     high: float
@@ -52,7 +52,7 @@ class RiskBin:
 
 
 def distribution(original: Floats, masked: Floats) -> Bins | None:
-    """Count the records of a variable in both files; None where that would tell of few of them."""
+    """Count the records of a variable in both files by bins; None where counts would be too small."""
     original, masked = original[~np.isnan(original)], masked[~np.isnan(masked)]
     if min(original.size, masked.size) < 2 * THRESHOLD:
         return None
@@ -71,7 +71,7 @@ def distribution(original: Floats, masked: Floats) -> Bins | None:
 
 
 def _rounded_edges(masked: Floats) -> Floats:
-    """Multiples of a round step, cut to few digits; they depend on the masked values alone."""
+    """Return multiples of a round step as bin edges, computed from the masked values alone."""
     low, high = np.quantile(masked, [OUTER, 1 - OUTER])
     if not high > low:
         low, high = masked.min(), masked.max()
@@ -85,12 +85,12 @@ def _rounded_edges(masked: Floats) -> Floats:
 
 
 def _counts(values: Floats, edges: Floats) -> Ints:
-    """Records below the first edge, between two edges, and from the last edge on."""
+    """Count records below the first edge, between two edges, and from the last edge on."""
     return np.bincount(np.searchsorted(edges, values, side="right"), minlength=edges.size + 1)
 
 
 def _merged(*counts: Ints) -> list[int]:
-    """Where merged bins end so that each has the threshold of records in every file."""
+    """Return the ends of merged bins, each with at least the threshold of records in every file."""
     ends, start = [], 0
     for end in range(1, len(counts[0]) + 1):
         if all(count[start:end].sum() >= THRESHOLD for count in counts):
@@ -102,7 +102,7 @@ def _merged(*counts: Ints) -> list[int]:
 
 
 def records_at_risk(risks: Floats) -> list[RiskBin] | None:
-    """Count records by their risk in steps of 0.1; a bin is empty or has the threshold of records."""
+    """Count records by their risk in steps of 0.1; each bin has 0 or at least the threshold of records."""
     risks = risks[~np.isnan(risks)]
     if risks.size < THRESHOLD:
         return None
@@ -122,14 +122,14 @@ def records_at_risk(risks: Floats) -> list[RiskBin] | None:
 
 
 def refuse_few(pair: Pair | None, evaluation: Evaluation | None) -> None:
-    """Refuse data of so few records that any measure tells of single ones."""
+    """Raise ValueError for data with so few records that measures would disclose single records."""
     records = _records(evaluation) if pair is None else pair.original.n
     if records is not None:
         checks.enough_to_report(records)
 
 
 def _records(evaluation: Evaluation | None) -> int | None:
-    """How many records were measured: as many as the fullest variable has cells."""
+    """Return the number of records measured: the cells of the fullest variable."""
     if evaluation is None:
         return None
     if evaluation.records is not None and evaluation.records.width:
@@ -142,7 +142,7 @@ def _records(evaluation: Evaluation | None) -> int | None:
 
 
 def without_thin_losses(evaluation: Evaluation) -> Evaluation:
-    """Leave out the losses that are made of few cells, and say so."""
+    """Leave out losses computed from few cells, and return a note on them."""
     thin = (pl.col("family") == "loss") & (pl.col("n_used") < THRESHOLD)
     names = evaluation.summary.filter(thin)["metric"].to_list()
     if not names:
@@ -153,7 +153,7 @@ def without_thin_losses(evaluation: Evaluation) -> Evaluation:
 
 
 def thin_variables(used: Mapping[str, int]) -> set[str]:
-    """The variables whose loss must not show: those of few cells, and where these are few together, too.
+    """Return variables whose loss must not be shown: few cells, or few with others of few cells.
 
     The whole file's loss is shown, and what the other variables lose can be subtracted from it.
     """
@@ -167,7 +167,7 @@ def thin_variables(used: Mapping[str, int]) -> set[str]:
 
 
 def public_facts(facts: Mapping[str, str]) -> dict[str, str]:
-    """Drop what would undo a masking: whoever has the seed can subtract the noise."""
+    """Drop the facts that would undo a masking: with the seed, noise can be subtracted."""
     return {
         name: text for name, text in facts.items() if not any(secret in name.lower() for secret in SECRETS)
     }

@@ -31,7 +31,7 @@ SHAPES = {  # drawn by Vega and by the legend alike, in a square from -1 to 1
 
 @dataclass(frozen=True)
 class Points:
-    """The risk-utility map.
+    """Settings or files of a risk-utility map, with their loss and risk.
 
     `table` has one row per point: method, parameters, loss, risk, frontier, chosen, unpaired; `loss` and
     `risk` are the metrics of the axes, `limits` the largest risks allowed, `random` the loss of unrelated
@@ -46,7 +46,7 @@ class Points:
 
     @property
     def drawn(self) -> pl.DataFrame:
-        """The points that have a place on the map."""
+        """Points with a position on the map."""
         return self.table.filter(pl.col("loss").is_finite() & pl.col("risk").is_finite())
 
     @property
@@ -57,24 +57,24 @@ class Points:
 
     @property
     def files(self) -> bool:
-        """Whether the points are files made elsewhere, without parameters."""
+        """True where the points are files made elsewhere, without parameters."""
         return all(not parameters for parameters in self.table["parameters"])
 
     @property
     def better(self) -> str:
-        """The side of the map where the files are closer to the original."""
+        """The side of the map on which files are closer to the original."""
         return "left" if zero_is_best(self.loss) else "right"
 
     @property
     def chosen(self) -> dict[str, Any] | None:
-        """The point that was chosen, if one was."""
+        """The chosen point; None where none was chosen."""
         found = self.drawn.filter("chosen")
         return found.row(0, named=True) if found.height else None
 
 
 @dataclass(frozen=True)
 class Group:
-    """A method on the map: what its points look like."""
+    """A method on the map, with the colour and shape of its points."""
 
     place: int
     title: str
@@ -84,7 +84,7 @@ class Group:
 
 
 def groups(points: Points) -> list[Group]:
-    """The methods of a map; names that are none, such as those of files, get the colours left over."""
+    """Return the methods of a map; names that are no methods, such as files, get the remaining colours."""
     names = points.drawn["method"].unique(maintain_order=True).to_list()
     counts = dict(points.drawn["method"].value_counts().rows())
     taken = {charts.colour(name) for name in names if name in METHODS}
@@ -106,7 +106,7 @@ def groups(points: Points) -> list[Group]:
 
 
 def _looks(colours: list[str]) -> list[tuple[str, str]]:
-    """A shape for each colour, so that no two methods look alike as long as there are shapes left.
+    """Return a shape for each colour, so that methods differ in look as long as shapes last.
 
     Where a colour has run out of shapes, the colour that was used least takes its place.
     """
@@ -121,7 +121,7 @@ def _looks(colours: list[str]) -> list[tuple[str, str]]:
 
 
 def point_rows(points: Points) -> list[dict[str, Any]]:
-    """One row per point: where it lies, and the words of its hover text and of its row in the table."""
+    """Return one row per point: its position, and the texts of its tooltip and table row."""
     names = points.drawn["method"].unique(maintain_order=True).to_list()
     titles = [group.title for group in groups(points)]
     apart = registry.metrics_named([points.loss])[0].paired  # a loss that unpaired rows have no value of
@@ -143,7 +143,7 @@ def point_rows(points: Points) -> list[dict[str, Any]]:
 
 
 def risk_map(points: Points) -> Spec:
-    """Risk against loss of every point, both from 0 to 1."""
+    """Return the chart of risk against loss of every point, both from 0 to 1."""
     rows = point_rows(points)
     limit = points.limits.get(points.risk)
     ring, halo, name = _chosen_layers()
@@ -231,7 +231,7 @@ def _random_layers(level: float) -> list[Spec]:
 
 
 def _frontier_layer(points: Points) -> Spec:
-    """Steps: with at most this loss, no less risk was found."""
+    """Return the step line of the frontier: the lowest risk found at each loss."""
     return {
         "name": "frontier",
         "transform": [{"filter": "datum.frontier"}],

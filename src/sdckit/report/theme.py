@@ -1,4 +1,4 @@
-"""What the report's charts have in common: colours and sizes for a screen."""
+"""Theme of the report's charts: colours and sizes for a screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripts that draw the charts in a browser: Vega, Vega-Lite and Vega-Embed in one text."""
+"""The scripts that draw charts in a browser: Vega, Vega-Lite and Vega-Embed joined in one text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sdckit.io.datasets import cache_folder
 
 @cache
 def bundle() -> str:
-    """Return the scripts; a copy is kept, because joining them takes two seconds."""
+    """Return the joined scripts; a copy is cached, because joining them takes two seconds."""
     kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     with suppress(OSError, UnicodeError):
         digest, _, text = kept.read_text(encoding="utf-8").partition("\n")

@@ -1,7 +1,7 @@
-"""Edit rules: what every record of a file is known to satisfy; declared, discovered, checked.
+"""Edit rules: linear relations that every record of a file must satisfy; declared or discovered.
 
 Bounds (AGE >= 0), totals (TOTAL = A + B) and other linear relations (TAX <= INCOME). `repair` changes masked
-records so that they hold again, `project` does what an intruder does who knows them.
+records so that they hold again; `project` corrects released records as an intruder with the rules can.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DISCOVER = "discover"
 
 @dataclass(frozen=True)
 class Rules:
-    """Edit rules on some columns of a table; made by `rules_of`.
+    """Edit rules on some columns of a table, as `rules_of` returns them.
 
     Matrices that its methods take have one column for each name in `columns`, in that order.
 
@@ -47,11 +47,11 @@ class Rules:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """Each rule in its normal wording."""
+        """Text of each rule in its normal form."""
         return tuple(rule.text for rule in self.rules)
 
     def broken(self, values: Floats) -> Bools:
-        """Which records break which rule, one column for each rule.
+        """Return a boolean matrix: which records (rows) break which rules (columns).
 
         A bound is compared as it stands. A sum holds if it misses by no more than what the rounding of
         floating-point numbers explains: for numbers with few decimals, if it holds in decimal arithmetic.
@@ -64,31 +64,31 @@ class Rules:
         return found
 
     def violations(self, values: Floats) -> Ints:
-        """How many records break each rule."""
+        """Count the records that break each rule."""
         return self.broken(values).sum(axis=0)
 
     def repaired(self, values: Floats, places: Sequence[int] | None, free: Sequence[bool] | Bools) -> Floats:
-        """The records with the smallest change that makes all rules hold; see `repair.repaired`."""
+        """Return the records with the smallest change that makes all rules hold; see `repair.repaired`."""
         return repair.repaired(self.columns, self.rules, values, places, np.asarray(free, np.bool_))
 
     def projected(self, values: Floats, spread: Floats) -> Floats:
-        """The nearest records that satisfy the rules; see `project.projected`."""
+        """Return the nearest records that satisfy the rules; see `project.projected`."""
         unit = np.asarray(spread, np.float64)
         return project.projected(self.columns, self.rules, values, unit, self.broken(values))
 
     def within(self, columns: Sequence[str]) -> Rules | None:
-        """The rules on these columns alone; None if there is none."""
+        """Return the rules that name only the given columns; None where there is none."""
         known = set(columns)
         return _made([rule for rule in self.rules if known.issuperset(rule.columns)], self.columns)
 
 
 def asks_to_discover(text: object) -> bool:
-    """Whether this is no rule but the wish to have rules found."""
+    """Return True for the keyword "discover", which asks for rules to be found in the data."""
     return isinstance(text, str) and text.strip().lower() == DISCOVER
 
 
 def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
-    """The rules that a user asks for, declared in words or discovered in the original data.
+    """Return the edit rules that a user declares as text or asks to have discovered in the original data.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
 
 
 def _made(found: Sequence[Rule], names: Sequence[str]) -> Rules | None:
-    """Rules without repetitions, their columns in the order of the table."""
+    """Build `Rules` without duplicates, with their columns in the order of the table."""
     first: dict[object, Rule] = {}
     for rule in found:
         first.setdefault(rule.meaning, rule)
@@ -141,7 +141,7 @@ def _made(found: Sequence[Rule], names: Sequence[str]) -> Rules | None:
 
 
 def _refuse_contradictions(rules: Rules, values: Floats) -> None:
-    """Refuse rules that no record can satisfy, naming as few of them as contradict each other."""
+    """Raise ValueError for rules that no record can satisfy, naming a smallest contradictory set."""
     complete = ~np.isnan(values).any(axis=1)
     if (complete & ~rules.broken(values).any(axis=1)).any() or _satisfiable(rules.rules, rules.columns):
         return

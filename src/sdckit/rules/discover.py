@@ -1,4 +1,4 @@
-"""Edit rules that a file keeps by itself: totals that are sums of other columns, columns never negative."""
+"""Discovery of edit rules in data: totals that are sums of other columns, and columns never negative."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MISSING = 0.5  # columns with a larger share of missing cells take part in no su
 
 
 def discovered(names: Sequence[str], values: Floats) -> list[Rule]:
-    """The totals, then the columns without a negative value, in the order of the table."""
+    """Return the rules found: totals first, then columns without a negative value, in table order."""
     zero = Fraction(0)
     lowest = np.fmin.reduce(values, axis=0)
     signs = [
@@ -36,7 +36,7 @@ def discovered(names: Sequence[str], values: Floats) -> list[Rule]:
 
 
 def sums(names: Sequence[str], values: Floats) -> list[Rule]:
-    """Equalities total = sum of parts that hold in every complete record; none that follows from the others.
+    """Return independent equalities "total = sum of parts" that hold in every complete record.
 
     Columns that do not vary, or have few values, are no parts; of equal columns, the first stands for all.
     """
@@ -70,7 +70,7 @@ def _candidates(values: Floats) -> list[int]:
 
 
 def _equal_columns(values: Floats, used: list[int]) -> list[tuple[int, int]]:
-    """Columns that equal an earlier one, each with the first of them."""
+    """Return pairs of a column and the first earlier column that equals it."""
     head = values[: 10 * EVIDENCE]
     found: list[tuple[int, int]] = []
     for first, j in itertools.combinations(used, 2):
@@ -86,7 +86,7 @@ def _equal_columns(values: Floats, used: list[int]) -> list[tuple[int, int]]:
 
 
 def _sample(values: Floats, used: list[int]) -> Floats:
-    """Some different complete records, drawn from all over the file; the same ones at every call."""
+    """Return distinct complete records drawn with a fixed seed from the whole file."""
     gaps = np.zeros(len(values), np.bool_)
     for j in used:
         gaps |= np.isnan(values[:, j])
@@ -98,7 +98,7 @@ def _sample(values: Floats, used: list[int]) -> Floats:
 
 
 def _relations(sample: Floats) -> Iterator[Ints]:
-    """Factors -1, 0 and 1 of sums that vanish in all records of a sample: one total against its parts.
+    """Yield factors -1, 0, 1 of sums that are 0 in all sampled records: one total minus its parts.
 
     Elimination leaves some columns as combinations of the others. Any relation is fixed by its factors on the
     former, so that those are all that need be tried.
@@ -124,7 +124,7 @@ def _relations(sample: Floats) -> Iterator[Ints]:
 
 
 def _factors(count: int) -> Iterator[Floats]:
-    """Every choice of -1, 0 and 1 up to its sign, those with few factors first."""
+    """Yield every vector of -1, 0 and 1 up to its sign, those with few non-zero entries first."""
     for size in range(1, count + 1):
         for places in itertools.combinations(range(count), size):
             for signs in itertools.product((1.0, -1.0), repeat=size - 1):
@@ -134,7 +134,7 @@ def _factors(count: int) -> Iterator[Floats]:
 
 
 def _eliminated(matrix: Floats) -> tuple[Floats, list[int]]:
-    """The reduced echelon form by Gauss and Jordan with full pivoting, and the column of each pivot."""
+    """Return the reduced row echelon form (full pivoting) and the column of each pivot."""
     matrix = matrix.copy()
     limit = VANISHING * np.abs(matrix).max(initial=0.0)
     pivots: list[int] = []
@@ -152,7 +152,7 @@ def _eliminated(matrix: Floats) -> tuple[Floats, list[int]]:
 
 
 def _holds(rule: Rule, names: Sequence[str], values: Floats) -> bool:
-    """Whether a sum holds in all complete records, and in enough different ones that are not all 0."""
+    """Return True if a sum holds in all complete records, enough of them distinct and not all 0."""
     chosen = values[:, [list(names).index(name) for name in rule.columns]]
     chosen = chosen[~np.isnan(chosen).any(axis=1)]
     if rule.broken(list(chosen.T)).any():

@@ -1,4 +1,4 @@
-"""Edit rules on masked data: what the columns of a table have to satisfy, put right after a masking."""
+"""Edit rules on masked data: which columns they bind, and the repair after a masking."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMED = 4  # so many rules a sentence names
 
 @dataclass(frozen=True)
 class Edits:
-    """The rules of a table, for the columns that are masked and for others that stay as they are.
+    """The edit rules of a table, with its masked columns and those that stay unchanged.
 
     `values` holds the table's own values of all columns that a rule names.
     """
@@ -37,23 +37,23 @@ class Edits:
     rules: Rules
     masked: tuple[str, ...]  # the columns that a masking changes,
     values: Floats
-    kept: tuple[str, ...] = ()  # except for those that a method was told to keep
+    kept: tuple[str, ...] = ()  # except for those that the method's parameters keep
 
     def keeping(self, kept: Sequence[str]) -> Edits:
-        """The same where some of the columns are to stay as they are."""
+        """Return these edit rules with further columns that must not change."""
         return replace(self, kept=tuple(kept))
 
     def is_free(self, name: str) -> bool:
-        """Whether a column may change."""
+        """Return True if the repair may change this column."""
         return name in self.masked and name not in self.kept
 
     @property
     def free(self) -> Bools:
-        """Which of the rules' columns may change."""
+        """Which columns of the rules the repair may change."""
         return np.array([self.is_free(name) for name in self.rules.columns])
 
     def allow(self, method: Method) -> None:
-        """Refuse rules that would undo the groups of a method: a record's own values would enter."""
+        """Raise ValueError for a rule on an unmasked column that would break up the groups of a method."""
         for rule, text in zip(self.rules.rules, self.rules.texts, strict=True):
             fixed = [name for name in rule.columns if not self.is_free(name)]
             if method.group_size is not None and fixed and len(fixed) < len(rule.columns):
@@ -64,16 +64,16 @@ class Edits:
 
     @property
     def known(self) -> Rules | None:
-        """The rules that are about masked columns alone: an intruder applies them to a masked record."""
+        """The rules on masked columns alone, which an intruder can apply to a masked record."""
         return self.rules.within(self.masked)
 
     @property
     def listed(self) -> str:
-        """The first of the rules in words."""
+        """Text of the first few rules."""
         return shortened(self.rules.texts, NAMED, "; ")
 
     def table(self, masked: Floats) -> Floats:
-        """The rules' columns with masked values where there are any."""
+        """Return the columns of the rules, with masked values where a column is masked."""
         values = self.values.copy(order="F")
         for j, name in enumerate(self.rules.columns):
             if name in self.masked:
@@ -81,7 +81,7 @@ class Edits:
         return values
 
     def repaired(self, masked: Floats, places: Sequence[int] | None) -> Floats:
-        """The masked columns with as little changed as the rules ask for."""
+        """Return the masked columns with the smallest change that makes the rules hold."""
         columns = self.rules.columns
         decimals = None
         if places is not None:
@@ -97,7 +97,7 @@ class Edits:
         return result
 
     def told(self, before: Floats, after: Floats) -> list[str]:
-        """What the repair did, in words."""
+        """Return sentences on what the repair changed and what it suppressed."""
         lost = int((np.isnan(after) & ~np.isnan(before)).sum())
         touched = int(((before != after) & ~np.isnan(before)).sum()) - lost
         cells = int((~np.isnan(before)).sum())
@@ -109,7 +109,7 @@ class Edits:
         return told
 
     def warn_of_originals(self, original: Floats, before: Floats, after: Floats) -> None:
-        """Name the masked columns in which the repair has brought every original value back."""
+        """Warn of masked columns in which the repair restores every original value."""
         back = untouched(original, after) & ~untouched(original, before)
         found = ", ".join(repr(name) for name, idle in zip(self.masked, back, strict=True) if idle)
         if found:
@@ -121,7 +121,7 @@ class Edits:
 
 
 def named_columns(given: Any, table: Table) -> list[str]:
-    """The columns that declared rules name: numeric ones, whatever their role."""
+    """Return the numeric columns that declared rules name, whatever their role."""
     if isinstance(given, rules.Rules):
         return list(given.columns)
     declared = [rule for text in _texts(given) if not rules.asks_to_discover(text) for rule in parse(text)]
@@ -131,13 +131,13 @@ def named_columns(given: Any, table: Table) -> list[str]:
 
 
 def _texts(given: Any) -> list[str]:
-    """The rules that are given as text; what is no rule at all is refused by `rules_of`."""
+    """Return the rules that are given as text; `rules_of` refuses everything else."""
     several = given if isinstance(given, (list, tuple)) else [given]
     return [text for text in several if isinstance(text, str)]
 
 
 def edits_of(given: Any, data: PreparedTable) -> Edits | None:
-    """The rules that a user gave or wants discovered, for a table whose variables are masked."""
+    """Build the edit rules, declared or to be discovered, for a table of which some columns are masked."""
     if given is None:
         return None
     if data.table is None:

@@ -1,4 +1,4 @@
-"""Edit rules as people write them: "TOTAL = A + B", "0 <= AGE <= 120", "TAX <= `gross income`"."""
+"""Parser of edit rules such as "TOTAL = A + B", "0 <= AGE <= 120" or "TAX <= `gross income`"."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TURNED = {"=": "=", "<=": ">=", ">=": "<="}
 
 @dataclass(frozen=True)
 class Rule:
-    """A sum of columns, each times a whole number, that equals a constant or does not exceed it.
+    """A sum of columns with integer factors that equals a constant or does not exceed it.
 
     The terms stand in the order of the wording, its subject first; a rule on one column has the factor
     1 or -1.
@@ -51,18 +51,18 @@ class Rule:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it names."""
+        """Names of the columns in the rule."""
         return tuple(name for name, _ in self.terms)
 
     @cached_property
     def meaning(self) -> tuple[object, ...]:
-        """The same for all wordings of a rule."""
+        """A canonical form that is equal for all texts of the same rule."""
         ordered = sorted(self.terms)
         sign = -1 if self.equality and ordered[0][1] < 0 else 1
         return (*((name, sign * factor) for name, factor in ordered), self.equality, sign * self.constant)
 
     def broken(self, cells: Sequence[Floats]) -> Bools:
-        """Which records break the rule, given the cells of its columns; see `Rules.broken`."""
+        """Return which records break the rule, given the cells of its columns; see `Rules.broken`."""
         if len(cells) == 1:
             factor = self.terms[0][1]
             bound = float(self.constant * factor)  # the factor is 1 or -1
@@ -84,7 +84,7 @@ Side = tuple[dict[str, Fraction], Fraction]
 
 
 def parse(text: str) -> list[Rule]:
-    """The rules of one text; a chain such as 0 <= A <= 100 holds two."""
+    """Parse a text into rules; a chain such as 0 <= A <= 100 gives two."""
     tokens = _tokens(text)
     places = [i for i, (kind, _) in enumerate(tokens) if kind == "relation"]
     if not places:
@@ -116,7 +116,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def _side(tokens: list[tuple[str, str]], text: str) -> Side:
-    """A sum of numbers and columns, each column once."""
+    """Parse one side of a rule: a sum of numbers and columns, equal columns added up."""
     factors: dict[str, Fraction] = {}
     constant, place = Fraction(0), 0
     while place < len(tokens) or place == 0:
@@ -135,7 +135,7 @@ def _side(tokens: list[tuple[str, str]], text: str) -> Side:
 
 
 def _product(tokens: list[tuple[str, str]], place: int, text: str) -> tuple[str | None, Fraction, int]:
-    """Numbers and at most one column, multiplied or divided."""
+    """Parse a product or quotient of numbers and at most one column."""
     name, number, by = None, Fraction(1), "*"
     while True:
         kind, word = tokens[place] if place < len(tokens) else ("end", "")
@@ -153,12 +153,12 @@ def _product(tokens: list[tuple[str, str]], place: int, text: str) -> tuple[str 
 
 
 def _rule(left: Side, relation: str, right: Side, text: str) -> Rule:
-    """Everything on one side, in whole numbers without a common divisor."""
+    """Bring all terms to one side, with integer factors that have no common divisor."""
     names = list(dict.fromkeys([*left[0], *right[0]]))
     factors = {name: left[0].get(name, Fraction(0)) - right[0].get(name, Fraction(0)) for name in names}
     factors = {name: factor for name, factor in factors.items() if factor}
     if not factors:
-        raise ValueError(f"rule {text!r} tells nothing about any column; {EXAMPLES}")
+        raise ValueError(f"rule {text!r} names no column, or its columns cancel out; {EXAMPLES}")
     if relation == ">=":
         factors = {name: -factor for name, factor in factors.items()}
     constant = (right[1] - left[1]) * (-1 if relation == ">=" else 1)
@@ -169,7 +169,7 @@ def _rule(left: Side, relation: str, right: Side, text: str) -> Rule:
 
 
 def rule_of(factors: dict[str, int], constant: Fraction, *, equality: bool) -> Rule:
-    """A rule in its normal wording: a total before its parts, a column before its bound."""
+    """Build a rule with its normal text: a total before its parts, a column before its bound."""
     subject = _subject(factors)
     if equality and factors[subject] < 0:
         factors, constant = {name: -factor for name, factor in factors.items()}, -constant
@@ -189,7 +189,7 @@ def _subject(factors: dict[str, int]) -> str:
 
 
 def _text(factors: dict[str, int], constant: Fraction, *, equality: bool) -> str:
-    """The subject, the relation, and all the rest on the right."""
+    """Write the rule with its subject on the left and all other terms on the right."""
     (subject, factor), *rest = factors.items()
     relation = "=" if equality else "<="
     if factor < 0:
@@ -210,12 +210,12 @@ def _text(factors: dict[str, int], constant: Fraction, *, equality: bool) -> str
 
 
 def quoted(name: str) -> str:
-    """A column's name as rules spell it."""
+    """Quote a column name with backquotes where rules need them."""
     return name if PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def number_text(number: Fraction) -> str:
-    """A number as rules spell it."""
+    """Write a number as an exact decimal or, where there is none, as a fraction."""
     rest = number.denominator
     for prime in (2, 5):
         while rest % prime == 0:
@@ -228,7 +228,7 @@ def number_text(number: Fraction) -> str:
 
 
 def parsed(text: object, names: list[str]) -> list[Rule]:
-    """The rules of one text on known columns."""
+    """Parse a text into rules and check that the table has their columns."""
     if not isinstance(text, str):
         raise TypeError(f"rule {text!r} is no text; {EXAMPLES}")
     rules = parse(text)

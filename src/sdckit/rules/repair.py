@@ -1,4 +1,4 @@
-"""Masked records changed as little as possible so that edit rules hold again, on the grid of their decimals.
+"""Repair of masked records: the smallest change, on the grid of decimals, that makes edit rules hold.
 
 Columns that share a rule form a block; a record's cells of one block are repaired together. Blocks with one
 sum, or with sums that need no repair at the same time, take one pass of plain arithmetic; the rest is solved
@@ -33,7 +33,7 @@ def repaired(
     places: Sequence[int] | None,
     free: Bools,
 ) -> Floats:
-    """The records with the smallest change that makes all rules hold.
+    """Return the records with the smallest change that makes all rules hold.
 
     The smallest change is the least sum over a record's cells of |change| / spread, where spread is the
     standard deviation (ddof 1) of the column in `values`. So what a total misses goes, as a rule, into the
@@ -51,8 +51,8 @@ def repaired(
         Masked data, rounded if `places` says so; NaN cells are missing. A rule with a missing cell is no
         rule for its record.
     places
-        Decimals of each column. Changed cells keep to them, and sums then hold in decimal arithmetic, as
-        anybody finds who reads the file. None does not round: sums hold as floating-point sums of the cells.
+        Decimals of each column. Changed cells keep to them, and sums then hold in decimal arithmetic on the
+        written file. None does not round: sums hold as floating-point sums of the cells.
     free
         Which columns may change; the others keep their values, and rules on them alone are left as they are.
 
@@ -91,7 +91,7 @@ def repaired(
 
 
 def repair_block(block: Block, cells: Floats) -> Floats:
-    """Records that satisfy the rules of a block."""
+    """Return the cells of a block with every record repaired."""
     found = cells.copy()
     if block.digits is None:
         rows = np.flatnonzero(block.broken(cells))
@@ -109,7 +109,7 @@ def repair_block(block: Block, cells: Floats) -> Floats:
 
 
 def _repaired_large(block: Block, cells: Floats) -> Floats:
-    """Records too large to be counted; missing where rounding would break a rule again."""
+    """Repair records too large for exact counting; set cells missing where rounding breaks a rule."""
     assert block.digits is not None  # noqa: S101 - without a grid nothing is counted
     found = repair_block(block.unrounded, cells)
     touched = (found != cells) & ~np.isnan(found)
@@ -120,7 +120,7 @@ def _repaired_large(block: Block, cells: Floats) -> Floats:
 
 
 def _settled(block: Block, cells: Floats) -> Floats:
-    """Records, counted in steps of the finest grid, that satisfy all rules."""
+    """Return repaired records, with cells counted in steps of the finest grid."""
     low, high = block.bounds
     clipped = np.where(block.free, np.clip(cells, low, high), cells)
     left = np.arange(len(cells))

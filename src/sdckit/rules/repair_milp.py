@@ -1,4 +1,4 @@
-"""The smallest repair of records whose rules overlap: a corner, or else a mixed integer programme."""
+"""Smallest repair of records whose rules overlap: by vertices or by a mixed-integer programme."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUNDS = 3  # a solution that misses by the solver's tolerance is the start of t
 
 
 def solved(block: Block, cells: Floats) -> Floats:
-    """Records that satisfy the rules of a block; free cells are missing where that is impossible."""
+    """Return records that satisfy the rules of a block; free cells are NaN where that is impossible."""
     found = np.empty_like(cells)
     patterns, which = np.unique(np.isnan(cells), axis=0, return_inverse=True)
     for place, gaps in enumerate(patterns):
@@ -32,7 +32,7 @@ def solved(block: Block, cells: Floats) -> Floats:
 
 
 def _each(problem: Corners, cells: Floats) -> Floats:
-    """Record by record; equal ones once."""
+    """Solve record by record; equal records are solved once."""
     found = np.empty_like(cells)
     known: dict[bytes, Floats] = {}
     with track("repairing", len(cells)) as report:
@@ -61,7 +61,7 @@ def _nearest(problem: Corners, record: Floats) -> Floats:
 
 
 def _changes(problem: Corners, record: Floats) -> Floats | None:
-    """The cheapest changes of the cells that may move; None if there are none."""
+    """Return the cheapest changes of the cells that may move; None if no change satisfies the rules."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - slow to import, rarely needed
 
     block, moving, active = problem.block, problem.moving, problem.sums

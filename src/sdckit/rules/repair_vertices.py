@@ -1,4 +1,4 @@
-"""The smallest repair of many records whose rules overlap, among the few that can be the smallest.
+"""Smallest repair of records whose rules overlap, by trying all vertices of the linear programme.
 
 The cost of a repair is linear between the points where a cell keeps its value, meets a bound, or a sum is
 just kept. So the cheapest repair is a corner: some sums are tight and solved for as many columns, and every
@@ -26,14 +26,14 @@ EQUAL = 1e-12  # costs that differ by less, relatively, are equal
 
 @dataclass(frozen=True)
 class Corners:
-    """Records of one block with the same cells missing."""
+    """Candidate repairs (vertices) for records of one block that have the same cells missing."""
 
     block: Block
     moving: Bools  # the columns that are free and observed
     sums: list[Sum]  # those without a missing cell
 
     def best(self, cells: Floats) -> tuple[Floats, Bools]:
-        """The cheapest corner of each record, and where it is known to be the smallest repair.
+        """Return the cheapest vertex of each record, and whether it is proved to be the smallest repair.
 
         Missing cells where there is no corner: then no values satisfy the rules.
         """
@@ -51,11 +51,11 @@ class Corners:
         return found, np.isfinite(bound) & (least <= bound * (1 + EQUAL)) | none
 
     def few(self) -> bool:
-        """Whether there are few enough corners to try."""
+        """Return True if there are few enough vertices to try them all."""
         return len(list(itertools.islice(self._plans(), MOST + 1))) <= MOST
 
     def _kept(self, corner: Floats) -> tuple[Bools, Bools]:
-        """Where all rules hold but for rounding, and where they hold on the grid."""
+        """Return where all rules hold up to rounding, and where they hold exactly on the grid."""
         low, high = self.block.bounds
         near = np.ones(len(corner), np.bool_)
         for j in np.flatnonzero(self.moving):
@@ -98,7 +98,7 @@ class Corners:
             yield corner
 
     def _plans(self) -> Iterator[tuple[tuple[int, ...], tuple[Sum, ...], list[int], tuple[int, ...]]]:
-        """Columns to solve for, the sums that are tight, the other columns and where they lie."""
+        """Yield vertices: columns to solve for, tight sums, other columns and the bound each takes."""
         low, high = self.block.bounds
         columns = [int(j) for j in np.flatnonzero(self.moving)]
         options = {j: [0, *([1] * bool(low[j] > -np.inf)), *([2] * bool(high[j] < np.inf))] for j in columns}
@@ -113,7 +113,7 @@ class Corners:
 
 
 def _inverse(tight: tuple[Sum, ...], solved: tuple[int, ...]) -> tuple[list[list[float]], float]:
-    """The inverse of the sums' factors on the columns: whole numbers, and what to divide them by."""
+    """Return the inverse of the sums' factors as an integer matrix and its common divisor."""
     if not solved:
         return [], 1.0
     factors = np.array(

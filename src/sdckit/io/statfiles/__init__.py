@@ -1,4 +1,4 @@
-"""Stata, SPSS and SAS files, read by way of pyreadstat: an extra that is loaded when one is named."""
+"""Read Stata, SPSS and SAS files by pyreadstat, an optional dependency loaded on first use."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PARSERS = {
     ".xpt": "xport",
     ".sas7bdat": "sas7bdat",
 }
-LARGEST = 2**53  # beyond it, doubles cannot tell whole numbers apart
+LARGEST = 2**53  # beyond it, doubles do not represent every whole number
 XPT_BLOCK = 80
 
 
 def library() -> Any:
-    """Load pyreadstat, or say how to get it."""
+    """Import pyreadstat; raise an error with the install command where it is missing."""
     try:
         return import_module("pyreadstat.pyreadstat")
     except ImportError as error:
@@ -40,14 +40,14 @@ def library() -> Any:
 
 
 def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataFrame, Meta]:
-    """Read a file's content: the table with codes as missing cells, and what is said about it.
+    """Read a file's bytes: return the table, with codes as missing cells, and its metadata.
 
     Parameters
     ----------
     path, data
-        The file, whose suffix tells its format, and its bytes.
+        The file, whose suffix is that of its format, and its bytes.
     encoding
-        That of its texts, for files that do not tell or tell it wrong.
+        Encoding of its texts, for files that name none or a wrong one.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def _damaged(path: Path) -> ValueError:
 def _split(
     name: str, cells: list[Any], *, whole: bool, declared: dict[str, list[dict[str, Any]]]
 ) -> tuple[pl.Series, pl.Series | None]:
-    """The numbers of a column, and the missing codes among its cells."""
+    """Return the numbers of a column, and the missing codes among its cells."""
     letters = None
     if any(isinstance(cell, str) for cell in cells):
         letters = pl.Series(name, [cell if isinstance(cell, str) else None for cell in cells], pl.String)
@@ -153,7 +153,7 @@ def _split(
 
 
 def is_declared(numbers: pl.Series, ranges: list[dict[str, Any]]) -> pl.Series:
-    """Whether SPSS takes each number for missing."""
+    """Return which numbers SPSS declares missing."""
     found = pl.repeat(False, len(numbers), eager=True)
     for limits in ranges:
         found |= numbers.is_between(limits["lo"], limits["hi"]).fill_null(False)
@@ -161,7 +161,7 @@ def is_declared(numbers: pl.Series, ranges: list[dict[str, Any]]) -> pl.Series:
 
 
 def _as_whole(column: pl.Series) -> pl.Series:
-    """Whole numbers as integers, as a CSV would show them."""
+    """Convert whole numbers to integers, as a CSV would show them."""
     if not column.dtype.is_float() or column.null_count() == len(column):
         return column
     present = column.drop_nulls()

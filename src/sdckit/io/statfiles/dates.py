@@ -1,4 +1,4 @@
-"""Dates and times in Stata, SPSS and SAS files: plain numbers there, told apart by their format only."""
+"""Dates and times in Stata, SPSS and SAS files, which are numbers with a date format."""
 
 import re
 from typing import Literal
@@ -44,7 +44,7 @@ FORMATS: dict[Family, dict[str, str]] = {
 
 
 def unit_of(family: Family, form: str | None) -> Unit | None:
-    """What the numbers of a column count, by its format; None where they are plain numbers."""
+    """Return what the numbers of a column count, by its format; None for plain numbers."""
     if not form:
         return None
     if family == "stata":
@@ -61,7 +61,7 @@ def unit_of(family: Family, form: str | None) -> Unit | None:
 
 
 def shown(numbers: pl.Series, family: Family, unit: Unit) -> pl.Series:
-    """Dates and times for the numbers of a file; null for what no calendar holds."""
+    """Convert the numbers of a file to dates and times; null for dates out of range."""
     values = numbers.cast(pl.Float64)
     if unit == "week":  # fifty-two in each year, the last of eight or nine days
         year = _months(values // 52 * 12)
@@ -82,7 +82,7 @@ def shown(numbers: pl.Series, family: Family, unit: Unit) -> pl.Series:
 
 
 def _microseconds(seconds: pl.Series, before: int, fine: int = 1) -> pl.Series:
-    """Whole microseconds since 1970, or midnight, in steps of `fine`."""
+    """Return whole microseconds since 1970, or since midnight, in steps of `fine`."""
     seconds = _near(seconds, _MOST_SECONDS)
     whole = seconds.floor()
     parts = ((seconds - whole) * (1_000_000 // fine)).round().cast(pl.Int64) * fine
@@ -94,7 +94,7 @@ def _near(values: pl.Series, most: float) -> pl.Series:
 
 
 def _months(since: pl.Series) -> pl.Series:
-    """The first days of months that are counted from January 1960."""
+    """Return the first days of months counted from January 1960."""
     name = since.name
     month = _near(since.floor(), _MOST_MONTHS).cast(pl.Int64).alias("m")
     return month.to_frame().select(pl.date(1960 + pl.col("m") // 12, pl.col("m") % 12 + 1, 1).alias(name))[
@@ -103,7 +103,7 @@ def _months(since: pl.Series) -> pl.Series:
 
 
 def stored(column: pl.Series, family: Family) -> tuple[pl.Series, str]:
-    """The numbers for dates and times, and the format that tells them from others."""
+    """Return the numbers of dates and times, and the format that marks them as such."""
     kind = column.dtype
     if kind == pl.Date:
         days = column.cast(pl.Int32).cast(pl.Float64) + _DAYS_TO_1970[family]

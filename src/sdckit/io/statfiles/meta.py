@@ -1,4 +1,4 @@
-"""What a Stata, SPSS or SAS file tells about its columns, and what of it each format can hold."""
+"""Metadata of Stata, SPSS and SAS columns, and how much of it each format can hold."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Meta:
 
 
 class Limits(NamedTuple):
-    """What a format allows."""
+    """Limits of a file format: lengths of names and labels, kinds of codes."""
 
     name: str
     bytes_of_name: int
@@ -151,7 +151,7 @@ _LIMITS: dict[Family, Limits] = {
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse names that the format does not know."""
+    """Raise ValueError for column names that the format does not allow."""
     family = FAMILIES[path.suffix.lower()]
     limits = _LIMITS[family]
     flags = re.ASCII if family == "sas" else 0
@@ -175,7 +175,7 @@ def check_names(path: Path, names: Sequence[str]) -> None:
 
 
 def plain_missing(path: Path, frame: pl.DataFrame, meta: Meta) -> None:
-    """Name the columns whose missing codes have no place in the file."""
+    """Warn of columns whose missing codes cannot be stored in the file."""
     names = [name for name, codes in meta.codes.items() if name in frame.columns and codes.count()]
     if names:
         kept = {"spss": "a .sav file", "stata": "a .dta file", "sas": "an .xpt or .dta file"}[meta.family]
@@ -183,7 +183,7 @@ def plain_missing(path: Path, frame: pl.DataFrame, meta: Meta) -> None:
 
 
 def fitted(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
-    """What of all this the file can hold; a warning names what it cannot."""
+    """Return the metadata that the file can hold; warn of what it cannot."""
     family = FAMILIES[path.suffix.lower()]
     if meta is None:
         return Meta(family)
@@ -210,7 +210,7 @@ def fitted(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
 
 
 def _within(meta: Meta, frame: pl.DataFrame) -> Meta:
-    """What is said about the columns of this table."""
+    """Return the metadata of the columns of this table."""
     known = set(frame.columns)
     tables: dict[str, Any] = {
         table: {name: value for name, value in found.items() if name in known}
@@ -221,7 +221,7 @@ def _within(meta: Meta, frame: pl.DataFrame) -> Meta:
 
 
 def _translated(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> Meta:
-    """What another program knows as well: labels, whole numbers, and the codes that Stata and SAS share."""
+    """Return the metadata that another program supports: labels, whole numbers, shared missing codes."""
     labels, codes, letters = meta.value_labels, {}, {"stata", "sas"}
     if {meta.family, family} == letters:
         case: Callable[[Any], Any] = str.lower if family == "stata" else str.upper
@@ -257,7 +257,7 @@ def _translated(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> 
 
 
 def _value_labels(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> dict[str, dict[Any, str]]:
-    """The value labels that the format can hold: none in SAS, those of whole numbers and codes in Stata."""
+    """Return the value labels that the format can hold: none in SAS, whole numbers and codes in Stata."""
     if family == "spss":
         return meta.value_labels
     kept: dict[str, dict[Any, str]] = {}

@@ -1,4 +1,4 @@
-"""A look at the head of an SPSS file before it is read: damage there could end the whole process."""
+"""Check the header of an SPSS file before pyreadstat reads it: damage there could crash the process."""
 
 import struct
 
@@ -8,7 +8,7 @@ _MISSING = {-3, -2, 0, 1, 2, 3}  # how many missing values a variable declares; 
 
 
 def is_sound(data: bytes) -> bool:
-    """Whether the records that describe the variables follow each other and name variables that exist."""
+    """Return True if the variable records follow each other and name variables that exist."""
     if data[:4] not in {b"$FL2", b"$FL3"}:
         return False
     try:
@@ -21,7 +21,7 @@ def is_sound(data: bytes) -> bool:
 
 
 class _Walk:
-    """From record to record, by what each says of its length."""
+    """A cursor that moves from record to record by the length each record states."""
 
     def __init__(self, data: bytes) -> None:
         little = data[64:68] in {b"\2\0\0\0", b"\3\0\0\0"}
@@ -79,7 +79,7 @@ class _Walk:
 
 
 def _texts_fit(widths: list[int]) -> bool:
-    """A text of more than eight bytes is followed by an entry for each further eight."""
+    """Return True if each text of more than eight bytes has an entry for each further eight."""
     due = 0
     for width in widths:
         if (width == -1) != (due > 0):

@@ -1,4 +1,4 @@
-"""Stata, SPSS and SAS files, written by way of pyreadstat with the labels and codes they were read with."""
+"""Write Stata, SPSS and SAS files by pyreadstat, with the labels and codes of their source."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OLD_XPT = (8, 40, 200)  # letters of a name, of a label, of a text that every S
 
 
 class _Column(NamedTuple):
-    """A column as it is to be stored."""
+    """A column in the form in which it is stored."""
 
     cells: pl.Series
     format: str | None
@@ -35,12 +35,12 @@ class _Column(NamedTuple):
 def write(
     draft: Path, path: Path, frame: pl.DataFrame, before: pl.DataFrame | None = None, meta: Meta | None = None
 ) -> None:
-    """Write a table with the labels, formats and missing codes of the one that it was made from.
+    """Write a table with the labels, formats and missing codes of the table it was made from.
 
     Parameters
     ----------
     draft, path
-        Where to write, and the file that it is to become, whose suffix tells the format.
+        Where to write, and the final path, whose suffix is that of the format.
     frame
         The table.
     before, meta
@@ -180,7 +180,7 @@ def _write_stata(draft: Path, columns: list[_Column], kept: Meta, options: dict[
 
 
 def _mixed(column: _Column) -> pl.Series:
-    """Numbers and letters in one column, as pyreadstat wants them."""
+    """Return a column of numbers and letter codes in the form that pyreadstat takes."""
     cells = column.cells.to_list()
     if column.letters is not None:
         cells = [n if letter is None else letter for n, letter in zip(cells, column.letters, strict=True)]
@@ -188,7 +188,7 @@ def _mixed(column: _Column) -> pl.Series:
 
 
 def _short_names(names: list[str], labelled: dict[str, Any]) -> dict[str, str]:
-    """Stand-ins where pyreadstat's name of a set of labels, name and number, would be too long."""
+    """Return short names for columns whose label-set name in pyreadstat would be too long."""
     room = _STATA_NAME - len(str(len(names)))
     long = {name: f"_sdckit{i}" for i, name in enumerate(names) if name in labelled and len(name) > room}
     while set(long.values()) & set(names):
@@ -242,7 +242,7 @@ def _write_sas(draft: Path, columns: list[_Column], kept: Meta, options: dict[st
 
 
 def _complete_xpt(draft: Path, columns: list[_Column]) -> None:
-    """Put letters where cells are missing, which pyreadstat cannot, and see that every record is there."""
+    """Write letter codes of missing cells into an XPT file and check that all records are there."""
     data = bytearray(draft.read_bytes())
     start = data.find(b"HEADER RECORD*******OBS") + XPT_BLOCK
     widths = np.array([column.width for column in columns])
@@ -262,7 +262,7 @@ def _run(draft: Path, how: str, series: list[pl.Series], **options: Any) -> None
 
 
 def _refused(draft: Path) -> OSError:
-    """What the system says to a write, which pyreadstat keeps for itself."""
+    """Return the operating-system error behind a failed write, which pyreadstat does not pass on."""
     try:
         with draft.open("ab") as handle:
             handle.write(bytes(1 << 20))

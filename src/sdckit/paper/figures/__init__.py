@@ -1,4 +1,4 @@
-"""The note's figures, drawn anew, and the ones we add: each a table and the chart that draws it."""
+"""The note's figures, reproduced, and further ones: each a table and the chart that draws it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLACES = 2  # the note has two datasets, and its figures numbers for no more
 
 
 def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[Figure]:
-    """Return the note's ten figures, as far as their datasets are there, then ours.
+    """Return the note's ten figures, where their data sets are available, then ours.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def _place(dataset: str, order: int) -> int:
 
 
 def _ours(study: Study, places: list[tuple[str, int]]) -> Iterator[Figure]:
-    """Our figures, numbered A1, A2, ... in the order in which they come."""
+    """Return our figures, numbered A1, A2, ..."""
     drawn: list[tuple[Any, ...]] = []
     drawn += [(ties.rule_values, f"figure-{3 + place}-ties", dataset) for dataset, place in places]
     drawn += [(ties.rule_correlations, f"figure-{5 + place}-ties", dataset) for dataset, place in places]

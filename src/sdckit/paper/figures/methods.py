@@ -1,4 +1,4 @@
-"""Figures that the note does not have: the tails of rank swapping, and agreement across methods."""
+"""Figures beyond the note: the tails of rank swapping, and agreement across methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SWAPS = {"rank_swap": "tails replaced by their means", UNTAILED: "no tails"}
 
 
 def tails(study: Study, dataset: str, *, number: str, name: str) -> Figure:
-    """Rank swapping with and without tails replaced by their means."""
+    """Draw rank swapping with and without tails replaced by their means."""
     table = pl.concat(
         study.one_run(dataset, method)
         .unpivot(on=ALL_METRICS, index="setting", variable_name="metric", value_name="value")
@@ -68,7 +68,7 @@ def _tail_panel(table: pl.DataFrame, place: int, level: float | None) -> Spec:
 
 
 def across_methods(study: Study, dataset: str, *, number: str, name: str) -> Figure:
-    """Bounded against unbounded metrics with all methods in one panel."""
+    """Draw bounded against unbounded metrics with all methods in one panel."""
     methods = study.methods(dataset)
     pairs = [(bounded, metric) for bounded in BOUNDED for metric in UNBOUNDED]
     shares = disagreement(study.measured.filter(dataset=dataset)).filter(method="all")
@@ -120,7 +120,7 @@ def _across_panel(
 
 
 def disagreements(study: Study, *, number: str, name: str) -> Figure:
-    """How often two metrics put files of different methods in different orders."""
+    """Draw how often two metrics order files of different methods differently."""
     found = disagreement(study.measured).filter(method="all")
     table = found.select("dataset", "metric", "other_metric", "pairs", "share")
     names = {metric: label(metric) for metric in ALL_METRICS}

@@ -1,4 +1,4 @@
-"""Figures 1 and 2: how far rankings can be from one another."""
+"""Figures 1 and 2: distances between rankings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = 100
 
 
 def small_orders() -> Figure:
-    """Figure 1: all rankings of 5, 6 and 7 records."""
+    """Draw figure 1: the distances of all rankings of 5, 6 and 7 records."""
     table = _steps(pl.concat(all_distances(n) for n in LENGTHS))
     panels = [_step_panel(table, place, metric, n) for place, (metric, n) in enumerate(_pairs(LENGTHS))]
     datasets = {f"{metric}{n}": table.filter(metric=metric, n=n) for metric, n in _pairs(LENGTHS)}
@@ -38,7 +38,7 @@ def small_orders() -> Figure:
 
 
 def large_orders(*, rng: Any = None, draws: int = 10_000) -> Figure:
-    """Figure 2: random rankings of 100 records, the same and the reversed order."""
+    """Draw figure 2: random rankings of 100 records, the same and the reversed order."""
     same = pl.when(pl.col("value") == 0).then(pl.lit("same order"))
     kinds = same.when(pl.col("value") == 1).then(pl.lit("reversed order"))
     table = _steps(random_distances(LONG, draws, rng=rng)).with_columns(
@@ -63,7 +63,7 @@ def _pairs(lengths: Sequence[int]) -> list[tuple[str, int]]:
 
 
 def _steps(distances: pl.DataFrame) -> pl.DataFrame:
-    """Every distinct distance, the places its rankings take in the sorted row, and the mean of all."""
+    """Return every distinct distance, the positions of its rankings in sorted order, and the mean."""
     last = pl.col("count").cum_sum()
     mean = (pl.col("value") * pl.col("count")).sum() / pl.col("count").sum()
     groups = ["n", "metric"]

@@ -1,4 +1,4 @@
-"""What the figures have in common: names, scales and the parts of a panel."""
+"""Parts that the figures share: names, scales and layers of a panel."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Figure:
 
 
 def called(dataset: str) -> str:
-    """How text names a dataset."""
+    """Return the name of a data set in text."""
     return "the bundled sample" if dataset == "sample" else dataset
 
 
 def correlation_text(value: float | None) -> str:
-    """Spearman's r as the panels print it; never a 1 that is none."""
+    """Return Spearman's r as the panels print it; never rounded up to 1."""
     if value is None or math.isnan(value):
         return "r undefined"
     if abs(value) < 1 and abs(round(value, 4)) == 1:
@@ -51,7 +51,7 @@ def correlation_text(value: float | None) -> str:
 
 
 def written(text: str, *, x: Any, y: float, size: int = NORMAL, **style: Any) -> Spec:
-    """Return a layer with one piece of text at a place in the panel, in pixels."""
+    """Return a layer with one piece of text at a position in the panel, in pixels."""
     mark = {
         "type": "text",
         "text": text,
@@ -64,12 +64,12 @@ def written(text: str, *, x: Any, y: float, size: int = NORMAL, **style: Any) ->
 
 
 def letter(place: int) -> str:
-    """The name of a panel."""
+    """Return the letter of a panel."""
     return "abcdefghijklmnopqrstuvwxyz"[place]
 
 
 def lettered(place: int, text: str, *, width: float) -> list[Spec]:
-    """The line above a panel: its letter on the left, a remark on the right."""
+    """Return the line above a panel: its letter on the left, a remark on the right."""
     return [
         written(letter(place), x=0, y=-5, size=LARGE, fontWeight="bold"),
         written(text, x=width, y=-5, align="right"),
@@ -77,12 +77,12 @@ def lettered(place: int, text: str, *, width: float) -> list[Spec]:
 
 
 def heading(text: str) -> Spec:
-    """The title above a column of panels, clear of the line with the letter."""
+    """Return the title above a column of panels."""
     return {"text": text, "anchor": "middle", "frame": "group", "offset": 18}
 
 
 def level_line(level: float | None, y: Spec, *, width: float, text: str = "unrelated order") -> list[Spec]:
-    """A dashed line at a level, labelled; with an arrow at the upper edge where the scale ends below it."""
+    """Return a labelled dashed line at a level, or an arrow where the level lies above the scale."""
     if level is None:
         return []
     line: Spec = {"type": "rule", "strokeDash": [3, 2], "strokeWidth": 0.8, "color": GREY}
@@ -105,7 +105,7 @@ def level_line(level: float | None, y: Spec, *, width: float, text: str = "unrel
 
 
 def dots(data: str, x: Spec, y: Spec, *, color: Any, area: float = 4.0) -> Spec:
-    """A cloud of points."""
+    """Return a layer of points."""
     mark = {"type": "point", "filled": True, "size": area, "opacity": 1, "clip": False}
     paint = color if isinstance(color, dict) else {"value": color}
     return {"data": {"name": data}, "mark": mark, "encoding": {"x": x, "y": y, "color": paint}}
@@ -114,7 +114,7 @@ def dots(data: str, x: Spec, y: Spec, *, color: Any, area: float = 4.0) -> Spec:
 def painted(
     field: str, names: Mapping[str, str], colours: Mapping[str, str], *, symbol: str = "circle"
 ) -> Spec:
-    """A colour for each value of a field, explained once above the figure."""
+    """Return a colour for each value of a field, with one legend above the figure."""
     scale = {"domain": list(names.values()), "range": [colours[name] for name in names]}
     legend = {
         "title": None,
@@ -126,25 +126,25 @@ def painted(
 
 
 def ends(values: pl.Series) -> tuple[float, float]:
-    """The smallest and the largest number there is; 0 and 1 where there is none."""
+    """Return the smallest and the largest number; 0 and 1 where there is none."""
     known = values.drop_nulls().drop_nans().to_numpy()
     return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
 
 
 def around(values: pl.Series, *, share: float = 0.05) -> tuple[float, float]:
-    """A scale that leaves a little room on both sides of the data."""
+    """Return a scale with a margin on both sides of the data."""
     low, high = ends(values)
     room = (high - low) * share or abs(high) * share or 1.0
     return low - room, high + room
 
 
 def around_correlations(values: pl.Series) -> tuple[float, float]:
-    """A scale round correlations, which never ends above 1."""
+    """Return a scale around correlations that does not end above 1."""
     low, high = ends(values)
     room = 0.05 * (high - low) or 0.001
     return low - room, min(high + room, 1.0)
 
 
 def metric_scale(names: Sequence[str]) -> Spec:
-    """Colours of the metrics, by the labels they carry in tables."""
+    """Return the colours of the metrics by their labels in tables."""
     return {"domain": [label(name) for name in names], "range": [colour(name) for name in names]}

@@ -1,4 +1,4 @@
-"""Figures of loss against risk: the map of each file, its outliers, and which attack is the worst."""
+"""Figures of loss against risk: the map of each file, its outliers, and the strongest attack."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FOUND = {"linkage": "all records", "linkage_outliers": "the 2 % of records farth
 
 
 def risk_map(study: Study, dataset: str, *, risk: str = "linkage", number: str, name: str) -> Figure:
-    """The loss of every masking of a file against the share of records that the worst attack finds."""
+    """Draw the loss of every masking against the share of records that the strongest attack links."""
     risks = study.attacked
     on = dict(zip(RISKS, FRONTIERS, strict=True))[risk]
     table = risks.points.filter(dataset=dataset).select(
@@ -113,7 +113,7 @@ def _map_panel(table: pl.DataFrame, risk: str, level: float | None) -> Spec:
 
 
 def _names(encoding: Spec) -> list[Spec]:
-    """The settings that are named, on the side where the method has room."""
+    """Return the labels of settings, on the side where there is space."""
     left = " || ".join(f"datum.method == '{method}'" for method, way in WAYS.items() if way.left)
     found = []
     for test, style in (
@@ -128,7 +128,7 @@ def _names(encoding: Spec) -> list[Spec]:
 
 
 def _better() -> list[Spec]:
-    """An arrow to the lower left corner."""
+    """Return an arrow to the lower left corner, where both loss and risk are low."""
     one: Spec = {"data": {"values": [{}]}}
     ends = {"x": {"value": 12}, "x2": {"value": 28}, "y": {"value": SIDE - 12}, "y2": {"value": SIDE - 28}}
     head = {"type": "point", "shape": "triangle-left", "angle": 315, "size": 40, "filled": True, "opacity": 1}
@@ -141,7 +141,7 @@ def _better() -> list[Spec]:
 
 
 def _level_across(level: float | None, x: Spec) -> list[Spec]:
-    """A dashed line from bottom to top."""
+    """Return a vertical dashed line."""
     if level is None:
         return []
     place = {"data": {"values": [{"level": level}]}, "encoding": {"x": x | {"field": "level"}}}
@@ -151,7 +151,7 @@ def _level_across(level: float | None, x: Spec) -> list[Spec]:
 
 
 def attacks(study: Study, dataset: str, *, number: str, name: str) -> Figure:
-    """What each attack finds along the parameter of each method."""
+    """Draw the share of records that each attack links along the parameter of each method."""
     risks = study.attacked
     points = risks.points.filter(dataset=dataset)
     table = (
@@ -183,7 +183,7 @@ def attacks(study: Study, dataset: str, *, number: str, name: str) -> Figure:
 
 
 def _worst_told(points: pl.DataFrame) -> str:
-    """Which attack is the worst under how many settings, in words."""
+    """Return a sentence on which attack is the strongest under how many settings."""
     told = []
     for method in points["method"].unique(maintain_order=True):
         own = points.filter(method=method)

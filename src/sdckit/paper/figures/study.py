@@ -1,4 +1,4 @@
-"""Figures 3 to 10: the losses against the amount of masking, and against one another."""
+"""Figures 3 to 10: losses against the amount of masking, and against each other."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ HEADROOM = 1.12  # of a scale that ends at the level of unrelated order: room fo
 
 
 def against_parameter(study: Study, dataset: str, number: int) -> Figure:
-    """Figures 3 and 4: every metric against the grid of every method."""
+    """Draw figures 3 and 4: every metric against the grid of every method."""
     methods = study.methods(dataset)
     pairs = [(metric, method) for metric in ALL_METRICS for method in methods]
     table = pl.concat(_series(study, dataset, *pair, place) for place, pair in enumerate(pairs))
@@ -100,7 +100,7 @@ def _parameter_panel(table: pl.DataFrame, place: int, metric: str, method: str) 
 
 
 def over_replications(study: Study, dataset: str, number: int) -> Figure:
-    """Figures 5 and 6: the correlations with the grid over the replications."""
+    """Draw figures 5 and 6: the correlations with the grid over the replications."""
     methods = study.methods(dataset, DRAWN)
     table = (
         study.correlations.filter(pl.col("ties").is_in(["first", "-"]), pl.col("method").is_in(methods))
@@ -179,7 +179,7 @@ def _medians(data: str, x: Spec, y: Spec) -> Spec:
 
 
 def against_each_other(study: Study, dataset: str, bounded: str, number: int) -> Figure:
-    """Figures 7 to 10: a bounded metric against the unbounded ones."""
+    """Draw figures 7 to 10: a bounded metric against the unbounded ones."""
     methods = study.methods(dataset)
     pairs = [(metric, method) for metric in UNBOUNDED for method in methods]
     table = pl.concat(_pairs(study, dataset, bounded, *pair, place) for place, pair in enumerate(pairs))

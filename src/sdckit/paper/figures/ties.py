@@ -1,4 +1,4 @@
-"""Figures that the note does not have: what the rule for ties changes, and what ties leave open."""
+"""Figures beyond the note: the effect of the tie rule, and the range that ties leave."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ABOUT_RULES = (
 
 
 def rule_values(study: Study, dataset: str, *, number: str, name: str) -> Figure:
-    """How far the rules `first` and `expected` lie from `average`, against the parameter."""
+    """Draw the difference of the tie rules `first` and `expected` from `average` along the parameter."""
     methods = study.methods(dataset)
     pairs = [(metric, method) for metric in BOUNDED for method in methods]
     table = pl.concat(_rule_gaps(study, dataset, *pair, place) for place, pair in enumerate(pairs))
@@ -89,7 +89,7 @@ def _gap_panel(table: pl.DataFrame, place: int, metric: str, method: str) -> Spe
 
 
 def rule_correlations(study: Study, dataset: str, *, number: str, name: str) -> Figure:
-    """The bounded metrics' correlation with the parameter under three rules for ties."""
+    """Draw the bounded metrics' correlation with the parameter under three tie rules."""
     methods = study.methods(dataset)
     table = (
         study.correlations.filter(pl.col("method").is_in(methods), pl.col("metric").is_in(BOUNDED))
@@ -146,7 +146,7 @@ def _rule_panel(table: pl.DataFrame, place: int, method: str) -> Spec:
 
 
 def rule_associations(study: Study, dataset: str, *, number: str, name: str) -> Figure:
-    """The correlations of Figures 7 to 10 under three rules for ties."""
+    """Draw the correlations of figures 7 to 10 under three tie rules."""
     methods = study.methods(dataset)
     value = pl.col("spearman")
     table = (
@@ -196,7 +196,7 @@ def _association_dots(table: pl.DataFrame, place: int, bounded: str, method: str
 
 
 def tie_ranges(study: Study, *, number: str, name: str) -> Figure:
-    """What the ties of microaggregated files leave open."""
+    """Draw the range of brMAE and brMSE over all tie-breakings of microaggregated files."""
     sets = [dataset for dataset in study.datasets if study.tie_range.filter(dataset=dataset).height]
     table = pl.concat(_tie_rows(study, dataset) for dataset in sets)
     pairs = [(dataset, metric) for dataset in sets for metric in BOUNDED]
