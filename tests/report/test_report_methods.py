@@ -1,6 +1,7 @@
 """The map of loss and risk with every method: each has its own look, and unpaired rows their own words."""
 
 from html import unescape
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -13,6 +14,11 @@ from sdckit.report.risk_map import UNRELATED, groups, point_rows, risk_map
 from sdckit.selection.points import points_of
 
 UNPAIRED = [name for name, method in sdc.METHODS.items() if not method.paired]
+MADE = [  # the settings behind the made-up sweep
+    SimpleNamespace(method=method, text=f"p={step}", paired=method.paired)
+    for method in sdc.METHODS.values()
+    for step in (1, 2)
+]
 PALE = "rows that stand for no original record"
 
 
@@ -29,20 +35,20 @@ def settings(metrics, methods=tuple(sdc.METHODS)):
 
 
 def test_every_method_has_its_own_look():
-    looks = groups(points_map(settings(["brmae", "linkage"]), records=100))
+    looks = groups(points_map(settings(["brmae", "linkage"]), records=100, made=MADE))
     assert [look.title for look in looks] == [method.title for method in sdc.METHODS.values()]
     assert len({(look.colour, look.shape) for look in looks}) == len(sdc.METHODS)
 
 
 def test_the_map_draws_those_looks():
-    points = points_map(settings(["brmae", "linkage"]), records=100)
+    points = points_map(settings(["brmae", "linkage"]), records=100, made=MADE)
     (layer,) = [layer for layer in risk_map(points)["layer"] if layer.get("name") == "points"]
     drawn = [layer["encoding"][what]["scale"]["range"] for what in ("fill", "shape")]
     assert list(zip(*drawn, strict=True)) == [(look.colour, look.shape) for look in groups(points)]
 
 
 def test_unpaired_rows_lie_where_unrelated_rows_do():
-    points = points_map(settings(["brmae", "linkage"]), records=100)
+    points = points_map(settings(["brmae", "linkage"]), records=100, made=MADE)
     rows = [row for row in point_rows(points) if row["unpaired"]]
     assert len(rows) == 2 * len(UNPAIRED)
     assert {row["loss_text"] for row in rows} == {row["risk_text"] for row in rows} == {UNRELATED}
@@ -53,7 +59,8 @@ def test_unpaired_rows_lie_where_unrelated_rows_do():
 
 
 def test_a_loss_of_distributions_is_shown_as_it_is():
-    points = points_map(settings(["ks", "linkage"], ["mdav", "sequential_shuffle", "copula"]), records=100)
+    methods = ["mdav", "sequential_shuffle", "copula"]
+    points = points_map(settings(["ks", "linkage"], methods), records=100, made=MADE)
     rows = [row for row in point_rows(points) if row["unpaired"]]
     assert [row["loss"] for row in rows] == pytest.approx([0.101, 0.201, 0.102, 0.202])
     assert [row["loss_text"] for row in rows] == ["0.1010", "0.2010", "0.1020", "0.2020"]
