@@ -1,4 +1,4 @@
-"""Progress of long work: silent in the library, unless the command line or a caller asks for it."""
+"""Progress of long work: silent in the library unless a caller or the command line asks for it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _enabled = False
 
 
 class _Thread(threading.local):
-    """The work that a thread is at, and the function that wants to hear of it."""
+    """Progress state of a thread: its work, and the function to report to."""
 
     meter: _Meter | None = None
     callback: ProgressCallback | None = None
@@ -45,7 +45,7 @@ def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a
 
 @contextmanager
 def reported_to(callback: ProgressCallback | None) -> Iterator[None]:
-    """Call a function with the progress of the work that this thread does in the block; None leaves it."""
+    """Call a function with the progress of this thread's work in the block; None changes nothing."""
     before = _this.callback
     _this.callback = callback or before
     try:

@@ -1,4 +1,4 @@
-"""The commands. Each imports what it needs when it runs, so that `--help` answers at once."""
+"""The commands; each imports what it needs when it runs, so that `--help` is fast."""
 
 from __future__ import annotations
 

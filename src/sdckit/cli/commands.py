@@ -1,4 +1,4 @@
-"""What the commands on files do, once their words are understood: mask, evaluate, sweep, recommend."""
+"""Run the commands mask, evaluate, sweep and recommend on files, given their parsed options."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def release(
 
 
 def written_notes(made: Release, pair: Pair, source: Source, given: dict[str, Any]) -> list[str]:
-    """What was masked and what was not; long lists are shortened, except in JSON."""
+    """Return which columns were masked and which not; long lists are shortened, except in JSON."""
     rows = [request.untouched(pair)] if made.disclosure.paired else []
     return [
         request.masked_columns(pair, source.frame.columns, whole=given["as_json"]),

@@ -1,4 +1,4 @@
-"""The main job on the bundled sample: sweep, map, recommendation, release and report, in a folder."""
+"""The command `demo`: sweep, recommend, release and report on the bundled sample."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEED = 20  # the sample is synthetic and public; a real release takes no publish
 
 
 def run(folder: Path, *, quiet: bool = False) -> Choice:
-    """Sweep, choose, mask, measure, report; the folder is filled when all went well."""
+    """Sweep, choose, mask, measure and report; fill the folder after success."""
     output_folder.check(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]

@@ -1,4 +1,4 @@
-"""How the words of a command line are read: repeated options, lists of names, complaints."""
+"""Parsing of command lines: repeated options, lists of names, error texts."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class SingleValues(click.Command):
-    """A command that refuses to choose between two values of an option; click takes the last of them."""
+    """A command that refuses two values of a single-valued option, where click takes the last."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse an option with one value that is given twice, then parse as usual."""
+        """Raise an error for a single-valued option given twice, then parse as usual."""
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in given:
             single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
@@ -27,7 +27,7 @@ class SingleValues(click.Command):
 
 
 def usage(error: click.ClickException) -> str:
-    """The complaint of the option parser in the package's wording."""
+    """Return the text of a click error in the style of this package."""
     text = re.sub(
         r"\. \(?Did you mean (.*?)\?\)?$", r" (did you mean \1?)", error.format_message().rstrip(".")
     )
@@ -36,7 +36,7 @@ def usage(error: click.ClickException) -> str:
 
 
 class Commands(click.Group):
-    """A group that keeps click's empty line after Ctrl-C for terminals, where it ends the line with ^C."""
+    """A command group that prints click's empty line after Ctrl-C on terminals only."""
 
     command_class = SingleValues
 
@@ -51,7 +51,7 @@ class Commands(click.Group):
 
 
 def names(texts: Sequence[str], known: Collection[str] = ()) -> list[str] | None:
-    """The names in the values of a repeatable option, each once; None where the option is not given.
+    """Return the names given by a repeatable option, each once; None where the option is not given.
 
     A value is a name or a list of names with commas between them. A name with a comma goes into quotation
     marks. Blanks around a name do not count, unless a column is known by that very name.

@@ -1,4 +1,4 @@
-"""From the words of a command line to checked arguments of the library, before any work."""
+"""Convert command-line options to checked arguments of the library, before any work."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ REPORTS = (".html", ".htm")
 
 @dataclass(frozen=True)
 class Request:
-    """What the options shared by `mask` and `evaluate` ask for."""
+    """Checked options that `mask` and `evaluate` share."""
 
     columns: list[str] | None
     key: list[str]
@@ -59,12 +59,12 @@ class Request:
 
     @property
     def role_columns(self) -> list[str]:
-        """The columns that are neither masked nor measured."""
+        """Columns that are neither masked nor measured."""
         return [*self.key, *self.by, *([self.weights] if self.weights else [])]
 
     @property
     def how(self) -> dict[str, Any]:
-        """The options of `evaluate` that say how to measure."""
+        """Options of `evaluate` that say how to measure."""
         return {"metrics": self.metrics, "ties": self.ties, "missing": self.missing, "rng": self.seed}
 
     def within(self, given: dict[str, Any], source: Source) -> Request:
@@ -127,7 +127,7 @@ class Request:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What a report says about how it was made; never the seed."""
+        """Return the facts on how a report was made; never the seed."""
         return {
             "rule for ties": self.ties,
             "missing cells": self.missing,
@@ -139,7 +139,7 @@ class Request:
 
 
 def understood(given: dict[str, Any]) -> Request:
-    """Check everything that needs no data."""
+    """Check all options that need no data, and return them as a `Request`."""
     terminal.check_format(given)
     asked = Request(
         **_roles(given),
@@ -199,7 +199,7 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Request, Any, dict[str, Any
 
 
 def _plan(given: dict[str, Any]) -> dict[str, Any] | None:
-    """The plan behind --method and --grid; None where neither is given."""
+    """Return the plan given by --method and --grid; None where neither is given."""
     named = (
         METHODS if "all" in given["methods"] else [registry.method_named(n).name for n in given["methods"]]
     )
@@ -232,7 +232,7 @@ def _roles(given: dict[str, Any], known: Collection[str] = ()) -> dict[str, Any]
 
 
 def settings(words: Sequence[str], option: str = "--set", example: str = "k=5") -> dict[str, str]:
-    """Read words of the form NAME=VALUE, such as the parameters of a method."""
+    """Parse words of the form NAME=VALUE, such as the parameters of a method."""
     found: dict[str, str] = {}
     for word in words:
         cut = word.partition if option == "--set" else word.rpartition  # options of metrics have a = too
@@ -253,12 +253,12 @@ def decimals(given: dict[str, Any]) -> int | str | None:
 
 
 def limits(words: Sequence[str]) -> dict[str, str]:
-    """Read limits of risk, RISK=LIMIT each."""
+    """Parse limits of risk, RISK=LIMIT each."""
     return settings(words, "--max-risk", "linkage=0.1")
 
 
 def check_evaluation(given: dict[str, Any], masked: Sequence[Path], *, paired: bool) -> None:
-    """Refuse what does not go together."""
+    """Raise an error for options of `evaluate` that exclude each other."""
     if given["settings"] and not given["made_by"]:
         raise ValueError("--set gives parameters of no method; name the method with --made-by")
     if given["window"] and given["made_by"]:
@@ -279,7 +279,7 @@ def check_evaluation(given: dict[str, Any], masked: Sequence[Path], *, paired: b
 def check_report(
     report: Path | None, inputs: Iterable[Path], *, overwrite: bool, new: Path | None = None
 ) -> None:
-    """The same for a report, where one is wanted; it may lie in a new folder that the command makes."""
+    """Raise an error for a report that could not be written; its folder may be new."""
     if report is None:
         return
     if new is not None and not new.exists() and report.parent.resolve() == new.resolve():
@@ -291,7 +291,7 @@ def check_report(
 def check_output(
     output: Path, inputs: Iterable[Path], *, overwrite: bool, suffixes: Sequence[str] = atomic.SUFFIXES
 ) -> None:
-    """Refuse an output that could not be written, or that is an input."""
+    """Raise an error for an output that could not be written, or that is an input."""
     for data in inputs:
         if data.exists() and output.exists() and data.samefile(output):
             raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
@@ -299,7 +299,7 @@ def check_output(
 
 
 def masked_columns(pair: Pair, columns: Sequence[str], *, whole: bool) -> str:
-    """Say which columns were masked and which were not; long lists are shortened unless `whole`."""
+    """Return which columns were masked and which not; long lists are shortened unless `whole`."""
     same, cells = _same_cells(pair)
     idle = [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
     lists = {
@@ -322,7 +322,7 @@ def untouched(pair: Pair) -> str:
 
 
 def _same_cells(pair: Pair) -> tuple[Ints, Ints]:
-    """Cells of each column that are as in the original, and those that have a value there."""
+    """Return, per column, the cells equal to the original and the cells with a value."""
     return (pair.original.values == pair.masked).sum(axis=0), (~pair.original.missing).sum(axis=0)
 
 

@@ -1,4 +1,4 @@
-"""What the command `sweep` leaves in its folder, and what it prints."""
+"""Files and printed output of the command `sweep`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOM = 8  # columns of figures that fit into a terminal
 
 
 def check_folder(folder: Path, data: Path) -> None:
-    """Take a new or empty folder, or that of an earlier sweep; never another's, nor the data's own file."""
+    """Raise an error unless the folder is new, empty or of an earlier sweep, and not the data's."""
     begun = folder.is_dir() and {file.name for file in folder.iterdir()} == {PRIVATE}
     if not begun:  # or killed before it wrote anything
         output_folder.check(folder, f"{PRIVATE}/{PLAN}")
@@ -40,7 +40,7 @@ def _files(folder: Path, form: str) -> list[Path]:
 
 
 def write(found: Sweep, folder: Path, form: str) -> list[Path]:
-    """Write table, summary and picture; a table in another format, of an earlier run, goes."""
+    """Write table, summary and chart; remove a table that an earlier run left in another format."""
     table, summary, picture = _files(folder, form)
     files.write(table, found.table, overwrite=True)
     files.write(summary, found.summary, overwrite=True)
@@ -53,14 +53,14 @@ def write(found: Sweep, folder: Path, form: str) -> list[Path]:
 
 
 def shown(metrics: list[str]) -> list[str]:
-    """The metrics that a terminal has room for; the files have all."""
+    """Return the metrics that fit on a terminal; the files have all."""
     known = sorted(shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
     leading = [metric.name for metric in known if metric.name in metrics]
     return metrics if len(metrics) <= ROOM or not leading else leading
 
 
 def overview(found: Sweep) -> Table:
-    """What each method costs at both ends of its grid: medians over the replications."""
+    """Return the loss of each method at both ends of its grid: medians over the replications."""
     summary = found.summary
     metrics = shown(summary["metric"].unique(maintain_order=True).to_list())
     rows = []

@@ -1,4 +1,4 @@
-"""What the commands print: aligned tables for people, JSON and CSV for machines, one line for errors."""
+"""Printed output of the commands: tables, JSON, CSV and one-line errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LABEL = 12  # width of the first column of cards
 
 
 def console() -> Console:
-    """The screen; where the output goes into a file or a pipe, as wide as COLUMNS says or 120."""
+    """Return the console; where the output is not a terminal, COLUMNS or 120 characters wide."""
     from rich.console import Console  # noqa: PLC0415 - not needed for --help
 
     told = os.environ.get("COLUMNS", "")
@@ -38,7 +38,7 @@ def console() -> Console:
 
 
 def say(text: str) -> None:
-    """Print a line of text as it is."""
+    """Print a line of text unchanged."""
     print(text)  # noqa: T201 - printing is this module's job
 
 
@@ -48,34 +48,34 @@ def complain(kind: str, text: str) -> None:
 
 
 def check_format(given: dict[str, Any]) -> None:
-    """Refuse two formats at once."""
+    """Raise an error for two output formats."""
     if given["as_json"] and given["as_csv"]:
         raise ValueError("--json and --csv exclude each other; give one of them")
 
 
 def listed(names: Sequence[str], *, whole: bool = False) -> str:
-    """Names in a row; of a long list the first ones, unless it is to be whole."""
+    """Join names; of a long list the first ones, unless `whole`."""
     if whole or len(names) <= MANY:
         return ", ".join(names) or "none"
     return shortened(names, MANY - 1)
 
 
 class Warnings:
-    """Warnings of a command, each shown once; held back while a check may still refuse the input."""
+    """Warnings of a command, each shown once, and held back until the input has passed all checks."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.held = True
 
     def add(self, text: str) -> None:
-        """Take a warning."""
+        """Record a warning; show it at once if warnings are no longer held back."""
         if text not in self.seen:
             self.seen.append(text)
             if not self.held:
                 complain("warning", text)
 
     def release(self) -> None:
-        """Show what was held back, and later ones at once: the input was good."""
+        """Show the warnings held back, and from now on each at once."""
         if self.held:
             self.held = False
             for text in self.seen:
@@ -83,7 +83,7 @@ class Warnings:
 
 
 def grid(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
-    """A plain table; the columns from the `right`-th on hold numbers."""
+    """Return a plain table; the columns from the `right`-th on hold numbers."""
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
@@ -96,7 +96,7 @@ def grid(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
 
 
 def evaluation_table(result: Evaluation) -> Table:
-    """Whole-file values with what they mean."""
+    """Return a table of whole-file values with their meaning."""
     tied = result.summary["tie_low"].is_not_null().any()
     rows = []
     for row in result.summary.iter_rows(named=True):
@@ -115,7 +115,7 @@ def evaluation_table(result: Evaluation) -> Table:
 
 
 def crossed(result: Evaluation, rows_by: str) -> list[Table]:
-    """One row per variable or stratum, one column per metric; as many tables as the screen is narrow."""
+    """Return tables with one row per variable or stratum and one column per metric, as wide as the screen."""
     import polars as pl  # noqa: PLC0415
 
     other = "stratum" if rows_by == "variable" else "variable"
@@ -136,7 +136,7 @@ def crossed(result: Evaluation, rows_by: str) -> list[Table]:
 
 
 def rank_tables(ranks: pl.DataFrame) -> list[Table]:
-    """What there is about ranks, in three tables that fit a screen."""
+    """Return the rank statistics in three tables that fit a screen."""
     distances = ["variable", "n", *(name for name in ranks.columns if name.startswith("rank_"))]
     rules = ["min", "average", "expected", "max"]
     absolute = ["variable", *(f"brmae_{rule}" for rule in rules)]
@@ -155,7 +155,7 @@ def _cell(value: Any) -> str:
 
 
 def cards(heads: list[str], bodies: list[dict[str, str]]) -> str:
-    """One paragraph per entry: its name, then a line per fact, as wide as the screen."""
+    """Return one paragraph per entry: its name, then a line per fact, as wide as the screen."""
     width = min(console().width, WIDTH)
     lines = []
     for head, body in zip(heads, bodies, strict=True):
@@ -168,7 +168,7 @@ def cards(heads: list[str], bodies: list[dict[str, str]]) -> str:
 
 
 def as_json(content: Any) -> str:
-    """JSON without NaN, which is no JSON."""
+    """Return JSON text with null for NaN."""
     return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
@@ -183,7 +183,7 @@ def _plain(content: Any) -> Any:
 
 
 def parameter_text(parameter: Parameter) -> str:
-    """A parameter with its default and range, in words."""
+    """Return a parameter with its default and range, as text."""
     from sdckit.core.parameters import range_of  # noqa: PLC0415 - not needed for --help
 
     span = f",{range_of(parameter)}" if parameter.low is not None else ""
@@ -194,7 +194,7 @@ def parameter_text(parameter: Parameter) -> str:
 
 
 def rows_text(method: Method) -> str:
-    """Whether the rows of a method stand for records."""
+    """Return whether the rows of a method stand for original records, as text."""
     if method.paired:
         return "paired"
     unless = f" unless {method.paired_by} is set" if method.paired_by else ""
@@ -210,7 +210,7 @@ def show_result(
     notes: Sequence[str] = (),
     more: dict[str, Any] | None = None,
 ) -> None:
-    """Print an evaluation as asked for: for people, or as JSON or CSV."""
+    """Print an evaluation as a table, JSON or CSV."""
     everything = [*result.notes, *notes]
     if given["as_json"]:
         content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
@@ -229,7 +229,7 @@ def show_result(
 
 
 def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes: Sequence[str]) -> None:
-    """Print the evaluations of several files: a line for each, or as JSON or CSV."""
+    """Print the evaluations of several files: one line each, or as JSON or CSV."""
     import polars as pl  # noqa: PLC0415
 
     if given["as_json"]:
@@ -252,7 +252,7 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
 
 
 def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
-    """Print a list of metrics or methods as asked for."""
+    """Print a list of metrics or methods as a table, JSON or CSV."""
     check_format(given)
     if given["as_json"]:
         say(as_json(rows))

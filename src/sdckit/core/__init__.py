@@ -1,1 +1,1 @@
-"""The vocabulary of all layers above: the registry, checks of input, tables and the roles of columns."""
+"""Shared definitions of all layers above: registry, input checks, tables and column roles."""

@@ -1,4 +1,4 @@
-"""Every check of what a user hands in, and its wording: the fact, the value, the remedy, in one line."""
+"""All checks of user input; each error is one line with the fact, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ TOGETHER = 10  # so many records at least stand behind a figure that is to be pu
 
 
 class NotApplicable(ValueError):  # noqa: N818 - the data are no error, they only do not suit
-    """Data on which a metric has no value; it is left out unless it was asked for by name."""
+    """Raised where a metric has no value for the data; `evaluate` skips metrics not asked for by name."""
 
 
 def one_of(what: str, value: object, choices: Collection[str]) -> str:
-    """Return `value` if it is among the choices."""
+    """Return `value` if it is among the choices; else raise an error."""
     if isinstance(value, str) and value in choices:
         return value
     close = get_close_matches(str(value), list(choices), n=1)
@@ -34,7 +34,7 @@ def one_of(what: str, value: object, choices: Collection[str]) -> str:
 
 
 def as_number(value: Any) -> float | None:
-    """Return a finite number, from text too; None for anything else."""
+    """Return a finite number, also from text; None for anything else."""
     if isinstance(value, (bool, np.bool_)):
         return None
     try:
@@ -45,7 +45,7 @@ def as_number(value: Any) -> float | None:
 
 
 def count_of(what: str, value: object) -> int:
-    """Return a whole number of at least 1."""
+    """Return a whole number of at least 1; else raise an error."""
     number = as_number(value)
     if number is None or not float(number).is_integer() or number < 1:
         raise ValueError(f"{what} is {value!r}; give a whole number of at least 1")
@@ -53,7 +53,7 @@ def count_of(what: str, value: object) -> int:
 
 
 def share_of(what: str, value: object) -> float:
-    """Return a number from 0 to 1."""
+    """Return a number from 0 to 1; else raise an error."""
     number = as_number(value)
     if number is None or not 0 <= number <= 1:
         raise ValueError(f"{what} is {value!r}; give a share from 0 to 1, such as 0.05")
@@ -61,7 +61,7 @@ def share_of(what: str, value: object) -> float:
 
 
 def missing_rule(rule: str, *, bounded: bool, name: str) -> str:
-    """Check the rule for missing cells; a penalty needs a largest value to be a share of."""
+    """Check the rule for missing cells; "penalise" needs a metric with a largest value."""
     one_of("rule for missing cells", rule, MISSING)
     if rule == "penalise" and not bounded:
         raise ValueError(f"{name} has no largest value, so missing='penalise' is undefined; use 'pairwise'")
@@ -69,13 +69,13 @@ def missing_rule(rule: str, *, bounded: bool, name: str) -> str:
 
 
 def no_weights_with(ties: str, weights: object) -> None:
-    """Weighted ranks are defined for mid-ranks only."""
+    """Raise an error for weights with a tie rule other than mid-ranks."""
     if weights is not None and ties != "average":
         raise ValueError(f"weights go with ties='average' only, not {ties!r}; drop one of the two")
 
 
 def finite(values: Floats, names: Sequence[str]) -> Floats:
-    """Refuse infinities; NaN is a missing cell."""
+    """Return the values; raise an error for infinities (NaN is a missing cell)."""
     if count_special(values.T.ravel())[1]:
         for j, name in enumerate(names):
             bad = int(np.isinf(values[:, j]).sum())
@@ -88,7 +88,7 @@ def finite(values: Floats, names: Sequence[str]) -> Floats:
 
 
 def weights_of(values: Floats, name: str) -> Floats:
-    """Refuse weights that are missing, zero or negative."""
+    """Return the weights; raise an error for missing, zero or negative ones."""
     bad = int((~(values > 0) | np.isinf(values)).sum())
     if bad:
         raise ValueError(
@@ -98,7 +98,7 @@ def weights_of(values: Floats, name: str) -> Floats:
 
 
 def apart(columns: Collection[str] | None, roles: Collection[str]) -> None:
-    """Refuse a variable that also identifies, weights or groups records."""
+    """Raise an error for a variable that is also a key, weight or stratum column."""
     for name in columns or ():
         if name in roles:
             raise ValueError(
@@ -107,7 +107,7 @@ def apart(columns: Collection[str] | None, roles: Collection[str]) -> None:
 
 
 def representable(masked: Floats, names: Sequence[str], method: str) -> None:
-    """Refuse a masking whose arithmetic left the range of floating-point numbers."""
+    """Raise an error for masked values beyond the range of floating-point numbers."""
     for j, name in enumerate(names):
         if np.isinf(masked[:, j]).any():
             raise ValueError(
@@ -116,13 +116,13 @@ def representable(masked: Floats, names: Sequence[str], method: str) -> None:
 
 
 def same_length(what: str, length: int, n: int) -> None:
-    """Refuse an option with another number of records than the data."""
+    """Raise an error for an option with another number of records than the data."""
     if length != n:
         raise ValueError(f"{what} has {length} values for {n} records; give one per record")
 
 
 def no_missing_keys(missing: Bools, name: str, file: str) -> None:
-    """Refuse records without a key, given which they are."""
+    """Raise an error for records without a key; `missing` marks them."""
     count = int(np.count_nonzero(missing))
     if count:
         raise ValueError(
@@ -132,7 +132,7 @@ def no_missing_keys(missing: Bools, name: str, file: str) -> None:
 
 
 def unique_keys(found: int, total: int, name: str, file: str) -> None:
-    """Refuse keys that name two records."""
+    """Raise an error for a key that two records share."""
     if found != total:
         again = total - found
         raise ValueError(
@@ -141,7 +141,7 @@ def unique_keys(found: int, total: int, name: str, file: str) -> None:
 
 
 def enough_records(n: int, needed: int, *, what: str, method: str, parameter: str) -> None:
-    """Refuse groups that are smaller than the method's group size."""
+    """Raise an error for fewer records than the method's group size."""
     if n < needed:
         remedy = f"lower {parameter}" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
@@ -150,7 +150,7 @@ def enough_records(n: int, needed: int, *, what: str, method: str, parameter: st
 
 
 def records_for(n: int, needed: int, *, what: str, method: str) -> None:
-    """Refuse fewer records than a method's arithmetic needs."""
+    """Raise an error for fewer records than the method needs."""
     if n < needed:
         remedy = "take fewer columns" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
@@ -159,7 +159,7 @@ def records_for(n: int, needed: int, *, what: str, method: str) -> None:
 
 
 def enough_to_report(n: int) -> None:
-    """Refuse a report on so few records that any measure tells of single ones."""
+    """Raise an error for a report on so few records that measures disclose single records."""
     if n < TOGETHER:
         raise ValueError(
             f"a report needs at least {TOGETHER} records and the data have {n}; print the measures instead"
@@ -167,7 +167,7 @@ def enough_to_report(n: int) -> None:
 
 
 def at_least_two(n: int) -> None:
-    """Refuse data on which nothing can be masked or measured."""
+    """Raise an error for data with fewer than two records."""
     if n < 2:
         raise ValueError(f"the data have {n} {plural(n, 'record')}; give at least 2")
 
@@ -195,7 +195,7 @@ def rounding(decimals: object) -> int | str | None:
 
 
 def some_columns(names: Sequence[str]) -> None:
-    """Refuse data without a numeric column, or with one whose name the tables use for the whole file."""
+    """Raise an error for data without numeric columns, or with one named like the whole-file row."""
     if "all" in names:
         raise ValueError("a column is named 'all', which stands for the whole file in tables; rename it")
     if not names:
@@ -205,7 +205,7 @@ def some_columns(names: Sequence[str]) -> None:
 
 
 def known_columns(wanted: Iterable[str], known: Sequence[str], what: str = "column") -> None:
-    """Refuse a column that the data do not have."""
+    """Raise an error for a column that the data do not have."""
     for name in wanted:
         if name not in known:
             one_of(what, name, known)

@@ -37,7 +37,7 @@ class Parameter:
 
     @property
     def numeric(self) -> bool:
-        """Whether it is one number."""
+        """True where the parameter is one number."""
         return self.kind in (int, float)
 
 
@@ -63,7 +63,7 @@ def parameter_value(parameter: Parameter, value: Any) -> Any:
 
 
 def _column_names(what: str, value: Any) -> tuple[str, ...]:
-    """Names of columns, from a list or from text with commas between them; quotation marks keep a comma."""
+    """Return column names from a list or from comma-separated text; quotes protect a comma."""
     if isinstance(value, str) and (not value or value.strip(", ")):
         value = [n.strip() for n in next(csv.reader([value], skipinitialspace=True), []) if n.strip()]
     if isinstance(value, str) or not isinstance(value, Iterable) or isinstance(value, (dict, np.ndarray)):
@@ -72,7 +72,7 @@ def _column_names(what: str, value: Any) -> tuple[str, ...]:
 
 
 def by_name(what: str, value: Any) -> dict[str, Any]:
-    """Values by name, from a dictionary or from text such as a:2,b:0.5."""
+    """Return values by name, from a dictionary or from text such as a:2,b:0.5."""
     if isinstance(value, str):
         pairs = [p.rpartition(":") for p in next(csv.reader([value], skipinitialspace=True), []) if p.strip()]
         found = {name.strip(): number.strip() for name, _, number in pairs}
@@ -83,7 +83,7 @@ def by_name(what: str, value: Any) -> dict[str, Any]:
 
 
 def range_of(parameter: Parameter) -> str:
-    """The numbers that a parameter may take, in words."""
+    """Return the range of a parameter as text."""
     if parameter.low is not None and parameter.high is not None:
         return f" from {parameter.low:g} to {parameter.high:g}"
     return f" of at least {parameter.low:g}" if parameter.low is not None else ""

@@ -1,4 +1,4 @@
-"""A table with its roles, read as numbers once, for every step that follows."""
+"""A table with its roles, converted to numbers once for all later steps."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class PreparedTable:
         return strata_of(self.table, self.roles.by) if self.table else [("all", np.arange(self.n))]
 
     def require_unique_key(self) -> None:
-        """Refuse a key that is missing or names two records; a masking itself can do with any."""
+        """Raise an error for a key that is missing or names two records."""
         if self.roles.key and self.table is not None:
             keys_of(self.table, self.roles.key, "original")
 

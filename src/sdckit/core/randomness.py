@@ -1,4 +1,4 @@
-"""Generators of random numbers: from what a user gives, and one for each stream of a sweep."""
+"""Random generators: from a user's seed or generator, and one for each stream of a sweep."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def generator(rng: object) -> np.random.Generator:
 
 
 def entropy_of(rng: object) -> int:
-    """Return the number behind a sweep's streams: fresh for None, a seed itself, drawn from a Generator."""
+    """Return the seed of a sweep's streams: fresh for None, the seed itself, or drawn from a Generator."""
     if isinstance(rng, (int, np.integer)) and generator(rng):
         return int(rng)
     return int.from_bytes(generator(rng).bytes(16), "big")
 
 
 class _Digest(ISeedSequence):
-    """A seed as good as numpy's SeedSequence, which would cost more than the metrics of a small file."""
+    """A seed sequence from a digest, as good as numpy's SeedSequence and much faster to build."""
 
     def __init__(self, text: str) -> None:
         self.words = np.frombuffer(hashlib.sha256(text.encode()).digest(), "<u8").astype(np.uint64)
 
     def generate_state(self, n_words: int, dtype: Any = np.uint64) -> Any:
-        """The first words of the digest."""
+        """Return the first words of the digest."""
         return self.words[:n_words].astype(dtype)
 
 
 def stream_generator(entropy: int, stream: Sequence[int]) -> np.random.Generator:
-    """A generator of its own for each seed and stream."""
+    """Return an independent generator for each seed and stream."""
     return np.random.Generator(np.random.SFC64(_Digest(f"{entropy} {stream}")))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Metrics and methods as data: what a function measures or does, beside the function itself.
+"""Registry of metrics and methods: each function with a record of its properties.
 
 `@metric` and `@method` file a record under the function's name and return the function unchanged.
 `METRICS` and `METHODS` are the only lists: the packages `metrics` and `masking` import all their modules
@@ -81,7 +81,7 @@ class Metric:
 
     @property
     def identical(self) -> float:
-        """The value of unchanged data whose records all differ: no loss, and the full risk."""
+        """Value on unchanged data whose records all differ: no loss, or the full risk."""
         return self.best if self.family == "loss" else self.bounds[1]
 
     @property
@@ -91,12 +91,12 @@ class Metric:
 
     @property
     def standing(self) -> str:
-        """Whether it is measured by default, on request, or not yet to be relied on."""
+        """State of the metric: "default", "on request" or "experimental"."""
         return "experimental" if self.experimental else "default" if self.default else "on request"
 
     @property
     def span(self) -> str:
-        """The values that it can take, in words."""
+        """Range of possible values, as text."""
         if not self.bounded:
             return "0 and up"
         return "0 to 1" if self.best == 0 else "0 to 1, 1 is best"
@@ -184,11 +184,11 @@ class Method:
 
     @property
     def standing(self) -> str:
-        """Whether it is tried by default, on request, or not yet to be relied on."""
+        """State of the method: "default", "on request" or "experimental"."""
         return "experimental" if self.experimental else "default" if self.default else "on request"
 
     def pairs(self, options: dict[str, Any]) -> bool:
-        """Whether a row stands for the record in its place, with these options."""
+        """Return True if, with these options, each masked row stands for the record in its place."""
         return self.paired or (self.paired_by is not None and bool(options[self.paired_by]))
 
     def defaults(self) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class Method:
 def metric(
     *, score: Callable[..., Any], explain: Callable[[Any], str], **record: Any
 ) -> Callable[[Function], Function]:
-    """File the decorated public function as a metric under its own name."""
+    """Register the decorated public function as a metric under its own name."""
 
     def file(function: Function) -> Function:
         name = function.__name__
@@ -210,7 +210,7 @@ def metric(
 
 
 def method(**record: Any) -> Callable[[Function], Function]:
-    """File the decorated function as a masking method under its own name."""
+    """Register the decorated function as a masking method under its own name."""
 
     def file(function: Function) -> Function:
         _insert(METHODS, Method(name=function.__name__, function=function, **record))
@@ -220,7 +220,7 @@ def method(**record: Any) -> Callable[[Function], Function]:
 
 
 def _insert(records: dict[str, Record], record: Record) -> None:
-    """File a record in order, whichever module was imported first."""
+    """Insert a record in order, independent of the order of imports."""
     records[record.name] = record
     ordered = sorted(records.values(), key=_order)
     records.clear()
@@ -228,14 +228,14 @@ def _insert(records: dict[str, Record], record: Record) -> None:
 
 
 def _order(record: Metric | Method) -> tuple[bool, int, str, int]:
-    """Losses before risks, then by place, then as the modules and their lines follow each other."""
+    """Return the sort key: losses before risks, then by place, module and line."""
     function: Any = record.function
     risk = isinstance(record, Metric) and record.family == "risk"
     return risk, record.place, function.__module__, function.__code__.co_firstlineno
 
 
 def import_modules(package: str) -> None:
-    """Import every module of a package, which files the metrics or methods that they define."""
+    """Import every module of a package, which registers the metrics or methods defined there."""
     for module in iter_modules(import_module(package).__path__, f"{package}."):
         import_module(module.name)
 
@@ -261,14 +261,14 @@ def current_name(name: Any) -> Any:
 
 
 def short_title(name: str) -> str | None:
-    """How people call a method or a metric; None for other names."""
+    """Return the title of a method or metric; None for other names."""
     if name in METRICS:
         return METRICS[name].title.split(",")[0]
     return METHODS[name].title if name in METHODS else None
 
 
 def first_line(function: Callable[..., object]) -> str:
-    """The first sentence of a docstring."""
+    """Return the first sentence of a docstring."""
     return (function.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")
 
 
@@ -325,7 +325,7 @@ def _metric_named(name: object) -> Metric:
 
 
 def suits(name: str, records: int, variables: int) -> None:
-    """Refuse data with fewer records or variables than the metric of this name needs."""
+    """Raise an error for data with fewer records or variables than this metric needs."""
     metric = METRICS[name]
     for what, needed, found in (
         ("records", metric.records, records),

@@ -1,4 +1,4 @@
-"""The parameters of a method as a user sets them: known, complete, and one set for each stratum."""
+"""Checked parameters of a method: known names, defaults added, one set for each stratum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def parameters_known(method: Method, given: Mapping[str, Any]) -> None:
-    """Refuse a parameter that the method does not have, and values that need no look at the strata."""
+    """Raise an error for unknown parameters, and for values that are wrong in any stratum."""
     for name, value in given.items():
         parameter = parameter_named(method, name)
         if not _differs(parameter, value):
@@ -27,7 +27,7 @@ def parameters_known(method: Method, given: Mapping[str, Any]) -> None:
 
 
 def _differs(parameter: Parameter, value: Any) -> bool:
-    """Whether a number is given for each stratum, as {"north": 3} or north:3."""
+    """Return True if a number is given for each stratum, as {"north": 3} or north:3."""
     several = isinstance(value, Mapping) or (isinstance(value, str) and ":" in value)
     return several and parameter.numeric
 
@@ -93,7 +93,7 @@ def parameters_by_stratum(
 
 
 def placed(method: Method, options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options as a method's function takes them: places of columns, a number for each column."""
+    """Return the options as the method's function takes them: column positions, a number per column."""
     found = dict(options)
     for parameter in method.parameters:
         value = options[parameter.name]
@@ -108,7 +108,7 @@ def placed(method: Method, options: Mapping[str, Any], names: Sequence[str]) -> 
 
 
 def about(method: Method, options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Return the options without the columns that are not among some names."""
+    """Return the options restricted to some column names."""
     found = dict(options)
     for parameter in method.parameters:
         value = options[parameter.name]
@@ -120,12 +120,12 @@ def about(method: Method, options: Mapping[str, Any], names: Sequence[str]) -> d
 
 
 def text_of(parameters: Mapping[str, Any]) -> str:
-    """Return parameters as a reader sees them, as in "p=0.15, tails=0.05"."""
+    """Return parameters as text, as in "p=0.15, tails=0.05"."""
     return ", ".join(f"{name}={_plain(value)}" for name, value in parameters.items())
 
 
 def called(method: str, parameters: Mapping[str, Any]) -> str:
-    """Return a method with its parameters as a reader sees them, as in "rank_swap (p=0.15)"."""
+    """Return a method with its parameters as text, as in "rank_swap (p=0.15)"."""
     return f"{method} ({text_of(parameters)})" if parameters else method
 
 
@@ -138,12 +138,12 @@ def _plain(value: Any) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Put a name in quotation marks where it could be taken for several."""
+    """Put a name in quotation marks where it could be read as several."""
     return '"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name
 
 
 def numbered(method: Method, name: str, known: Sequence[str]) -> None:
-    """Refuse to number the groups of a method that forms none, or under a name that is taken."""
+    """Raise an error for group numbers of a method without groups, or under a column name that exists."""
     if method.groups is None:
         able = ", ".join(other.name for other in METHODS.values() if other.groups is not None)
         raise ValueError(f"{method.name} forms no groups of records to number; take one of: {able}")

@@ -1,4 +1,4 @@
-"""Any dataframe in, float64 columns inside, the same type out.
+"""Tables of any dataframe type: float64 columns inside, the same type out.
 
 pandas, polars, pyarrow and whatever else narwhals knows; numpy arrays of one or two dimensions;
 lists of numbers. The caller's object is never changed.
@@ -25,7 +25,7 @@ LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
 
 
 class Table:
-    """A table of any type, read by column name; labels that are no text are read as their text."""
+    """A table of any type, read by column name; labels that are not text are converted to text."""
 
     def __init__(self, data: Any) -> None:
         self.native = data
@@ -55,7 +55,7 @@ class Table:
     def numeric(
         self, columns: str | Iterable[str] | None, *, leave_out: Iterable[str | None] = ()
     ) -> list[str]:
-        """Names of the columns to work on: the given ones, or all numeric ones that have no other role."""
+        """Return the columns to work on: the given ones, or all numeric ones without another role."""
         if columns is not None:
             names = names_of(columns)
             checks.known_columns(names, self.names)
@@ -72,7 +72,7 @@ class Table:
         return names
 
     def floats(self, columns: Sequence[str], na: object = None) -> Floats:
-        """The columns as an n x p matrix with contiguous columns; NaN where a cell is missing."""
+        """Return the columns as an n x p matrix, column by column in memory; NaN where a cell is missing."""
         declared = checks.declared_missing(na)
         if self.frame is None:
             same = list(columns) == self.names
@@ -88,7 +88,7 @@ class Table:
         return checks.finite(values, columns)
 
     def column(self, name: str) -> nw.Series[Any]:
-        """One column of a dataframe, whatever its type."""
+        """Return one column, whatever the dataframe type."""
         checks.known_columns([name], self.names)
         if self.frame is None:
             raise TypeError(f"column {name!r} of an array has no role; give a dataframe instead")
@@ -102,7 +102,7 @@ class Table:
         whole: Iterable[str] = (),
         more: dict[str, Ints] | None = None,
     ) -> Any:
-        """The same table with new values in some columns; integer columns in `whole` stay integers.
+        """Return the table with new values in some columns; integer columns in `whole` stay integers.
 
         `more` are new columns of whole numbers.
         """
@@ -164,7 +164,7 @@ class Table:
 
 
 def names_of(columns: Any) -> list[str]:
-    """Column names from one name or several; labels that are no text become their text."""
+    """Return column names from one name or several; labels that are not text become text."""
     if columns is None:
         return []
     several = isinstance(columns, Iterable) and not isinstance(columns, (str, bytes))
@@ -256,7 +256,7 @@ def _as_array(data: Any) -> Floats:
 
 
 def _from_objects(array: Any) -> Any:
-    """Numbers and None as floats; anything else is returned as it came, to be refused."""
+    """Convert numbers and None to floats; return anything else unchanged."""
     cells = array.ravel().tolist()
     if not all(is_missing(cell) or is_number(cell) for cell in cells):
         return array
@@ -270,7 +270,7 @@ def _from_objects(array: Any) -> Any:
 
 
 def is_missing(cell: Any) -> bool:
-    """True for None, NaN and pandas' NA."""
+    """Return True for None, NaN and pandas' NA."""
     if isinstance(cell, (str, list, np.ndarray)):
         return False
     if cell is None or type(cell).__name__ == "NAType":  # pandas' NA refuses to be compared
@@ -279,12 +279,12 @@ def is_missing(cell: Any) -> bool:
 
 
 def is_number(cell: object) -> bool:
-    """True for whole, real and decimal numbers, not for True and False."""
+    """Return True for whole, real and decimal numbers, False for booleans."""
     return isinstance(cell, (Real, Decimal)) and not isinstance(cell, bool)
 
 
 def decimals_of(values: Floats) -> int:
-    """The largest number of decimals that a column shows, at most 15."""
+    """Return the largest number of decimals that a column shows, at most 15."""
     seen = values[np.abs(values) < LARGEST_INTEGER]  # larger ones are whole
     for decimals in range(15):
         if (np.round(seen, decimals) == seen).all():
@@ -293,13 +293,13 @@ def decimals_of(values: Floats) -> int:
 
 
 def round_column(values: Floats, decimals: int) -> Floats:
-    """Values with so many decimals; those beyond 2**53 are whole, and numpy's rounding would overflow."""
+    """Round values to a number of decimals; those beyond 2**53 are whole and stay."""
     small = np.abs(values) < LARGEST_INTEGER
     return np.where(small, np.round(np.where(small, values, 0), decimals), values)
 
 
 def untouched(original: Floats, masked: Floats) -> Bools:
-    """Which columns show all observed values as they were, though there was something to change."""
+    """Return which columns keep all observed values although they could have been changed."""
     gaps = np.isnan(original)
     same: Bools = ((original == masked) | gaps).all(axis=0)
     if not same.any():

@@ -1,4 +1,4 @@
-"""Text that several layers write alike: numbers in tables, plural endings, lists cut short."""
+"""Text helpers that several layers share: numbers, plural endings, shortened lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMED = 5  # so many columns or strata a sentence names
 
 
 def number(value: float | None) -> str:
-    """Four decimals below 1, four significant digits above; a dash where there is no value."""
+    """Format a number: four decimals below 1, four significant digits above; a dash without a value."""
     if value is None or math.isnan(value):
         return "-"
     size = abs(value)
@@ -26,10 +26,10 @@ def number(value: float | None) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """The noun with the ending that goes with a count: 1 record, 2 records."""
+    """Return the noun with the ending for a count: 1 record, 2 records."""
     return noun if count == 1 else f"{noun}s"
 
 
 def shortened(words: Sequence[str], most: int = NAMED, mark: str = ", ") -> str:
-    """The first of some words, and how many more there are."""
+    """Join the first few words and say how many more there are."""
     return mark.join(words[:most]) + (f" and {len(words) - most} more" if words[most:] else "")

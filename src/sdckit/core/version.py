@@ -1,3 +1,3 @@
-"""The version of the package, for every layer that writes it down."""
+"""The version of the package."""
 
 VERSION = "0.1.0"

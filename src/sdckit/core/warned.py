@@ -1,4 +1,4 @@
-"""Warnings as texts that any caller can read, beside being given as usual."""
+"""Collect warnings as texts for the caller, besides issuing them as usual."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def warn(text: str) -> None:
 
 @contextmanager
 def collected(texts: list[str]) -> Iterator[None]:
-    """Add the warnings of a block to a list, and give each once when the block has ended.
+    """Add the warnings of a block to a list, and issue each once when the block has ended.
 
     They then point at the line that called the package, however deep in it they arose.
     """

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def mean_of(variables: Floats) -> float:
-    """Mean over the variables that have a value; NaN where none has."""
+    """Return the mean over the variables that have a value; NaN where none has."""
     known = [value for value in variables.tolist() if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
 
 
 def pooled(sums: Floats, weights: Floats) -> Values:
-    """Mean over the cells of each variable and over all cells, from their sums; NaN without a cell."""
+    """Return the mean over the cells of each variable and over all cells, from sums; NaN without a cell."""
     known = weights > 0
     if known.all():
         return Values(float(sums.sum() / weights.sum()), sums / weights)
@@ -34,12 +34,12 @@ def pooled(sums: Floats, weights: Floats) -> Values:
 
 
 def divided(total: Floats, count: Floats) -> Floats:
-    """Each total by its count; NaN where the count is 0."""
+    """Return each total divided by its count; NaN where the count is 0."""
     return np.divide(total, count, out=np.full(total.size, np.nan), where=count > 0)
 
 
 def record_means(n: int, costs: Iterable[tuple[Rows, Floats | float]]) -> Floats:
-    """Mean cost of each of n records over the variables in which it has one; NaN where it has none.
+    """Return the mean cost of each record over the variables in which it has one; NaN where it has none.
 
     `costs` has, for each variable, some rows and the cost of each.
     """
@@ -51,17 +51,17 @@ def record_means(n: int, costs: Iterable[tuple[Rows, Floats | float]]) -> Floats
 
 
 def weights_of(pair: Pair) -> Floats:
-    """The weight of each record; ones where there are none."""
+    """Return the weight of each record; ones where there are no weights."""
     return np.ones(pair.original.n) if pair.original.weights is None else pair.original.weights
 
 
 def suppressed_weight(pair: Pair) -> Floats:
-    """The weight of the cells of each variable that only the original has."""
+    """Return the weight of the cells of each variable that are missing in the masked file only."""
     return np.array([weights_of(pair)[pair.suppressed(j)].sum() for j in range(pair.p)])
 
 
 def penalised(pair: Pair, variables: Floats, empty: Bools | None = None) -> Floats:
-    """Count a suppressed cell as a complete loss.
+    """Add the suppressed cells of a variable to its mean as complete losses.
 
     Variables in `empty`, by default those that are NaN, have too few cells for a value: nothing but
     their suppressed cells counts.

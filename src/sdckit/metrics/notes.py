@@ -1,4 +1,4 @@
-"""What a reader must know beside the numbers of one masked file."""
+"""Notes on the evaluation of a masked file."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FEW = 3  # losses of fewer records than this are nearly those of single ones
 
 
 def small_strata(sizes: Iterable[int]) -> list[str]:
-    """Warn of strata with so few records that their figures tell of single ones."""
+    """Return a warning of strata with so few records that their figures disclose single records."""
     small = sum(size < FEW for size in sizes)
     return [f"not for publication: strata with fewer than {FEW} records: {small}"] if small else []
 
 
 def rule_notes(pair: Pair) -> list[str]:
-    """Say how many masked records break a rule."""
+    """Return notes on how many masked records break each edit rule."""
     rules = pair.rules
     if rules is None:
         return []
@@ -35,7 +35,7 @@ def rule_notes(pair: Pair) -> list[str]:
 
 
 def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
-    """Say what cannot be measured where rows stand for no original record."""
+    """Return a note on what cannot be measured where rows stand for no original record."""
     notes = []
     if not pair.complete:
         notes.append(
@@ -49,7 +49,7 @@ def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
 
 
 def uninformed_notes(known: Disclosure, metrics: Sequence[Metric]) -> list[str]:
-    """Name the risks that were measured without knowing how the file was masked, and would make use of it."""
+    """Return a note on risks measured without the method and window that an intruder would use."""
     named = [metric.name for metric in metrics if metric.informed and "within" not in metric.fixed_options]
     if not known.uninformed or not named:
         return []
@@ -58,7 +58,7 @@ def uninformed_notes(known: Disclosure, metrics: Sequence[Metric]) -> list[str]:
 
 
 def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:
-    """Count the cells that only one of the files has."""
+    """Return notes on cells that are missing in one of the files only."""
     counts = pair.counts
     suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())
     notes = []
@@ -74,7 +74,7 @@ def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[s
 
 
 def privacy_notes(table: pl.DataFrame, *, per_record: bool) -> list[str]:
-    """Warn of losses of single records, and of so few that they come close to it."""
+    """Return warnings of losses of single records, or of few."""
     cells = table.filter(pl.col("variable") != "all")["n_used"]
     if not per_record and not cells.is_between(1, FEW - 1).any():
         return []

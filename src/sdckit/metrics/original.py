@@ -19,7 +19,7 @@ from sdckit.kernels.scaling import spread
 
 
 class Original(PreparedTable):
-    """The original data, with whatever comparisons reuse: order, ranks, tie blocks, scales.
+    """Original data with what comparisons reuse: order, ranks, tie blocks, scales.
 
     Made by `prepare`; each piece is computed when first asked for.
     """
@@ -34,12 +34,12 @@ class Original(PreparedTable):
 
     @cached_property
     def missing(self) -> Bools:
-        """Where cells are missing."""
+        """Which cells are missing."""
         return np.isnan(self.values)
 
     @cached_property
     def by_variable(self) -> Floats:
-        """The values with one row per variable."""
+        """Values with one row per variable."""
         return np.ascontiguousarray(self.values.T)
 
     @cached_property
@@ -48,7 +48,7 @@ class Original(PreparedTable):
         return not count_special(self.by_variable.ravel())[0]
 
     def ordered(self, j: int) -> OrderedColumn:
-        """The observed values of a column with their order."""
+        """Return the observed values of a column with their order."""
         if j not in self._ordered:
             if self.short:
                 self._ordered[j] = self.stack.column(j)
@@ -63,7 +63,7 @@ class Original(PreparedTable):
 
     @cached_property
     def stack(self) -> ColumnStack:
-        """All columns of a short and complete file, ready for one call."""
+        """All columns of a short and complete file, for one kernel call."""
         return ColumnStack(self.by_variable)
 
     @cached_property
@@ -77,7 +77,7 @@ class Original(PreparedTable):
         return bool((self.spreads > 0).all())
 
     def take(self, rows: Ints) -> Original:
-        """The original restricted to some records."""
+        """Return the original data restricted to some records."""
         weights = None if self.weights is None else self.weights[rows]
         return Original(Roles(self.columns), np.asfortranarray(self.values[rows]), weights=weights)
 

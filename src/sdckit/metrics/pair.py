@@ -1,4 +1,4 @@
-"""The pair of original and masked data that every metric asks."""
+"""A pair of original and masked data: the input of every metric."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many cells of each variable were observed in both files, one of them, or neither."""
+    """Numbers of cells of each variable observed in both files, in one of them, or in neither."""
 
     both: Ints
     suppressed: Ints
@@ -39,7 +39,7 @@ class Counts:
 
 @dataclass
 class Pair:
-    """Original and masked data, rows aligned; answers what the metrics need and remembers it.
+    """Original and masked data with aligned rows; computes and caches what metrics need.
 
     `window` is the largest move in ranks that the method publishes, for all columns or for each of them;
     None where it publishes none. `rules` are the edit rules that everybody knows of, on some of the columns.
@@ -69,12 +69,12 @@ class Pair:
 
     @cached_property
     def missing(self) -> Bools:
-        """Where masked cells are missing."""
+        """Which masked cells are missing."""
         return np.isnan(self.masked)
 
     @cached_property
     def special(self) -> tuple[Int, Int]:
-        """How many masked cells are missing, and how many infinite."""
+        """Numbers of masked cells that are missing and that are infinite."""
         return count_special(self.by_variable.ravel())
 
     @cached_property
@@ -84,12 +84,12 @@ class Pair:
 
     @cached_property
     def by_variable(self) -> Floats:
-        """The masked values with one row per variable."""
+        """Masked values with one row per variable."""
         return np.ascontiguousarray(self.masked.T)
 
     @cached_property
     def counts(self) -> Counts:
-        """Cells observed and missing, per variable."""
+        """Numbers of observed and missing cells per variable."""
         if self.complete:
             none = np.zeros(self.p, np.int64)
             return Counts(np.full(self.p, self.original.n), none, none, none)
@@ -102,21 +102,21 @@ class Pair:
         )
 
     def both(self, j: int) -> Bools | slice:
-        """Rows of a variable that both files observe."""
+        """Return the rows of a variable that both files observe."""
         return slice(None) if self.complete else ~self.original.missing[:, j] & ~self.missing[:, j]
 
     def suppressed(self, j: int) -> Bools:
-        """Rows of a variable that only the original has."""
+        """Return the rows of a variable that only the original observes."""
         return ~self.original.missing[:, j] & self.missing[:, j]
 
     def cells(self, j: int) -> tuple[Floats, Floats, Floats | None]:
-        """Original values, masked values and weights of the rows that both files observe."""
+        """Return original values, masked values and weights of the rows that both files observe."""
         rows = self.both(j)
         weights = self.original.weights
         return self.original.values[rows, j], self.masked[rows, j], None if weights is None else weights[rows]
 
     def ranked(self, j: int) -> tuple[OrderedColumn, Floats]:
-        """The ordered original column and the masked values of the rows that both files observe."""
+        """Return the sorted original column and the masked values of the rows that both files observe."""
         column = self.original.ordered(j)
         if self.complete:
             return column, np.ascontiguousarray(self.masked[:, j])
@@ -125,28 +125,28 @@ class Pair:
         return (column if kept.all() else column.restrict(kept)), self.masked[seen, j][kept]
 
     def alignment(self, j: int) -> Alignment:
-        """Both columns in order, for what ties leave open; large, so not kept."""
+        """Return both columns in order, to compute tie ranges; large, so not cached."""
         return Alignment(*self.ranked(j))
 
     def tie_summary(self, j: int) -> TieSummary:
-        """Tie range and random level of a variable with at least two records."""
+        """Return the tie range and the random level of a variable with at least two records."""
         if j not in self._summaries:
             self._summaries[j] = summarise(self.alignment(j))
         return self._summaries[j]
 
     def weighted(self, j: int, what: Literal["values", "levels"]) -> tuple[float, float]:
-        """Weighted brMAE and brMSE of a variable, or their levels of unrelated order."""
+        """Return weighted brMAE and brMSE of a variable, or their levels of unrelated order."""
         if (j, what) not in self._weighted:
             self._weighted[j, what] = getattr(self.weighted_ranks(j), what)()
         return self._weighted[j, what]
 
     def weighted_ranks(self, j: int) -> WeightedRanks:
-        """Both columns in weighted order; large, so not kept."""
+        """Return both columns in weighted order; large, so not cached."""
         x, y, weights = self.cells(j)
         return WeightedRanks(x, y, np.ones(x.size) if weights is None else weights)
 
     def gaps2(self, j: int, ties: str, rng: np.random.Generator | None = None) -> Ints:
-        """Doubled rank difference of each record that both files observe; random ties are drawn once."""
+        """Return the doubled rank difference of each record in both files; random ties are drawn once."""
         if ties != "random":
             return row_gaps2(*self.ranked(j), ties)
         if not self._random:
@@ -154,7 +154,7 @@ class Pair:
         return self._random[j]
 
     def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
-        """A property of `RankSums`, such as brMAE, of each variable."""
+        """Return a property of `RankSums`, such as brMAE, for each variable."""
         if ties not in self._sums:
             self._sums[ties] = self._rank_sums(ties, rng)
         sums = self._sums[ties]
@@ -176,7 +176,7 @@ class Pair:
 
     @cached_property
     def stack_order(self) -> StackOrder:
-        """All masked columns of a short and complete file, in order."""
+        """All masked columns of a short and complete file, sorted."""
         return self.original.stack.order(self.by_variable)
 
     def _distance(self, j: int, ties: str) -> RankSums:
@@ -184,7 +184,7 @@ class Pair:
         return distance(column, masked, ties) if column.n > 1 else RankSums(column.n, 0, 0)
 
     def take(self, rows: Ints, original: Original | None = None) -> Pair:
-        """The pair restricted to some records; `original` holds these records where that is at hand."""
+        """Return the pair restricted to some records."""
         masked = np.asfortranarray(self.masked[rows])
         return Pair(original or self.original.take(rows), masked, rows=rows, rules=self.rules)
 

@@ -1,4 +1,4 @@
-"""All about the ranks of each variable, side by side: means, maxima, and what ties leave open."""
+"""Table of rank statistics per variable: means, maxima, tie ranges and random levels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdckit.metrics.pair import Pair, pair_of
 def rank_table(
     original: Any, masked: Any, *, columns: Any = None, key: Any = None, na: Any = None
 ) -> pl.DataFrame:
-    """All about the ranks of each variable: means, maxima, tie range, tie spread, random level.
+    """Return rank statistics of each variable: means, maxima, tie range, tie spread, random level.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a metric found on a pair of files."""
+"""Results of a metric on a pair of files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Values:
-    """A value of the whole file and one of each variable."""
+    """A value for the whole file and one for each variable."""
 
     overall: float
     variables: Floats
@@ -19,7 +19,7 @@ class Values:
 
 @dataclass(frozen=True)
 class WorstAttack:
-    """The attack that finds most records of a file: its name, and who looks up whom."""
+    """The attack that links most records of a file: its name and direction."""
 
     name: str
     direction: str
@@ -27,7 +27,7 @@ class WorstAttack:
 
 @dataclass(frozen=True)
 class Score:
-    """What a metric found: its value, what random order and ties would make of it, and the counts."""
+    """Result of a metric: its value, random level, tie range and counts."""
 
     value: Values
     used: Ints

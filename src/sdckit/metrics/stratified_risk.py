@@ -1,4 +1,4 @@
-"""The linkage risk of a whole file, for an intruder who searches within its strata."""
+"""Linkage risk of a whole file for an intruder who searches within strata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequence[Pair]) -> Score | None:
-    """The score of the whole file, for an intruder who knows the strata and searches within them.
+    """Return the score of the whole file for an intruder who searches within each record's stratum.
 
     The column that forms strata is published as it is, so linkage within them is the risk wherever it is
     the larger one: the mean over the strata, by their records.
@@ -61,12 +61,12 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequenc
 
 
 def knows_strata(metric: Metric) -> bool:
-    """Whether a measure is about finding records, which is easier among fewer."""
+    """Return True if the metric measures re-identification, which is easier within strata."""
     return metric.family == "risk" and metric.needs == "rows"
 
 
 def _joined(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floats | None:
-    """Each record's value as its own stratum has it."""
+    """Return each record's value as measured within its stratum."""
     if records is None:
         return None
     found = records.copy()

@@ -56,7 +56,7 @@ class Risks:
 
     @cached_property
     def points(self) -> pl.DataFrame:
-        """Medians over the replications of each setting, the worst attack, and who is on the frontier."""
+        """Medians over the replications of each setting, the strongest attack, and frontier membership."""
         medians = self.measured.group_by(KEYS, maintain_order=True).agg(pl.col(METRICS).median())
         found = []
         for part in medians.partition_by("dataset", maintain_order=True):

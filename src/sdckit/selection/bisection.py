@@ -1,4 +1,4 @@
-"""The weakest safe setting of each method by bisection: the answer of a full grid with few maskings.
+"""Find the weakest safe setting of each method by bisection: few maskings, the answer of a full grid.
 
 Measured risk falls, by and large, as a parameter grows, and with common random numbers nearly without
 wavering. So each grid is halved until a setting that breaks a limit and one that meets all stand side by
@@ -119,7 +119,7 @@ def recommend(
 
 
 def paired_alone(settings: list[Setting]) -> list[Setting]:
-    """The settings whose risk can be measured: not those whose rows stand for no original record."""
+    """Return the settings whose risk can be measured: those with one row per original record."""
     lost = ", ".join(dict.fromkeys(s.method.name for s in settings if not s.paired))
     left = [setting for setting in settings if setting.paired]
     fact = f"rows of {lost} stand for no original record, so that no risk can be measured"
@@ -131,7 +131,7 @@ def paired_alone(settings: list[Setting]) -> list[Setting]:
 
 
 def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
-    """Tell what a looser limit would allow by the method's own bound, beyond what was tried."""
+    """Add what a looser limit would allow by the method's bound, beyond the measured settings."""
     looser = dict(choice.looser)
     for line in lines:
         for risk in choice.binding if choice.point in line.points else ():
@@ -150,7 +150,7 @@ def lines_of(settings: Sequence[Setting]) -> list[list[Setting]]:
 
 
 def check_suited(task: Task) -> None:
-    """Refuse, with its reason, a metric that has no value for these data even where nothing is masked."""
+    """Raise an error, with its reason, for a metric that has no value for these data at all."""
     pair = Pair(task.whole.original, task.whole.original.values)
     for metric in task.metrics:
         if not metric.any_data:
@@ -159,7 +159,7 @@ def check_suited(task: Task) -> None:
 
 @dataclass
 class Searched:
-    """One line of settings, from the weakest to the strongest, and what is known of it."""
+    """One line of settings, from the weakest to the strongest, with the measurements made so far."""
 
     settings: list[Setting]
     limits: dict[str, float]
@@ -167,12 +167,12 @@ class Searched:
 
     @property
     def points(self) -> list[Point]:
-        """What was measured, from the weakest to the strongest."""
+        """Measured settings, from the weakest to the strongest."""
         return [self.measured[place] for place in sorted(self.measured)]
 
     @property
     def certain(self) -> int:
-        """The place from which on the method's own bound keeps every limit; beyond the end without one.
+        """First position from which the method's bound guarantees every limit; past the end without one.
 
         Missing cells can weaken the bound, by little; what is recommended is measured in any case.
         """
@@ -185,7 +185,7 @@ class Searched:
         return len(self.settings)
 
     def wanted(self) -> int | None:
-        """The next place to measure; None once the answer is known."""
+        """Return the next position to measure; None once the answer is known."""
         meets = {place: point.meets(self.limits) for place, point in self.measured.items()}
         certain, last = self.certain, len(self.settings) - 1
         low = max((place for place, met in meets.items() if not met), default=-1)
@@ -201,7 +201,7 @@ class Searched:
 
 
 def search(task: Task, lines: list[Searched], replications: int, entropy: int, workers: int) -> int:
-    """Measure what the lines want, round by round; the number of maskings that it took."""
+    """Measure the settings that the bisection needs, round by round; return the number of maskings."""
     maskings = done = 0
     steps = [2 + math.log2(len(line.settings)) + len(line.settings) // GUARDED for line in lines]
     with track("searching", sum(steps)) as report, WorkerPool() as processes:

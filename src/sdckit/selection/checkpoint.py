@@ -1,4 +1,4 @@
-"""Finished work, kept as it goes: a file of equal records, each complete or not there."""
+"""File of finished runs: records of equal length; records already appended survive a kill."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Checkpoint:
-    """Arrays of one length under 64-bit keys; with `append`, what is there is not read.
+    """Arrays of one length by 64-bit key; with `append`, existing records are not read.
 
     Each is appended by one call to the system, so that records already appended survive a kill. A check
     sum finds records that a full disk or a flipped bit has damaged; the others count.
@@ -37,7 +37,7 @@ class Checkpoint:
                 self._read()
 
     def _read(self) -> None:
-        """Take every record that is whole, wherever it begins; cut off what is left after the last."""
+        """Read every complete record, wherever it begins; cut off an incomplete last one."""
         data, size = self.path.read_bytes(), self.kind.itemsize
         place = end = 0
         while place + size <= len(data):
@@ -51,7 +51,7 @@ class Checkpoint:
             os.ftruncate(self._file, end)
 
     def add(self, key: int, values: Floats) -> None:
-        """Keep one array; safe in threads."""
+        """Append one array; safe in threads."""
         record = np.zeros((), self.kind)
         record["key"], record["values"], record["check"] = key, values, _check(key, values)
         data = record.tobytes()

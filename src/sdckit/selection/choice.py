@@ -19,7 +19,7 @@ from sdckit.selection.release import TRIES, Release, ReleasePlan, carry_out, met
 
 @dataclass(frozen=True)
 class Choice:
-    """A recommended masking, why it is recommended, and what stands beside it.
+    """A recommended masking, its reasons, and the alternatives.
 
     `point` is the weakest safe setting with the least loss; None where no setting meets the limits, and
     `nearest` is then the one that misses them least. `weaker` is the next weaker setting, `binding` names
@@ -43,7 +43,7 @@ class Choice:
 
     @property
     def met(self) -> bool:
-        """Whether a setting meets the limits."""
+        """True where the setting meets the limits."""
         return self.point is not None
 
     @property
@@ -58,17 +58,17 @@ class Choice:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Its parameters, as far as they were named."""
+        """Parameters of the setting that the plan names."""
         return self.setting.parameters
 
     @property
     def options(self) -> dict[str, Any]:
-        """All its parameters."""
+        """All parameters of the setting."""
         return self.setting.options
 
     @property
     def sentences(self) -> list[str]:
-        """The recommendation in words."""
+        """Sentences on the recommendation."""
         return self.described()
 
     def described(self, named: Callable[[str], str] = str) -> list[str]:
@@ -184,7 +184,7 @@ class Choice:
         )
 
     def require_met(self) -> None:
-        """Refuse to go on where no setting meets the limits."""
+        """Raise `LimitsMissed` where no setting meets the limits."""
         if not self.met:
             raise LimitsMissed(self.missed())
 

@@ -1,4 +1,4 @@
-"""Limits of risk: checked before any work, and the error where no masking meets them."""
+"""Limits of risk: checks before any work, and the error where no masking meets them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
-    """No masking, or no draw of it, met the limits."""
+    """Raised where no masking, or no draw of it, met the limits."""
 
     exit_code = 1
 
 
 def limits_of(max_risk: Any) -> dict[str, float]:
-    """Check limits by risk: metrics that are risks, and shares from 0 to 1."""
+    """Return checked limits: metrics of risk, and shares from 0 to 1."""
     if not isinstance(max_risk, dict) or not max_risk:
         raise TypeError(f"max_risk is {max_risk!r}; give limits by metric, such as {{'linkage': 0.1}}")
     limits = {}
@@ -36,7 +36,7 @@ def limits_of(max_risk: Any) -> dict[str, float]:
 
 
 def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = None) -> dict[str, float]:
-    """Check limits and the loss to minimise, whose best value must be 0."""
+    """Return checked limits and the loss to minimise, whose best value must be 0."""
     limits = limits_of(max_risk)
     (loss,) = registry.metrics_named([minimise])
     if loss.family != "loss":
@@ -52,7 +52,7 @@ def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = N
 
 
 def require(limits: Mapping[str, float], result: Evaluation) -> None:
-    """Refuse a measured file that misses a limit."""
+    """Raise `LimitsMissed` for a measured file that exceeds a limit."""
     for risk, limit in limits.items():
         if not result[risk] <= limit:
             raise LimitsMissed(f"{risk} is {result[risk]:.4f}, above {limit:g}; draw again")

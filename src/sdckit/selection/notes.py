@@ -1,4 +1,4 @@
-"""What a reader of a sweep must know beside its numbers."""
+"""Notes on the results of a sweep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def of_sweep(
     table: pl.DataFrame, task: Task, wanted: Sequence[Setting], settings: Sequence[Setting], *, ruled: bool
 ) -> tuple[str, ...]:
-    """All notes; `wanted` are the settings of the plan, `ruled` whether there were to be edit rules."""
+    """Return all notes; `wanted` are the settings of the plan, `ruled` is True with edit rules."""
     return (
         *_rows(task.metrics, settings),
         *_cells(table),
@@ -33,7 +33,7 @@ def of_sweep(
 
 
 def _rows(metrics: Sequence[Metric], settings: Iterable[Setting]) -> list[str]:
-    """Name the methods that have no value of some metrics, because these compare row by row."""
+    """Return a note on methods without values of metrics that compare row by row."""
     methods = dict.fromkeys(setting.method.name for setting in settings if not setting.paired)
     lost = [metric.name for metric in metrics if metric.paired]
     if not methods or not lost:
@@ -42,7 +42,7 @@ def _rows(metrics: Sequence[Metric], settings: Iterable[Setting]) -> list[str]:
 
 
 def _left_out(wanted: Iterable[Setting], settings: Sequence[Setting]) -> list[str]:
-    """Name what the usual grids ask for and the data are too few for."""
+    """Return a note on settings of the usual grids that need more records."""
     kept = {id(setting) for setting in settings}
     lost = [setting for setting in wanted if id(setting) not in kept]
     left = {setting.method.name for setting in settings}
@@ -57,12 +57,12 @@ def _left_out(wanted: Iterable[Setting], settings: Sequence[Setting]) -> list[st
 
 
 def _rules(edits: Edits | None) -> list[str]:
-    """Say which edit rules the masked files were made to obey."""
+    """Return a note on the edit rules that the masked files satisfy."""
     return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.listed})"]
 
 
 def _cells(table: pl.DataFrame) -> list[str]:
-    """Count the cells that have no value."""
+    """Return notes on the number of missing cells."""
     whole = table.filter(WHOLE)
     notes = []
     for metric, cells in whole.group_by("metric", maintain_order=True).agg(pl.col("n_left_out").max()).rows():

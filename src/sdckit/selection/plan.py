@@ -1,4 +1,4 @@
-"""What a sweep tries: methods, the grids of their parameters, replications; as Python, words or TOML."""
+"""Plan of a sweep: methods, parameter grids and replications, given in Python, as text or as TOML."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ class Setting:
 
     @property
     def paired(self) -> bool:
-        """Whether a row of the masked file stands for the record in its place."""
+        """True where each masked row stands for the original record in the same place."""
         return self.method.pairs(self.options)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters that the plan names."""
+        """Parameters that the plan names."""
         return {name: self.options[name] for name in self.given}
 
     @property
     def text(self) -> str:
-        """The parameters that the plan names, as in "k=5"."""
+        """Parameters that the plan names, as text such as "k=5"."""
         return text_of(self.parameters)
 
     @property
     def value(self) -> float | None:
-        """The value of the one number that varies along the grid; None where there is not one."""
+        """Value of the one number that varies along the grid; None where there is not one."""
         return None if self.varied is None else float(self.options[self.varied])
 
     @cached_property
@@ -67,7 +67,7 @@ class Setting:
 
     @cached_property
     def identity(self) -> str:
-        """The same text for the same masking, whatever the plan says around it."""
+        """Text that is equal for equal maskings, whatever else the plan has."""
         idle = {p.name: p.off for p in self.method.parameters if p.off is not None}
         used = [(name, value) for name, value in sorted(self.options.items()) if value != idle.get(name)]
         return f"{self.method.name}({', '.join(f'{name}={value!r}' for name, value in used)})"
@@ -86,11 +86,11 @@ class Run:
 
     @property
     def key(self) -> int:
-        """A number that tells the run from others."""
+        """Number that identifies the run."""
         return self.words[0] << 32 | self.words[1]
 
     def stream(self, draws: str) -> list[int]:
-        """What tells its random numbers from those of other runs.
+        """Words that identify the run's random stream.
 
         Common draws are shared by all settings of a method, so that a curve along the grid shows the
         parameter's effect and not the luck of each point.
@@ -101,13 +101,13 @@ class Run:
 
 
 def digest_words(text: str) -> list[int]:
-    """Four 32-bit numbers that stand for a text."""
+    """Return four 32-bit numbers from the digest of a text."""
     digest = hashlib.sha256(text.encode()).digest()
     return [int.from_bytes(digest[i : i + 4], "big") for i in range(0, 16, 4)]
 
 
 def runs_of(settings: Iterable[Setting], replications: int) -> list[Run]:
-    """All masked files; a method without randomness needs one replication only."""
+    """Return all runs of a sweep; a method without randomness needs one replication only."""
     repeated = [(setting, replications if setting.method.random else 1) for setting in settings]
     total = sum(count for _, count in repeated)
     if total > LARGEST_GRID:
@@ -143,7 +143,7 @@ def settings_of(plan: Any) -> list[Setting]:
 
 
 def _hashable(name: Any) -> Any:
-    """What is no name at all is refused as one, by its text."""
+    """Return a value that can be looked up; an unhashable one as its text, which is then refused."""
     try:
         hash(name)
     except TypeError:
@@ -177,7 +177,7 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
 
 
 def values_of(parameter: Parameter, given: Any) -> list[Any]:
-    """The checked values of one parameter's grid: a value, a list, or text such as 2:30 or 3,5,10."""
+    """Return the checked grid of one parameter: a value, a list, or text such as 2:30 or 3,5,10."""
     if not (parameter.numeric or parameter.choices):  # one value, whatever it holds
         several = (
             isinstance(given, (list, tuple))
@@ -198,7 +198,7 @@ def values_of(parameter: Parameter, given: Any) -> list[Any]:
 
 
 def _range(parameter: Parameter, text: str) -> list[str]:
-    """FROM:TO or FROM:TO:STEP, both ends included; in decimal arithmetic, so that 0.3 is 0.3."""
+    """Return the numbers of FROM:TO or FROM:TO:STEP, both ends included, in decimal arithmetic."""
     words = text.split(":")
     try:
         first, last, step = (Decimal(word) for word in [*words, "1"][:3])
@@ -218,7 +218,7 @@ def _range(parameter: Parameter, text: str) -> list[str]:
 
 
 def plan_of_words(words: Iterable[str]) -> dict[str, dict[str, str]]:
-    """The plan behind words such as mdav.k=2:30; words of one method belong to one grid."""
+    """Return the plan given by words such as mdav.k=2:30; words of one method form one grid."""
     plan: dict[str, dict[str, str]] = {}
     for word in words:
         left, equals, values = (part.strip() for part in word.partition("="))
@@ -236,7 +236,7 @@ def plan_of_words(words: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The plan in a TOML file, and what else it settles."""
+    """Return the plan of a TOML file, and its other options."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Measured settings: points, lines of them from weak to strong, and those that nobody beats."""
+"""Measured settings ordered by strength, and their Pareto frontier."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ KEYS = ["method", "parameters", "setting"]  # of a point
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of a method with what was measured there: medians over its replications."""
+    """One setting of a method with its measurements: medians over the replications."""
 
     setting: Setting
     values: dict[str, float]
 
     @property
     def method(self) -> str:
-        """The name of the method."""
+        """Name of the method."""
         return self.setting.method.name
 
     @property
     def parameters(self) -> str:
-        """The parameters as a reader sees them, as in "k=5"."""
+        """Parameters as text, as in "k=5"."""
         return self.setting.text
 
     def __str__(self) -> str:
         return str(self.setting)
 
     def meets(self, limits: Mapping[str, float]) -> bool:
-        """Whether every limit holds; a risk without a value holds none."""
+        """Return True if every limit holds; a risk without a value meets none."""
         return all(self.values[risk] <= limit for risk, limit in limits.items())
 
     def excess(self, limits: Mapping[str, float]) -> float:
-        """How far the worst risk lies above its limit; infinite where one has no value."""
+        """Return how far the largest risk lies above its limit; infinite where one has no value."""
         found = [self.values[risk] - limit for risk, limit in limits.items()]
         return float("inf") if any(map(math.isnan, found)) else max(found)
 
     def broken(self, limits: Mapping[str, float]) -> list[str]:
-        """The limits that do not hold."""
+        """Return the limits that do not hold."""
         return [risk for risk, limit in limits.items() if not self.values[risk] <= limit]
 
     def cost(self, metric: str) -> float:
-        """How far a loss lies from its best value; infinite where it has none."""
+        """Return how far a loss lies from its best value; infinite where it has none."""
         distance = abs(self.values[metric] - best_of(metric))
         return float("inf") if math.isnan(distance) else distance
 
@@ -65,7 +65,7 @@ Line = list[Point]  # settings of one method, from the weakest to the strongest
 
 
 def weakest_safe(line: Line, limits: Mapping[str, float]) -> int | None:
-    """The place of the weakest setting from which on every stronger one meets the limits.
+    """Return the position of the weakest setting from which every stronger one meets the limits.
 
     Measured risk wavers, so a single setting that meets them proves little.
     """
@@ -76,7 +76,7 @@ def weakest_safe(line: Line, limits: Mapping[str, float]) -> int | None:
 
 
 def measured(summary: pl.DataFrame, settings: Iterable[Setting]) -> list[Point]:
-    """Return the settings of a sweep with what was measured at each."""
+    """Return the settings of a sweep with their measurements."""
     known = {(setting.method.name, setting.text): setting for setting in settings}
     points = []
     for row in points_of(summary).iter_rows(named=True):
@@ -93,7 +93,7 @@ def lines_of(points: Sequence[Point]) -> list[Line]:
 
 
 def grouped(settings: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[int]]:
-    """Places of settings by method and fixed parameters, each line from the weakest to the strongest."""
+    """Return positions of settings by method and fixed parameters, from weakest to strongest."""
     by_method: dict[str, list[int]] = {}
     for place, (method, _) in enumerate(settings):
         by_method.setdefault(method, []).append(place)
@@ -110,7 +110,7 @@ def grouped(settings: Sequence[tuple[str, Mapping[str, Any]]]) -> list[list[int]
 
 
 def _runs_along(method: Method, settings: Sequence[Mapping[str, Any]]) -> str | None:
-    """The number along which the lines of a method run: of those that vary, one with a usual grid first."""
+    """Return the parameter along which a method's settings are ordered: one with a usual grid first."""
     varied = [
         parameter
         for parameter in method.parameters
@@ -122,30 +122,30 @@ def _runs_along(method: Method, settings: Sequence[Mapping[str, Any]]) -> str | 
 
 
 def direction(method: Method, name: str) -> int:
-    """1 where larger values of a parameter mask more, -1 where they mask less: as its grid runs."""
+    """Return 1 where larger values of a parameter mask more, -1 where they mask less."""
     grid = parameter_named(method, name).grid
     return -1 if len(grid) > 1 and grid[-1] < grid[0] else 1
 
 
 def best_of(metric: str) -> float:
-    """The best value of a metric."""
+    """Return the best value of a metric."""
     return registry.metrics_named([metric])[0].best
 
 
 def table_of(points: Iterable[Point]) -> pl.DataFrame:
-    """One row per measured setting."""
+    """Return a table with one row per measured setting."""
     return pl.DataFrame(
         [{"method": point.method, "parameters": point.parameters, **point.values} for point in points]
     )
 
 
 def points_of(summary: pl.DataFrame) -> pl.DataFrame:
-    """One row per setting, one column per metric."""
+    """Return a table with one row per setting and one column per metric."""
     return summary.pivot("metric", index=KEYS, values="value", maintain_order=True)
 
 
 def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:
-    """The settings that no other beats in all of these losses and risks at once."""
+    """Return the settings that no other dominates in these losses and risks (Pareto frontier)."""
     points = points_of(summary)
     metrics = registry.metrics_named([*losses, *risks])
     for metric in metrics:
@@ -155,7 +155,7 @@ def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str])
 
 
 def pareto(table: pl.DataFrame, costs: Sequence[str]) -> pl.Series:
-    """Which rows nobody beats: no other row is at least as low in every column and lower in one."""
+    """Return which rows are not dominated: no other row is as low in every column and lower in one."""
     values = table.select(costs).to_numpy()
     kept = []
     for line in values:

@@ -1,4 +1,4 @@
-"""The file of a release: written under a temporary name, read back, and named when all went well."""
+"""Write a release to a temporary file, read it back, and rename it once all checks have passed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleaseFile:
-    """Where a release goes, and how it is written.
+    """Path and format of a release.
 
     `source` is the file that the data come from, whose labels and missing codes are kept; `columns` are those
     that are masked, `whole` those that are written without decimals.
@@ -38,7 +38,7 @@ class ReleaseFile:
 
     @contextmanager
     def store(self, made: Masking) -> Iterator[pl.DataFrame]:
-        """Write a masked table and yield it as read back; the file gets its name when the block ends well."""
+        """Write a masked table and yield it as read back; rename the file if the block raises no error."""
         source = self.source
         if source is not None and not made.disclosure.paired:
             source = files.for_new_rows(source, self.columns)

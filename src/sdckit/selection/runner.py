@@ -39,7 +39,7 @@ def run_all(
     checkpoint: Checkpoint | None = None,
     processes: WorkerPool | None = None,
 ) -> Floats:
-    """Measure all runs that the checkpoint does not have; one line of numbers for each.
+    """Measure all runs that the checkpoint does not have; return one line of numbers per run.
 
     Every run draws from its own stream, so that neither order nor number of workers matters. Processes
     stay in the pool, where there is one.
@@ -92,7 +92,7 @@ class Runner:
     done: int = 0
 
     def take(self, most: int) -> list[int]:
-        """The next runs; none when the sweep was stopped."""
+        """Return the next runs; none when the sweep was stopped."""
         with self.lock:
             if not self.pending:
                 self.empty.set()
@@ -100,13 +100,13 @@ class Runner:
             return [self.pending.popleft() for _ in range(most)]
 
     def work(self) -> None:
-        """Measure in this process."""
+        """Measure runs in this process."""
         while places := self.take(1):
             self.found[places[0]] = self.task.finished(self.runs[places[0]], self.entropy, self.checkpoint)
             self.done += 1
 
     def work_apart(self) -> None:
-        """Measure in another process, if there is enough left to do by the time it would be ready."""
+        """Measure runs in another process, if enough will be left when it is ready."""
         try:
             worker = self.another()
         except OSError:  # no process to be had: the others do without
@@ -128,7 +128,7 @@ class Runner:
             self.work()
 
     def another(self) -> Worker | None:
-        """A process from the pool, or a new one where that is worth its while."""
+        """Return a process from the pool, or a new one where that pays off."""
         if self.processes is not None and self.processes.idle:
             return self.processes.idle.pop()
         self.empty.wait(PATIENCE)
@@ -137,11 +137,11 @@ class Runner:
         return Worker(self.task, self.entropy, self.checkpoint.path if self.checkpoint else None).__enter__()
 
     def pace(self) -> float:
-        """Seconds for a run, as far as one can tell."""
+        """Return the estimated seconds per run."""
         return (time.monotonic() - self.begun) / max(self.done, 1)
 
 
 def _over(threads: list[Future[None]]) -> bool:
-    """Wait a moment; whether all threads are done, or one has failed."""
+    """Wait briefly; return True if all threads are done or one has failed."""
     done, others = wait(threads, LOOK, FIRST_EXCEPTION)
     return not others or any(thread.exception() for thread in done)

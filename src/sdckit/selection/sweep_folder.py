@@ -1,4 +1,4 @@
-"""The private folder of a sweep: finished cells, and the seed that makes the others."""
+"""The private folder of a sweep: its finished runs and its seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Delete this folder when the sweep is done, and publish neither file.
 
 
 class SweepFolder:
-    """Opens a new folder, or goes on in one that holds the same sweep; `overwrite` begins anew there."""
+    """Open a new folder, or resume the same sweep in one; `overwrite` starts it anew."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class SweepFolder:
             raise
 
     def _check(self) -> None:
-        """Take a new folder, that of a sweep, or what a kill left of a sweep's first steps."""
+        """Accept a new folder, that of a sweep, or what a kill left of a sweep's first steps."""
         if self.folder.exists() and not self.folder.is_dir():
             raise FileExistsError(f"'{self.folder}' is a file; name a folder for the sweep")
         known = (self.folder / PLAN).exists() or not self.folder.is_dir()
@@ -102,7 +102,7 @@ class SweepFolder:
 
 
 def _locked(folder: Path) -> int | None:
-    """Keep other sweeps out of the folder until this one is done, however it ends; None where one cannot."""
+    """Lock the folder against other sweeps until this one ends; None where locks are not supported."""
     if fcntl is None:
         return None
     handle = os.open(folder, os.O_RDONLY)

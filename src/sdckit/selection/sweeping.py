@@ -1,4 +1,4 @@
-"""Methods x parameters x replications on one data set, as one table; parallel, and able to go on."""
+"""Sweep: methods x parameters x replications on one data set, as one table; parallel and resumable."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Sweep:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """Whole-file values per setting: the median over the replications and where 95 % of them lie."""
+        """Whole-file values per setting: median over the replications and their central 95 %."""
         keys = ["dataset", "method", "parameters", "setting", "metric"]
         value = pl.col("value")
         return (
@@ -80,7 +80,7 @@ class Sweep:
 
     @cached_property
     def files(self) -> int:
-        """How many masked files were measured."""
+        """Number of masked files that were measured."""
         return self.table.select("method", "parameters", "replication").n_unique()
 
     def __repr__(self) -> str:
@@ -102,13 +102,13 @@ class Sweep:
     def frontier(
         self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
     ) -> pl.DataFrame:
-        """The settings that no other beats in all of these losses and risks at once (the Pareto set)."""
+        """Return the settings that no other dominates in these losses and risks (Pareto frontier)."""
         given = [[metrics] if isinstance(metrics, str) else metrics for metrics in (losses, risks)]
         named = [[registry.current_name(metric) for metric in metrics] for metrics in given]
         return points.frontier(self.summary, *named)
 
     def recommend(self, max_risk: dict[str, float], minimise: str = "brmae") -> Choice:
-        """The setting with the least loss among those that are safe.
+        """Return the setting with the least loss among those that meet the limits.
 
         Safe is, for each method, the weakest setting from which on every stronger one of the grid meets
         all limits, in the median over the replications.
@@ -130,13 +130,13 @@ class Sweep:
         return choose(self.lines, limits, minimise, maskings=self.files, conditions=self.conditions)
 
     def to_html(self, name: str | None = None) -> str:
-        """A report with the map of loss and risk: one self-contained page."""
+        """Return a report with the risk-utility map as one self-contained page."""
         from sdckit.report import build  # noqa: PLC0415 - only for those who report
 
         return build.of_sweep(self, name=name or self.table["dataset"][0])
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the table as CSV (or Parquet, by the suffix), in one step."""
+        """Write the table as CSV (or Parquet, by the suffix), completely or not at all."""
         from sdckit.io import files  # noqa: PLC0415 - only for those who write
 
         files.write(path, self.table, overwrite=overwrite)
@@ -242,7 +242,7 @@ def sweep(
 def task_of(
     original: Original, conditions: Conditions, settings: Iterable[Setting], **how: Any
 ) -> tuple[Task, list[Setting]]:
-    """What all runs share, checked before any work, and the settings that the data allow."""
+    """Return the task that all runs share, checked before any work, and the settings the data allow."""
     decimals = checks.rounding(conditions.decimals)
     task = Task(
         Stratum("all", original),
@@ -257,7 +257,7 @@ def task_of(
 
 
 def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:
-    """The metrics of a sweep; where nobody named any, some that do without pairs if a method needs them."""
+    """Return the metrics of a sweep; by default without row comparisons where a method needs that."""
     chosen = registry.metrics_named(names)
     if not any(setting.paired for setting in settings):
         registry.metrics_of_rows(names, paired=False)  # refuses what would have no value at all
@@ -267,13 +267,13 @@ def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> 
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return how many cores this process may use."""
     known = getattr(os, "sched_getaffinity", None)  # where one can ask
     return len(known(0)) if known else os.cpu_count() or 1
 
 
 def _table(task: Task, runs: Sequence[Run], found: Floats, name: str) -> pl.DataFrame:
-    """One row per run, metric, group and variable."""
+    """Return one row per run, metric, group and variable."""
     labelled = [
         (metric.name, metric.family, variable, group.name)
         for metric in task.metrics

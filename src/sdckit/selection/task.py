@@ -1,4 +1,4 @@
-"""What a sweep measures: mask the data with one setting, and evaluate the result."""
+"""One run of a sweep: mask the data with one setting, and evaluate the result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stratum:
-    """Records that are measured, and where there are strata also masked, by themselves."""
+    """Records that are measured together and, where there are strata, masked together."""
 
     name: str
     original: Original
@@ -40,7 +40,7 @@ class Stratum:
     bases: dict[str, Any] = field(default_factory=dict)
 
     def basis(self, method: Method) -> Any:
-        """What the method needs to know of the original, computed once."""
+        """Return what the method precomputes from the original, computed once."""
         if method.name not in self.bases:
             self.bases[method.name] = method.basis(self.original.values) if method.basis else None
         return self.bases[method.name]
@@ -50,7 +50,7 @@ class Stratum:
         return Stratum(self.name, self.original.bare(), self.rows)
 
     def paired(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
-        """These records beside their masked values; the published window holds where they were masked."""
+        """Return these records beside their masked values, with the published window where it applies."""
         width = None
         if alone or self.rows is not None:
             width = setting.disclosure.width(self.name, self.original.values, self.original.columns)
@@ -62,7 +62,7 @@ class Stratum:
         )
 
     def masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
-        """The masked values of these records."""
+        """Return the masked values of these records."""
         method = setting.method
         return masking.apply(
             method,
@@ -76,7 +76,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Task:
-    """What all runs of a sweep share."""
+    """Data and options that all runs of a sweep share."""
 
     whole: Stratum
     strata: Sequence[Stratum]
@@ -92,12 +92,12 @@ class Task:
 
     @property
     def groups(self) -> list[Stratum]:
-        """Everything that is measured: the whole file first."""
+        """All groups that are measured, the whole file first."""
         return [self.whole, *self.strata]
 
     @property
     def variables(self) -> list[str]:
-        """The rows of one metric and group: the whole file, and each variable on request."""
+        """Rows of one metric and group: the whole file and, on request, each variable."""
         return ["all", *(self.whole.original.columns if self.per_variable else ())]
 
     @property
@@ -107,7 +107,7 @@ class Task:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What must be the same for finished runs to be used again."""
+        """Digest of everything that must be equal for finished runs to be used again."""
         original = self.whole.original
         digest = hashlib.sha256(repr(original.columns).encode())
         digest.update(original.by_variable.tobytes())
@@ -130,7 +130,7 @@ class Task:
         }
 
     def suited(self, settings: Iterable[Setting]) -> list[Setting]:
-        """Refuse, before any work, what some run would refuse; of usual grids keep what the data allow.
+        """Raise an error for settings that a run would refuse; of usual grids keep those the data allow.
 
         A method's own grid may ask for larger groups than a small file has, and nobody named them.
         """
@@ -157,7 +157,7 @@ class Task:
         return left
 
     def measure(self, run: Run, entropy: int) -> Floats:
-        """Mask and measure: a line of numbers."""
+        """Mask and measure; return a line of numbers."""
         rng = stream_generator(entropy, run.stream(self.draws))
         masked = self._masked(run.setting, rng)
         if self.places is not None:
@@ -176,12 +176,12 @@ class Task:
 
     @property
     def _order(self) -> Sequence[Metric]:
-        """The order in which metrics are measured; it is theirs where several may draw random ties."""
+        """Order in which metrics are measured, fixed because several may draw random ties."""
         drawn = any(m.random and m.fixed_options.get("ties", self.ties) == "random" for m in self.metrics)
         return self.metrics[::-1] if self.backwards and not drawn else self.metrics
 
     def _edits(self, setting: Setting) -> Edits | None:
-        """The rules for a setting, which may be told to keep some columns."""
+        """Return the edit rules for a setting, whose parameters may keep some columns."""
         if self.edits is None:
             return None
         return self.edits.keeping(masking.kept_columns(setting.method, setting.options))
@@ -189,7 +189,7 @@ class Task:
     def _figures(
         self, metric: Metric, pairs: list[Pair], options: dict[str, Any], *, rows: bool
     ) -> list[Any]:
-        """The numbers of one metric for all groups; none where the data or unpaired rows do not suit it."""
+        """Return the numbers of one metric for all groups; NaN where it does not apply."""
         scores: list[Score | None] = []
         for pair in pairs:
             try:
@@ -206,7 +206,7 @@ class Task:
         ]
 
     def finished(self, run: Run, entropy: int, checkpoint: Checkpoint | None) -> Floats:
-        """Measure a run and keep it."""
+        """Measure a run and append it to the checkpoint."""
         values = self.measure(run, entropy)
         if checkpoint is not None:
             checkpoint.add(run.key, values)

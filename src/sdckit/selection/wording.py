@@ -1,4 +1,4 @@
-"""Settings, limits and risks in words, with the names that commands use or those that people do."""
+"""Texts on settings, limits and risks, with names from the registry or titles for readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOSER = 2.0  # how much looser a limit is made to tell what that would buy
 
 
 def looser(limit: float) -> float:
-    """A limit twice as loose, as far as there is room."""
+    """Return a limit twice as loose, at most 1."""
     return min(LOOSER * limit, 1.0)
 
 
@@ -26,28 +26,28 @@ def _figure(value: float) -> str:
 
 
 def title(name: str) -> str:
-    """How people call a method or a metric."""
+    """Return the title of a method or metric."""
     return short_title(name) or name
 
 
 def draws(count: int) -> str:
-    """So many draws."""
+    """Return a number of draws as text."""
     return f"{count} {plural(count, 'draw')}"
 
 
 def called(point: Point, named: Callable[[str], str] = str) -> str:
-    """A setting in words: its method, and its parameters in parentheses."""
+    """Return a setting as text: its method, with its parameters in parentheses."""
     name = named(point.method)
     return f"{name} ({point.parameters})" if point.parameters else name
 
 
 def limits(allowed: Mapping[str, float], named: Callable[[str], str] = str) -> str:
-    """The limits in a row."""
+    """Return the limits as text."""
     return " and ".join(f"{named(risk)} of at most {limit:g}" for risk, limit in allowed.items())
 
 
 def risks(point: Point, allowed: Mapping[str, float], named: Callable[[str], str] = str) -> str:
-    """The measured risks of a setting, each beside its limit."""
+    """Return the measured risks of a setting as text, each beside its limit."""
     return ", ".join(
         f"{named(risk)} {_figure(point.values[risk])} (limit {limit:g})" for risk, limit in allowed.items()
     )

@@ -1,4 +1,4 @@
-"""A second process that measures runs of a sweep, for files so small that Python's lock is in the way.
+"""Worker processes that measure runs of a sweep, where Python's lock would slow threads down.
 
 Started as `python -m sdckit.selection.worker`, it needs no `if __name__ == "__main__"` in the caller's
 script. It ends when the process that started it does.
@@ -29,7 +29,7 @@ GONE = (EOFError, pickle.UnpicklingError)  # who started us was stopped, perhaps
 
 
 class Worker:
-    """The caller's end of such a process."""
+    """Handle of a worker process."""
 
     def __init__(self, task: Task, entropy: int, checkpoint: Path | None) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
@@ -43,7 +43,7 @@ class Worker:
         self._task = task.without_table(), entropy, checkpoint
 
     def measure(self, runs: Sequence[Run]) -> list[Floats]:
-        """One line of numbers for each run; they are in the checkpoint already."""
+        """Return one line of numbers for each run; the worker has appended them to the checkpoint."""
         self._send(runs)
         answer = pickle.load(self.process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own process
         if isinstance(answer, Exception):
@@ -74,7 +74,7 @@ class Worker:
 
 
 class WorkerPool:
-    """Processes that wait for the next run of the same task; they end with the block."""
+    """Worker processes kept for the next runs of the same task; they end with the block."""
 
     def __init__(self) -> None:
         self.idle: list[Worker] = []
@@ -90,7 +90,7 @@ class WorkerPool:
 
 
 def serve() -> None:
-    """The process itself: runs in, numbers out."""
+    """Run a worker process: read runs, write numbers."""
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing else may get between the answers
     try:

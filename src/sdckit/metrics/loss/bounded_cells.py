@@ -22,7 +22,7 @@ SCALES = ("spread", "raw")
 
 
 def angles(x: Floats, y: Floats, unit: float) -> Floats:
-    """(2/pi) arctan of each change, in units of `unit`; without a unit any change is the largest."""
+    """Return (2/pi) arctan of each change in units of `unit`; 1 for any change where there is no unit."""
     if unit == 0:
         return (x != y).astype(np.float64)
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""Means of cells whose sums leave the range of numbers, computed again in units of a power of two.
+"""Means of cells whose sums overflow, computed again in units of a power of two.
 
 A sum of large numbers can be infinite although their mean is not. Division by a power of two changes no
 digit.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def overflowed(pair: Pair, cost: Cost, score: Score) -> bool:
-    """True where a sum behind the score may have left the range of numbers."""
+    """Return True if a sum behind the score may have overflowed."""
     if cost.scale == "spread" and not _scales_fit(pair.original):
         return True
     value, random, records = score.value.overall, score.random, score.records
@@ -48,7 +48,7 @@ def _scales_fit(original: Original) -> bool:
 
 
 def shrunk(pair: Pair, cost: Cost) -> tuple[Pair, float]:
-    """The pair with values below 2 and weights that add up to at most 1, and the unit of its costs.
+    """Return the pair scaled to values below 2 and weights of sum at most 1, and the unit of its costs.
 
     Costs relative to a scale have no unit, so each variable takes its own; others share that of the largest
     variable, since their sums are added up.
@@ -68,7 +68,7 @@ def shrunk(pair: Pair, cost: Cost) -> tuple[Pair, float]:
 
 
 def combined(plain: Score, small: Score, cost: Cost, unit: float) -> Score:
-    """The score with all that overflowed replaced by what the shrunk pair says."""
+    """Return the score with overflowed numbers replaced by those of the scaled pair."""
     found = replace(plain, value=_merged(plain.value, small.value, cost, unit))
     if plain.random is not None and small.random is not None:
         found = replace(found, random=_merged(plain.random, small.random, cost, unit))

@@ -42,7 +42,7 @@ MISSING = Parameter("missing", str, "pairwise", "what a missing cell counts", ch
 
 
 def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
-    """Weighted sum of the costs of each variable, sum of the weights and number of cells that count."""
+    """Return, per variable, the weighted sum of costs, the sum of weights and the number of cells counted."""
     sums, counts = sums_of(pair)
     costs, weights, used = sums[:, cost.place], sums[:, ALL], counts[:, SEEN]
     if cost.scale == "value":
@@ -71,7 +71,7 @@ def _refuse_zeros(pair: Pair, changed: Ints) -> None:
 
 
 class _Column:
-    """The cells of one variable, which of them count, and what each is divided by."""
+    """The cells of one variable, which of them are counted, and the divisor of each."""
 
     def __init__(self, pair: Pair, j: int, cost: Cost, zeros: str) -> None:
         self.x, self.y, weights = pair.cells(j)
@@ -91,7 +91,7 @@ class _Column:
             self.scale[:] = scales_of(pair.original)[j]
 
     def costs(self) -> Floats:
-        """The cost of each cell."""
+        """Return the cost of each cell."""
         if self.constant:
             return np.where(self.x == self.y, 0.0, np.inf)
         with np.errstate(over="ignore"):  # beyond the range of numbers a cost is infinite
@@ -99,7 +99,7 @@ class _Column:
         return found
 
     def shuffled(self) -> tuple[float, float]:
-        """Costs and weights for an unrelated order: means over all ways to hand out the masked values.
+        """Return costs and weights for an unrelated order: means over all permutations of the masked values.
 
         A zero has no relative change unless it meets another zero, so the number of cells that
         count is a mean, too.
@@ -124,7 +124,7 @@ def score_cells(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """MAE, MSE, IL1 or IL1s of a pair."""
+    """Return the score of MAE, MSE, IL1 or IL1s of a pair."""
     checks.missing_rule(missing, bounded=False, name="this metric")
     checks.one_of("rule for zeros", zeros, ZEROS)
     measure = partial(_score_plainly, cost, zeros=zeros, detail=detail, per_record=per_record)
@@ -153,7 +153,7 @@ def _score_plainly(cost: Cost, pair: Pair, *, zeros: str, detail: bool, per_reco
 
 
 def _records(pair: Pair, columns: list[_Column]) -> Floats:
-    """Mean cost of each record over its variables that count."""
+    """Return the mean cost of each record over its counted variables."""
     rows = np.arange(pair.original.n)
     costs = (
         (rows[pair.both(j)][column.counts], column.costs()[column.counts]) for j, column in enumerate(columns)

@@ -1,4 +1,4 @@
-"""Losses of each variable's distribution, whatever the order of its values: KS, Hellinger, Wasserstein."""
+"""Losses of each variable's distribution, independent of order: KS, Hellinger, Wasserstein."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLUMNS: dict[str, Any] = {
 
 
 def largest_gap(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """The largest distance between two distribution functions."""
+    """Return the largest distance between two distribution functions."""
     points = np.concatenate((x, y))
     below = [_weight_up_to(points, values, weights) for values in (x, y)]
     total = below[0].max()
@@ -43,7 +43,7 @@ def largest_gap(x: Floats, y: Floats, weights: Floats | None) -> float:
 
 
 def _weight_up_to(points: Floats, values: Floats, weights: Floats | None) -> Floats:
-    """The weight of the values up to each point."""
+    """Return the weight of the values up to each point."""
     order = np.argsort(values, kind="stable")
     ends = np.arange(1.0, values.size + 1) if weights is None else np.cumsum(weights[order])
     return np.concatenate(([0.0], ends))[np.searchsorted(values[order], points, side="right")]
@@ -52,7 +52,7 @@ def _weight_up_to(points: Floats, values: Floats, weights: Floats | None) -> Flo
 def score_ks(
     pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """KS of a pair."""
+    """Return the KS score of a pair."""
     del detail  # the order plays no part, so no other level than the value exists
     checks.missing_rule(missing, bounded=True, name="ks")
     return score_variables(pair, measured(largest_gap, pair), missing=missing, per_record=per_record)
@@ -118,18 +118,18 @@ def ks(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairw
 
 
 def hellinger_distance(p: Floats, q: Floats) -> float:
-    """Distance of two lists of shares; the sum of squares is exactly 0 for equal lists."""
+    """Return the Hellinger distance of two lists of shares; exactly 0 for equal lists."""
     return float(min(1.0, math.sqrt(((np.sqrt(p) - np.sqrt(q)) ** 2).sum() / 2)))
 
 
 def bin_edges(x: Floats) -> Floats:
-    """Quantiles of the original that bound its bins, the smallest and largest value among them."""
+    """Return quantiles of the original as bin edges, its smallest and largest value included."""
     bins = min(MOST_BINS, math.isqrt(x.size))
     return np.unique(np.quantile(x, np.linspace(0, 1, bins + 1)))
 
 
 def bin_of(values: Floats, edges: Floats) -> Any:
-    """Bin of each value: 0 below the first edge, then bins closed on the right, the last above all edges."""
+    """Return the bin of each value: 0 below the first edge, then bins closed on the right."""
     found = np.searchsorted(edges, values)
     found[values == edges[0]] = 1
     found[values > edges[-1]] = edges.size + 1
@@ -137,7 +137,7 @@ def bin_of(values: Floats, edges: Floats) -> Any:
 
 
 def hellinger_column(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Hellinger distance of two columns on the bins of the first."""
+    """Return the Hellinger distance of two columns on the bins of the first."""
     edges = bin_edges(x)
     shares = [np.bincount(bin_of(v, edges), weights, edges.size + 2) for v in (x, y)]
     return hellinger_distance(*(share / share.sum() for share in shares))
@@ -146,7 +146,7 @@ def hellinger_column(x: Floats, y: Floats, weights: Floats | None) -> float:
 def score_hellinger(
     pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """Hellinger distance of a pair."""
+    """Return the Hellinger score of a pair."""
     del detail  # as for KS
     checks.missing_rule(missing, bounded=True, name="hellinger")
     return score_variables(pair, measured(hellinger_column, pair), missing=missing, per_record=per_record)
@@ -208,13 +208,13 @@ def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str =
 
 
 def transport(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Mean distance between values of equal place."""
+    """Return the mean distance between values at the same quantile."""
     pieces = coupled(x, y, weights)
     return float((pieces.weights * np.abs(pieces.x - pieces.y)).sum() / pieces.weights.sum())
 
 
 def transport_in_range(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """The same as a share of the range of both columns together."""
+    """Return the mean distance between values at the same quantile as a share of the joint range."""
     span = max(x.max(), y.max()) - min(x.min(), y.min())
     return min(1.0, transport(x, y, weights) / span) if span > 0 else 0.0
 
@@ -227,7 +227,7 @@ def score_wasserstein(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Wasserstein distance of a pair."""
+    """Return the Wasserstein score of a pair."""
     checks.one_of("scale", scale, SCALES)
     checks.missing_rule(missing, bounded=scale == "range", name="wasserstein with scale='spread'")
     notes: list[str] = []

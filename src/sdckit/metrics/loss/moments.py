@@ -35,14 +35,14 @@ MOMENTS: dict[str, Any] = {"family": "loss", "needs": "moments", "paired": False
 
 
 def inverse_gap(ours: Floats, theirs: Floats) -> float:
-    """Distance between the directions of two diagonals, as a share of the largest."""
+    """Return the distance between the directions of two diagonals, as a share of the largest."""
     first, second = (np.diag(np.linalg.inv(matrix)) for matrix in (ours, theirs))
     gap = first / np.linalg.norm(first) - second / np.linalg.norm(second)
     return min(1.0, float(np.linalg.norm(gap)) / math.sqrt(2))
 
 
 def score_il_correl(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """IL_correl of a pair."""
+    """Return the IL_correl score of a pair."""
     x, y, rows = complete_records("il_correl", pair)
     matrices = []
     for values, which in ((x, "original"), (y, "masked")):
@@ -68,7 +68,7 @@ def score_il_correl(pair: Pair, *, detail: bool = False, per_record: bool = Fals
     **MOMENTS,
 )
 def il_correl(original: Any, masked: Any) -> float:
-    """Change of how well each variable can be told from the others, by inverse correlation matrices.
+    """Change in how well the other variables predict each variable, by inverse correlation matrices.
 
     0 means that the diagonals of the inverse matrices keep their proportions, 1 is a bound that is not
     reached. Two variables always score 0, so three are needed. Do not use it on variables that add up to
@@ -109,7 +109,7 @@ def il_correl(original: Any, masked: Any) -> float:
 
 
 def score_eigen(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """Relative change of the eigenvalues of a pair."""
+    """Return the score of the relative change of eigenvalues of a pair."""
     x, y, rows = complete_records("eigen", pair)
     matrix = correlations("eigen", x, pair.columns, "original")
     refuse_relations("eigen", matrix, pair.columns, "original")
@@ -177,7 +177,7 @@ def eigen(original: Any, masked: Any) -> float:
 
 
 def overlap(first: tuple[float, float], second: tuple[float, float]) -> float:
-    """Mean share of two intervals that lies in both; 0 where they are apart.
+    """Return the mean share of two intervals that lies in both; 0 where they are disjoint.
 
     An interval without length lies in the other wholly or not at all.
     """
@@ -189,7 +189,7 @@ def overlap(first: tuple[float, float], second: tuple[float, float]) -> float:
 
 
 def interval_overlap(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Overlap of the intervals around the means of two columns."""
+    """Return the overlap of the confidence intervals around the means of two columns."""
     del weights
     factor = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) / math.sqrt(x.size)
     intervals = []
@@ -200,7 +200,7 @@ def interval_overlap(x: Floats, y: Floats, weights: Floats | None) -> float:
 
 
 def score_ci_overlap(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """Overlap of confidence intervals of a pair."""
+    """Return the score of the overlap of confidence intervals of a pair."""
     variables = measured(interval_overlap, pair, least=2)
     notes = unweighted("ci_overlap", pair) if detail else ()
     return score_variables(pair, variables, notes=notes, per_record=per_record)
@@ -264,7 +264,7 @@ def ci_overlap(original: Any, masked: Any) -> float:
 
 
 def utility(ours: Floats, theirs: Floats) -> float:
-    """UM from both covariance matrices, up to a common factor, in units of the original."""
+    """Return UM from both covariance matrices, up to a common factor, in units of the original."""
     axes = np.linalg.eigh(ours)[1]
     along = [np.einsum("ij,ik,kj->j", axes, matrix, axes) for matrix in (ours, theirs)]
     if not along[1].sum() > 0:
@@ -278,7 +278,7 @@ def utility(ours: Floats, theirs: Floats) -> float:
 
 
 def confidentiality(x: Floats, y: Floats) -> float:
-    """CM, the product of 1 - r**2 over the canonical correlations between the ranks of both files."""
+    """Return CM, the product of 1 - r**2 over the canonical correlations of both files' ranks."""
     bases = []
     for values in (x, y):
         ranks = np.column_stack([OrderedColumn(column).row_middle2 for column in values.T]).astype(float)
@@ -292,7 +292,7 @@ def confidentiality(x: Floats, y: Floats) -> float:
 
 
 def score_covariance_loss(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """1 - UM of a pair."""
+    """Return the score 1 - UM of a pair."""
     name = "covariance_loss"
     x, y, rows = complete_records(name, pair)
     units = spread(x)

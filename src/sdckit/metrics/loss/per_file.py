@@ -1,4 +1,4 @@
-"""What losses of the file as a whole share: its complete records, its correlations, its linear relations."""
+"""Parts of whole-file losses: complete records, correlations and linear relations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMED = 10  # columns that a message names at most
 
 
 def complete_records(name: str, pair: Pair) -> tuple[Floats, Floats, Ints]:
-    """Original and masked values of the records without a missing cell in either file, and their rows."""
+    """Return original and masked values of the records complete in both files, and their rows."""
     registry.suits(name, pair.original.n, pair.p)
     x, y = pair.original.values, pair.masked
     rows = np.arange(pair.original.n)
@@ -52,7 +52,7 @@ def score_of(
     detail: bool,
     per_record: bool,
 ) -> Score:
-    """The score of a metric that has one value for the whole file."""
+    """Return the score of a metric that has one value for the whole file."""
     used = np.full(pair.p, rows.size, np.int64)
     extra: dict[str, Any] = {"parts": parts or {}}
     if detail:
@@ -63,12 +63,12 @@ def score_of(
 
 
 def unweighted(name: str, pair: Pair) -> tuple[str, ...]:
-    """The note of a metric that has no use for the weights it was given."""
+    """Return a note that the metric ignores the weights it was given."""
     return () if pair.original.weights is None else (f"{name} counts every record once, whatever its weight",)
 
 
 def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: str) -> None:
-    """Refuse columns without spread, naming the first."""
+    """Raise an error for columns without spread, naming the first."""
     if not spreads.all():
         column = columns[int(np.flatnonzero(spreads == 0)[0])]
         raise checks.NotApplicable(
@@ -77,7 +77,7 @@ def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: s
 
 
 def correlations(name: str, values: Floats, columns: Sequence[str], which: str) -> Floats:
-    """Correlation matrix; a constant column has no correlations and is refused."""
+    """Return the correlation matrix; raise an error for a constant column."""
     centred = deviations(values / powers_of_two(values))
     norms = np.sqrt((centred**2).sum(0))
     refuse_constant(name, norms, columns, which)
@@ -88,7 +88,7 @@ def correlations(name: str, values: Floats, columns: Sequence[str], which: str) 
 
 
 def dependent(matrix: Floats, columns: Sequence[str]) -> list[str]:
-    """Names of the columns that take part in an exact linear relation, from their correlation matrix.
+    """Return the columns in an exact linear relation, given their correlation matrix.
 
     A relation is a vector that the matrix maps to 0. A column takes part if it has a share in some
     such vector, that is, if its axis is not orthogonal to all of them.
@@ -99,7 +99,7 @@ def dependent(matrix: Floats, columns: Sequence[str]) -> list[str]:
 
 
 def refuse_relations(name: str, matrix: Floats, columns: Sequence[str], which: str) -> None:
-    """Refuse a singular correlation matrix, naming the columns that make it so."""
+    """Raise an error for a singular correlation matrix, naming the dependent columns."""
     names = dependent(matrix, columns)
     if names:
         listed = shortened(names, NAMED)

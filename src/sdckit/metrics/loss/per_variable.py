@@ -1,4 +1,4 @@
-"""Two columns, each in its own order, side by side; and a column loss, from variables to the file."""
+"""Quantile coupling of two columns, and scores of metrics with one value per variable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Coupled(NamedTuple):
-    """Pieces of equal place in both distributions: the quantile coupling.
+    """Pieces of both columns at the same quantiles (quantile coupling).
 
     `x` ascends; `own` is the masked value of the record that `x` belongs to, `y` the masked value of the
     same place in the masked order; `weights` the size of each piece. Without weights a piece is a record.
@@ -47,7 +47,7 @@ def coupled(x: Floats, y: Floats, weights: Floats | None) -> Coupled:
 
 
 def measured(column: Column, pair: Pair, *, least: int = 1) -> Floats:
-    """The value of each variable, on the cells that both files have; NaN with fewer than `least` of them."""
+    """Return the value of each variable over cells in both files; NaN with fewer than `least` of them."""
     variables = np.full(pair.p, np.nan)
     for j in np.flatnonzero(pair.counts.both >= least):
         variables[j] = column(*pair.cells(int(j)))
@@ -62,7 +62,7 @@ def score_variables(
     notes: Sequence[str] = (),
     per_record: bool = False,
 ) -> Score:
-    """The score of a metric with a value per variable, whose mean is the value of the file."""
+    """Return the score of a metric with a value per variable, whose mean is the file's value."""
     if missing == "penalise":
         variables = penalised(pair, variables)
     extra: dict[str, Any] = {"records": np.full(pair.original.n, np.nan)} if per_record else {}
@@ -71,7 +71,7 @@ def score_variables(
 
 
 def explained(score: Score, sentence: str, kept: str) -> str:
-    """The sentence about a value; `kept` where nothing changed."""
+    """Return the sentence about a value; `kept` where nothing changed."""
     value = score.value.overall
     if math.isnan(value):
         return "there are no records to compare"

@@ -1,4 +1,4 @@
-"""Probabilistic information loss: how far statistics moved, measured by what chance would move them."""
+"""Probabilistic information loss: changes of statistics relative to their sampling errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENOUGH = 101  # records for which the variances hold
 
 
 def chances(gaps: Floats, variances: Floats) -> Floats:
-    """2 P(0 <= Z <= gap / sd) for each parameter; 0 for one that was kept, whatever its variance."""
+    """Return 2 P(0 <= Z <= gap / sd) for each parameter; 0 for one that was kept."""
     moved = np.abs(gaps) > KEPT
     # A parameter that chance cannot move and the masking moved is lost wholly.
     with np.errstate(divide="ignore"):
@@ -31,7 +31,7 @@ def chances(gaps: Floats, variances: Floats) -> Floats:
 
 
 def quantile_variances(z: Floats) -> Floats:
-    """Variance q(1 - q) / (n f**2) of each quantile of a standardised column, f from Gaussian kernels."""
+    """Return the variance q(1 - q) / (n f**2) of each quantile of a column, f by Gaussian kernels."""
     n = z.size
     points = np.quantile(z, LEVELS)
     low, high = np.quantile(z, [0.25, 0.75])
@@ -44,7 +44,7 @@ def quantile_variances(z: Floats) -> Floats:
 
 
 class Moments:
-    """Moments of standardised columns, and the sampling variances of what is computed from them."""
+    """Moments of standardised columns, and sampling variances of statistics computed from them."""
 
     def __init__(self, z: Floats) -> None:
         self.n, p = z.shape
@@ -62,21 +62,21 @@ class Moments:
         return found
 
     def correlations(self, pairs: Bools) -> Floats:
-        """Correlations of some of the pairs."""
+        """Return the correlations of some of the pairs."""
         roots = np.sqrt(self.variances)
         return self.covariances[self.pairs][pairs] / np.outer(roots, roots)[self.pairs][pairs]
 
     def variance_of_variances(self) -> Floats:
-        """(m40 - m20**2) / n."""
+        """Return the variances (m40 - m20**2) / n."""
         return np.maximum((self.centred**4).mean(0) - self.variances**2, 0.0) / self.n
 
     def variance_of_covariances(self) -> Floats:
-        """(m22 - m11**2) / n."""
+        """Return the variances (m22 - m11**2) / n."""
         squares = self.centred**2
         return np.maximum((squares.T @ squares / self.n - self.covariances**2)[self.pairs], 0.0) / self.n
 
     def variance_of_correlations(self, pairs: Bools) -> Floats:
-        """The usual formula, with r multiplied into its fractions: nothing is 0/0 at r = 0.
+        """Return the sampling variances of correlations, in a form without 0/0 at r = 0.
 
         In units of the standard deviations, (m22 + r**2 (m40 + m04 + 2 m22) / 4 - r (m31 + m13)) / n; its
         limit at r = 0 is m22 / n, under normality 1/n.
@@ -89,7 +89,7 @@ class Moments:
 
 
 def families(x: Floats, y: Floats) -> dict[str, Floats]:
-    """The loss of every parameter, by family; a family without a parameter is left out."""
+    """Return the loss of every parameter, by family; families without a parameter are left out."""
     constant = x.min(0) == x.max(0)
     centre = np.where(constant, x[0], x.mean(0))
     unit = np.where(constant, 1.0, spread(x))
@@ -110,7 +110,7 @@ def families(x: Floats, y: Floats) -> dict[str, Floats]:
 
 
 def _of_correlations(ours: Moments, theirs: Moments) -> Floats:
-    """Losses of the correlations that the original has; one that the masked data lack is lost wholly."""
+    """Return losses of the original's correlations; 1 where the masked data lack one."""
     shared = ours.varying & theirs.varying
     gaps = theirs.correlations(shared) - ours.correlations(shared)
     losses = np.ones(shared.size)
@@ -119,7 +119,7 @@ def _of_correlations(ours: Moments, theirs: Moments) -> Floats:
 
 
 def score_pil(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """PIL of a pair."""
+    """Return the PIL score of a pair."""
     x, y, rows = complete_records("pil", pair)
     parts = {family: float(values.mean()) for family, values in families(x, y).items()}
     value = min(1.0, math.fsum(parts.values()) / len(parts))

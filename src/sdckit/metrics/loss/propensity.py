@@ -1,4 +1,4 @@
-"""Propensity: how well a model tells masked records from original ones."""
+"""Propensity scores: how well a model separates masked from original records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAF_SHARE = 0.01  # of all records
 
 
 def design(table: Floats, model: str) -> Floats:
-    """Columns of the model, standardised; what does not vary is left out."""
+    """Return the standardised columns of the model, without those that do not vary."""
     z = _varying(table)
     if model == "main":
         return z
@@ -36,19 +36,19 @@ def design(table: Floats, model: str) -> Floats:
 
 
 def _varying(table: Floats) -> Floats:
-    """The columns that vary, standardised."""
+    """Return the columns that vary, standardised."""
     return standardise(table[:, np.fmin.reduce(table) < np.fmax.reduce(table)])
 
 
 def whitened(columns: Floats) -> Floats:
-    """The same columns, turned into uncorrelated ones of variance 1; redundant directions are left out."""
+    """Return uncorrelated columns of variance 1 with the same span; redundant directions are left out."""
     if not columns.shape[1]:
         return columns
     return columns @ whitening_axes(columns.T @ columns / len(columns), SINGULAR)
 
 
 def fit_logistic(columns: Floats, target: Floats) -> Floats:
-    """Fitted probabilities of a logistic regression with intercept, by Newton's method.
+    """Return the fitted probabilities of a logistic regression with intercept (Newton's method).
 
     The columns are white, so the ridge weighs the variance of the linear predictor: as if p(1 - p)
     were larger by `RIDGE` everywhere. It decides only where the files can be told apart perfectly; there
@@ -81,7 +81,7 @@ def fit_logistic(columns: Floats, target: Floats) -> Floats:
 
 
 def _logistic(predictor: Floats) -> Floats:
-    """1 / (1 + exp(-eta)), without overflow."""
+    """Return 1 / (1 + exp(-eta)) without overflow."""
     small = np.exp(-np.abs(predictor))
     return np.where(predictor < 0, small, 1.0) / (1.0 + small)
 
@@ -93,7 +93,7 @@ def _likelihood(matrix: Floats, target: Floats, penalty: Floats, weights: Floats
 
 
 def fit_tree(table: Floats, target: Floats) -> tuple[Floats, int]:
-    """Fitted probabilities of a classification tree, and its number of leaves."""
+    """Return the fitted probabilities of a classification tree, and its number of leaves."""
     try:
         trees = import_module("sklearn.tree")
     except ImportError as error:
@@ -120,7 +120,7 @@ def _refuse_small(model: str, records: int, parameters: int) -> None:
 
 
 def propensities(x: Floats, y: Floats, model: str) -> tuple[Floats, dict[str, float]]:
-    """Fitted probabilities that a stacked record is a masked one, and what is known of the model."""
+    """Return the fitted probability that each stacked record is masked, and facts on the model."""
     table = np.vstack((x, y))
     target = np.repeat([0.0, 1.0], [len(x), len(y)])
     columns = table.shape[1]
@@ -135,7 +135,7 @@ def propensities(x: Floats, y: Floats, model: str) -> tuple[Floats, dict[str, fl
 def score_pmse(
     pair: Pair, *, model: str = "quadratic", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """pMSE of a pair."""
+    """Return the pMSE score of a pair."""
     checks.one_of("model", model, MODELS)
     x, y, rows = complete_records("pmse", pair)
     fitted, about = propensities(x, y, model)
@@ -184,7 +184,7 @@ def _explain(score: Score) -> str:
     default=False,
 )
 def pmse(original: Any, masked: Any, *, model: str = "quadratic") -> float:
-    """How well a model tells masked from original records, as a share of certainty.
+    """How well a model separates masked from original records: 0 not at all, 1 perfectly.
 
     0 means that the model cannot tell the files apart, 1 that it never errs. A small value is no
     proof of utility: records that are paired score far less than a fresh sample would, and a model sees

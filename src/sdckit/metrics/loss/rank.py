@@ -1,4 +1,4 @@
-"""Bounded rank losses: brMAE and brMSE, and the unbounded means behind them."""
+"""Bounded rank losses brMAE and brMSE, and the unbounded means behind them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def score_rank(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """brMAE (cost "absolute") or brMSE ("squared") of a pair; rMAE and rMSE where not `bounded`."""
+    """Return brMAE (cost "absolute") or brMSE ("squared") of a pair; rMAE or rMSE where not `bounded`."""
     checks.one_of("rule for ties", ties, TIES)
     checks.missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
     checks.no_weights_with(ties, pair.original.weights)
@@ -75,7 +75,7 @@ def score_rank(
 def _variables(
     cost: Cost, pair: Pair, ties: str, rng: np.random.Generator | None, *, bounded: bool
 ) -> Floats:
-    """The value of each variable; NaN with fewer than two records to compare."""
+    """Return the value of each variable; NaN with fewer than two records to compare."""
     if pair.original.weights is None:
         name = cost if bounded else f"mean_{cost}"
         return pair.rank_values(name, ties, rng)
@@ -91,7 +91,7 @@ def _of_weighted(cost: Cost, pair: Pair, what: Literal["values", "levels"]) -> F
 
 
 def _overall(level: Floats, variables: Floats) -> float:
-    """The mean of a level; none where it is unknown for a variable that counts."""
+    """Return the mean of a level; None where it is unknown for a variable that is counted."""
     if level is variables:
         return mean_of(variables)
     unknown = (np.isnan(level) & ~np.isnan(variables)).any()
@@ -99,7 +99,7 @@ def _overall(level: Floats, variables: Floats) -> float:
 
 
 def _levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Floats]:
-    """The level of unrelated order and, where there are ties, their range."""
+    """Return the level of unrelated order and, where there are ties, their range."""
     if pair.original.weights is not None:
         return {"random": _of_weighted(cost, pair, "levels")}
     counts = pair.counts.both.tolist()
@@ -133,7 +133,7 @@ def _notes(pair: Pair) -> tuple[str, ...]:
 def _records(
     cost: Cost, pair: Pair, ties: str, rng: np.random.Generator | None, *, bounded: bool, penalise: bool
 ) -> Floats:
-    """Each record's share of the loss; their mean is the value where no cell is missing."""
+    """Return each record's share of the loss; their mean is the value where no cell is missing."""
 
     def costs() -> Iterator[tuple[Rows, Floats | float]]:
         for j in range(pair.p):

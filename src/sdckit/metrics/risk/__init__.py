@@ -1,4 +1,4 @@
-"""Disclosure risk: what a masked file still gives away. Holds one function for each metric of risk."""
+"""Disclosure risk of a masked file: one public function for each metric of risk."""
 
 from sdckit.core.registry import functions_of, import_modules
 

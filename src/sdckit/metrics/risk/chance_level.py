@@ -1,4 +1,4 @@
-"""The chance level of an attack: what it would find if masked records belonged to no original in particular.
+"""Chance level of an attack: its expected success if masked and original records were unrelated.
 
 Simple formulas fail under ties, so the masked rows are permuted and the attack is run again.
 """
@@ -23,21 +23,21 @@ RECORDS = 200_000  # permuted in all, within these bounds: a mean over many reco
 
 
 def permutations(n: int) -> Iterator[Ints]:
-    """Orders of n records, the same ones at every call."""
+    """Return random orders of n records, the same at every call."""
     rng = np.random.default_rng(0)
     for _ in range(min(MOST, max(FEWEST, RECORDS // n))):
         yield rng.permutation(n)
 
 
 def shuffled(pair: Pair) -> Iterator[Pair]:
-    """The pair with its masked records handed out anew, once for each permutation."""
+    """Yield the pair with its masked records permuted, once for each permutation."""
     for rows in permutations(pair.original.n):
         masked = np.asfortranarray(pair.masked[rows])
         yield Pair(pair.original, masked, window=pair.window, rules=pair.rules)
 
 
 def mean_level(levels: Iterable[Values]) -> Values:
-    """Mean of the values over the permutations in which they exist; NaN where none does."""
+    """Return the mean over the permutations that have a value; NaN where none has."""
     lines = np.array([[level.overall, *level.variables] for level in levels])
     known = ~np.isnan(lines)
     total, count = np.where(known, lines, 0.0).sum(0), known.sum(0)

@@ -1,4 +1,4 @@
-"""From attacks to scores: each attack on a pair, made once; the worst of them; the sentence about it."""
+"""Scores of linkage attacks: run each attack once per pair, take the strongest, explain it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OUTLIERS = 0.02  # share of the records, those farthest from the centre, whose r
 
 
 def _nearest(space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options: dict[str, Any]) -> Nearest:
-    """The nearest record in some space; the tree of the original serves all maskings."""
+    """Return the nearest-record attack in some space; the original's k-d tree serves all maskings."""
     ours, theirs = space(pair)
     if options["direction"] == TO_MASKED:
         return Nearest(theirs, ours, options["places"])
@@ -51,7 +51,7 @@ def _nearest(space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options
 
 
 def ranked(pair: Pair) -> tuple[Floats, Floats]:
-    """Both files as mid-ranks."""
+    """Return both files as mid-ranks."""
     ours, theirs = ordered_blocks(pair)
     return ours.middles, theirs.middles
 
@@ -64,7 +64,7 @@ def _window(pair: Pair, options: dict[str, Any]) -> Window:
 
 
 def _window_within_rules(pair: Pair, options: dict[str, Any]) -> Window:
-    """The same without the columns that rules may have moved beyond it."""
+    """Return the window attack without the columns that edit rules may have moved beyond it."""
     named = () if pair.rules is None else pair.rules.columns
     known = 0.0 if pair.window is None else pair.window
     width = np.where([name in named for name in pair.columns], float(pair.original.n), known)
@@ -90,7 +90,7 @@ def _matching(pair: Pair, options: dict[str, Any]) -> Matching:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of attack: how it is made on a pair, what the intruder does, and which pairs suit it.
+    """A kind of attack: how to build it on a pair, what the intruder does, and which pairs it applies to.
 
     `name` is that of the metric, where the attack is one of its own; `title` is a few words for legends.
     """
@@ -150,7 +150,7 @@ DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "s
 
 
 class Linked:
-    """One attack on a pair: the credit of each record, and what chance would give."""
+    """One attack on a pair: the credit of each record, and the chance level."""
 
     def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
         self.pair, self.name = pair, name
@@ -159,16 +159,16 @@ class Linked:
         self.credits = self.attack.credits(np.arange(pair.original.n))
 
     def mean(self, values: Floats, chosen: Bools) -> float:
-        """Mean over some records."""
+        """Return the mean credit over some records."""
         return float(values[chosen].mean()) if chosen.any() else math.nan
 
     @cached_property
     def unrelated(self) -> list[Floats]:
-        """The credits for random assignments of the true records; several levels are made of them."""
+        """Credits for random assignments of the true records, from which chance levels are computed."""
         return [self.attack.credits(truth).expected for truth in permutations(self.pair.original.n)]
 
     def chances(self, chosen: Bools) -> Floats:
-        """The means over the chosen originals for random assignments of the true records."""
+        """Return mean credits over the chosen originals for random assignments of the true records."""
         forward = self.direction == TO_ORIGINAL
         orders = permutations(self.pair.original.n)
         return np.array(
@@ -180,20 +180,20 @@ class Linked:
 
 
 def linked(pair: Pair, name: str, options: dict[str, Any]) -> Linked:
-    """An attack, made once for each pair and choice of options."""
+    """Return an attack on a pair, computed once for each choice of options."""
     full = DEFAULTS | options
     return remembered(pair.cache, f"{name} {sorted(full.items())}", lambda: Linked(pair, name, full))
 
 
 def with_values(pair: Pair) -> Bools:
-    """The records that the original knows anything about; none where no cell can be compared."""
+    """Return the records with any original value; none where no cell can be compared."""
     if not pair.counts.both.any():
         return np.zeros(pair.original.n, np.bool_)
     return np.asarray((~pair.original.missing).any(axis=1))
 
 
 def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
-    """The share of the records that lie farthest from the centre of the original; ties all count."""
+    """Return the share of records farthest from the centre of the original; ties all count."""
     distances = squared_lengths(pair)
     known = with_values(pair)
     if not known.any():
@@ -206,7 +206,7 @@ def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
 def score_attacks(
     attacks: list[Linked], chosen: Bools, *, parts: dict[str, float], detail: bool, per_record: bool
 ) -> Score:
-    """The worst of some attacks on the chosen records."""
+    """Return the score of the strongest of some attacks on the chosen records."""
     pair = attacks[0].pair
     none = np.full(pair.p, np.nan)
     means = [attack.mean(attack.credits.expected, chosen) for attack in attacks]
@@ -236,7 +236,7 @@ def score_attacks(
 def score_attack(
     name: str, pair: Pair, *, detail: bool = False, per_record: bool = False, **options: Any
 ) -> Score:
-    """One attack on all records."""
+    """Return the score of one attack on all records."""
     attack = linked(pair, name, options)
     chosen = with_values(pair)
     parts = {
@@ -250,7 +250,7 @@ def score_attack(
 
 
 def all_attacks(pair: Pair, direction: str) -> list[Linked]:
-    """Every attack that the pair suits."""
+    """Return every attack that applies to the pair."""
     wanted = [name for name, kind in ATTACKS.items() if kind.suits(pair)]
     return [linked(pair, name, {"direction": direction}) for name in wanted]
 
@@ -263,7 +263,7 @@ def score_linkage(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """The worst attack on all records or, with a share, on that share of outliers."""
+    """Return the score of the strongest attack on all records or on a share of outliers."""
     attacks = all_attacks(pair, direction)
     chosen = with_values(pair) if share is None else outliers(pair, share)
     parts = {attack.name: attack.mean(attack.credits.expected, chosen) for attack in attacks}
@@ -271,7 +271,7 @@ def score_linkage(
 
 
 def explain(score: Score, *, whom: str = "", worst: bool = False) -> str:
-    """What the intruder does, and how often that succeeds."""
+    """Return a sentence on what the intruder does and how often that succeeds."""
     value = score.value.overall
     if math.isnan(value):
         return "there are no records to compare"

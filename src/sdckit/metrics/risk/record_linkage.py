@@ -1,4 +1,4 @@
-"""Record linkage: how often an intruder finds the record behind a published one, for several attacks.
+"""Record linkage: how often an intruder re-identifies a published record, by several attacks.
 
 Values are shares of the records that are found; equally good guesses share the credit.
 """

@@ -1,4 +1,4 @@
-"""Interval disclosure that gives outliers wider intervals, since they are found again from farther away."""
+"""Robust interval disclosure (RMDID): outliers get wider intervals, since they are easier to recognise."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SEED = Parameter("seed", int, 0, "starts the search for the robust covariance", 
 
 @dataclass(frozen=True)
 class _Files:
-    """Both files on their own scales, and what each record brings along whichever other it meets."""
+    """Both files standardised, with what each record contributes to comparisons with any other."""
 
     original: Floats
     masked: Floats
@@ -49,7 +49,7 @@ class _Files:
     whole: Bools  # masked records without a missing cell
 
     def found(self, rows: Any, rule: str) -> tuple[Bools, Bools]:
-        """Which originals the masked records in these rows betray, and which can be judged."""
+        """Return which originals these masked rows disclose, and which can be judged."""
         gaps = np.abs(self.original - self.masked[rows])
         seen = ~np.isnan(gaps).all(1) & ~np.isnan(self.reach)
         near = (gaps <= self.reach[:, None]).any(1)  # "at most", so that unchanged records are always near
@@ -66,7 +66,7 @@ def score_rmdid(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Share of records with a masked value close to the original; outliers are close from farther away."""
+    """Return the share of records with a masked record close by; outliers have wider neighbourhoods."""
     k, k2, seed = (parameters.parameter_value(*given) for given in ((K, k), (K2, k2), (SEED, seed)))
     checks.one_of("rule", rule, RULES)
     reach = k * UNIT * robust_distances(pair.original, seed)
@@ -95,7 +95,7 @@ def score_rmdid(
 
 
 def robust_distances(original: Original, seed: int) -> Floats:
-    """Distance of each complete record from the mean in the metric of a robust covariance (MCD)."""
+    """Return the distance of each complete record from the mean under a robust covariance (MCD)."""
     name = f"robust distances, seed {seed}"
     if name not in original.cache:
         points = standardise(original.values)
@@ -111,7 +111,7 @@ def robust_distances(original: Original, seed: int) -> Floats:
 
 
 def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:
-    """Refuse data whose densest half cannot spread in every direction."""
+    """Raise an error for data whose densest half has no spread in some direction."""
     n, p = points.shape
     registry.suits("rmdid", n, p)
     if n <= 2 * p:
@@ -135,7 +135,7 @@ def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:
 
 
 def _robust_covariance(points: Floats, seed: int) -> Floats:
-    """The reweighted MCD covariance of the records, or of a sample of them."""
+    """Return the reweighted MCD covariance of the records, or of a sample of them."""
     n = len(points)
     # The search draws rows: sorted, the result does not depend on the order of the file.
     points = points[np.lexsort(points.T)]
@@ -152,7 +152,7 @@ def _robust_covariance(points: Floats, seed: int) -> Floats:
 
 
 def reweighted_covariance(points: Floats, half: Bools) -> Floats:
-    """Covariance of the records that agree with the densest half of them, consistent for normal data.
+    """Return the covariance of records consistent with the densest half, scaled for normal data.
 
     They are those within the ellipsoid that holds 97.5 % of normal data. Both covariances are multiplied by
     the consistency factor of the share of the records that they are computed from.
@@ -167,7 +167,7 @@ def reweighted_covariance(points: Floats, half: Bools) -> Floats:
 
 
 def consistency_factor(share: float, p: int) -> float:
-    """How much larger the covariance of p normal variables is than that of the central share of the records.
+    """Return the ratio of the full to the central records' covariance of p normal variables.
 
     share / P(chi2_{p+2} <= q) with q the quantile of chi2_p at this share (Croux & Haesbroeck 1999); 1 for
     all records.
@@ -182,7 +182,7 @@ def _covariance(points: Floats) -> Floats:
 
 
 def densest_half(points: Floats, seed: int) -> Bools:
-    """The records, a little over half of them, whose covariance has the smallest determinant found."""
+    """Return the records, just over half, with the smallest covariance determinant found."""
     try:
         from sklearn.covariance import fast_mcd  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:
@@ -195,7 +195,7 @@ def densest_half(points: Floats, seed: int) -> Bools:
 
 
 def _lonely(masked: Floats, k2: float) -> tuple[Bools, Bools]:
-    """Masked records farther than k2 from every other, and which are complete; the rest is not looked at."""
+    """Return which masked records are farther than k2 from every other, and which are complete."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - slow to import
 
     whole = np.isnan(masked).sum(1) == 0

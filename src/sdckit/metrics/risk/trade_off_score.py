@@ -1,4 +1,4 @@
-"""The literature's single number for loss and risk together."""
+"""The Score of the literature: one weighted mean of information loss and disclosure risk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEIGHTS = (0.5, 0.125, 0.125, 0.25)
 def weighted_score(
     il: float, dld: float, pld: float, id_: float, *, weights: Sequence[float] = WEIGHTS
 ) -> float:
-    """Weighted mean of information loss, distance-based and probabilistic linkage, and interval disclosure.
+    """Return the weighted mean of loss, distance-based and probabilistic linkage, and interval disclosure.
 
     >>> round(weighted_score(0.30, 0.20, 0.10, 0.40), 4)
     0.2875
@@ -82,13 +82,13 @@ def score(original: Any, masked: Any, *, weights: Sequence[float] = WEIGHTS) -> 
 
 
 def information_loss(pair: Pair) -> float:
-    """Mean of the five terms of the Score's IL, each cut at 1; NaN where the data have none of them."""
+    """Return the mean of the five terms of the Score's IL, each cut at 1; NaN without any term."""
     terms = [min(1.0, term) for term in loss_terms(pair).values() if not math.isnan(term)]
     return math.fsum(terms) / len(terms) if terms else math.nan
 
 
 def loss_terms(pair: Pair) -> dict[str, float]:
-    """What the Score counts as loss, before any cut; NaN for a term that the data do not have."""
+    """Return the five loss terms of the Score before any cut; NaN for a term the data do not have."""
     unit = powers_of_two(pair.original.values)  # relative changes have no unit, and squares stay in range
     x, y = pair.original.values / unit, pair.masked / unit
     both = ~np.isnan(x) & ~np.isnan(y)
@@ -107,13 +107,13 @@ def loss_terms(pair: Pair) -> dict[str, float]:
 
 
 def _variation(ours: Floats, theirs: Floats) -> float:
-    """Mean of |a - b| / |a|; unchanged zeros count 0, changed ones have no relative change."""
+    """Return the mean of |a - b| / |a|; unchanged zeros count 0, changed ones are left out."""
     counts = (ours != 0) | (theirs == 0)
     return _mean((np.abs(ours - theirs) / np.where(ours == 0, 1.0, np.abs(ours)))[counts])
 
 
 def _moments(values: Floats, i: int, j: int) -> tuple[float, float]:
-    """Covariance and correlation of two variables over the records that have both."""
+    """Return covariance and correlation of two variables over the records that have both."""
     u, v = values[~np.isnan(values[:, [i, j]]).any(1)][:, [i, j]].T
     if u.size < 2:
         return math.nan, math.nan
@@ -123,6 +123,6 @@ def _moments(values: Floats, i: int, j: int) -> tuple[float, float]:
 
 
 def _mean(values: Floats) -> float:
-    """Mean of the numbers that exist; NaN where none does."""
+    """Return the mean of the numbers that exist; NaN where none does."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else math.nan
