@@ -48,7 +48,8 @@ def survey(tmp_path):
 
 def words(*more, limits=("dbrl=0.3",), output="out.csv", data="data.csv", roles=ROLES):
     given = [word for limit in limits for word in ("--max-risk", limit)]
-    return ["recommend", data, "-o", output, *given, *roles, *FAST, *more]
+    fast = FAST[:2] if "--replications" in more else FAST
+    return ["recommend", data, "-o", output, *given, *roles, *fast, *more]
 
 
 def evaluated(folder, risk, *more):
