@@ -360,7 +360,7 @@ CASES = {
     "demo into a file": (
         {},
         ["demo", "-o", "data.csv"],
-        "'data.csv' is a file; choose another folder with -o",
+        "'data.csv' is a file; choose another folder",
     ),
     "demo below a file": (
         {},

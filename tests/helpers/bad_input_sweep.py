@@ -54,9 +54,9 @@ SWEEP_CASES = {
     "grid without values": (
         {},
         grid("mdav.k="),
-        "--grid 'mdav.k=' is unclear; write METHOD.PARAMETER=VALUES",
+        "grid 'mdav.k=' is unclear; write METHOD.PARAMETER=VALUES",
     ),
-    "grid without a parameter": ({}, grid("mdav=5"), "--grid 'mdav=5' is unclear; write METHOD.PARAMETER=V"),
+    "grid without a parameter": ({}, grid("mdav=5"), "grid 'mdav=5' is unclear; write METHOD.PARAMETER=V"),
     "grid out of range": ({}, grid("rank_swap.p=0.5,1.5"), "p is 1.5, out of range; give .* from 0 to 1"),
     "grid of halves": ({}, grid("mdav.k=2:3:0.5"), "k is '2.5'; give a whole number of at least 1"),
     "grid of unknown choices": ({}, grid("rank_swap.start=middle"), "unknown start 'middle'; choose from: l"),
@@ -64,7 +64,7 @@ SWEEP_CASES = {
     "same grid twice": (
         {},
         sweep("--grid mdav.k=2 --grid mdav.k=3"),
-        "--grid gives 'mdav.k' twice; join its values with a comma",
+        "the grid gives 'mdav.k' twice; join its values with a comma",
     ),
     # plans
     "plan and grid": (
@@ -198,7 +198,7 @@ SWEEP_CASES = {
         "column 'income' has 2 infinite values; replace them",
     ),
     # folders
-    "sweep into a file": ({"out": "precious"}, sweep(), "'out' is a file; choose another folder with -o"),
+    "sweep into a file": ({"out": "precious"}, sweep(), "'out' is a file; choose another folder"),
     "sweep below a file": (
         {},
         sweep(output="data.csv/x"),
@@ -207,7 +207,7 @@ SWEEP_CASES = {
     "sweep among other files": (
         {"out/thesis.tex": "precious"},
         sweep(),
-        "folder 'out' holds other files; choose another one with -o",
+        "folder 'out' holds other files; choose another one",
     ),
     "sweep among other private files": (
         {"out/private/diary.txt": "precious"},

@@ -120,7 +120,7 @@ def test_tabs(tmp_path):
         ('a,b\n"x,2\n', "line 2 of .* check its quotation marks"),
         ("a;b\n1;2\n", "one column 'a;b' when split at ','; set the delimiter"),
         (b"a\n\xe9\n", "not utf-8 text at byte 2; set its encoding"),
-        (b"a\x00\n\x001\x00", "zero bytes: no utf-8 text; set --encoding"),
+        (b"a\x00\n\x001\x00", "zero bytes: no utf-8 text; set encoding='utf-16' or another"),
     ],
 )
 def test_bad_text_files_are_explained(tmp_path, content, message):
@@ -261,7 +261,7 @@ def test_whole_numbers_are_shown_without_decimals_where_asked_for(tmp_path):
 def test_what_a_format_cannot_hold_is_explained(tmp_path):
     with pytest.raises(ValueError, match=r"column 'a' of type List.* drop it or write Parquet"):
         write(tmp_path / "x.csv", pl.DataFrame({"a": [[1]]}))
-    with pytest.raises(ValueError, match="latin-1 has no '€'; set --encoding utf-8"):
+    with pytest.raises(ValueError, match="latin-1 has no '€'; set encoding='utf-8'"):
         write(tmp_path / "x.csv", pl.DataFrame({"a": ["€"]}), dialect=Dialect(encoding="latin-1"))
     assert list(tmp_path.iterdir()) == []
 
@@ -269,7 +269,7 @@ def test_what_a_format_cannot_hold_is_explained(tmp_path):
 def test_bad_targets_are_refused_before_any_work(tmp_path):
     file = put(tmp_path, "a\n1\n")
     cases = [
-        (file, FileExistsError, r"exists already; choose another name or overwrite it \(--overwrite\)"),
+        (file, FileExistsError, r"exists already; choose another name or overwrite it \(overwrite=True\)"),
         (tmp_path, IsADirectoryError, "is a folder; name a file"),
         (tmp_path / "none" / "x.csv", FileNotFoundError, "no folder '.*none' to write 'x.csv' into; create"),
         (file / "x.csv", OSError, "no folder .*create"),

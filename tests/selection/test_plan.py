@@ -292,7 +292,7 @@ def test_words_without_a_known_method_are_refused(word):
 
 
 def test_a_parameter_given_twice_is_refused():
-    with pytest.raises(ValueError, match=r"^--grid gives 'mdav.k' twice; join its values with a comma$"):
+    with pytest.raises(ValueError, match=r"^the grid gives 'mdav.k' twice; join its values with a comma$"):
         plan_of_words(["mdav.k=2", "noise.percent=5", "mdav.k=3"])
 
 

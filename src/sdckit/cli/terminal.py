@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import os
+import re
+import shlex
 import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 WIDTH = 120  # where the output is no terminal
 MANY = 10  # so many names are listed in full
 LABEL = 12  # width of the first column of cards
+ARGUMENT = re.compile(  # of the library's functions that read and write files, as its errors name them
+    r"\b(data|decimal_comma|delimiter|encoding|key|na|overwrite)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
+)
 
 
 def console() -> Console:
@@ -42,9 +48,25 @@ def say(text: str) -> None:
     print(text)  # noqa: T201 - printing is this module's job
 
 
+def _flag(argument: re.Match[str]) -> str:
+    """Return the command-line option for an argument of the library, such as --na NA for na=['NA']."""
+    flag = "--" + argument[1].replace("_", "-")
+    if argument[2] in {None, "True"}:
+        return flag
+    value = ast.literal_eval(argument[2])
+    words = [value] if isinstance(value, str) else value
+    return " ".join(f"{flag} {shlex.quote(word) if word.isprintable() else repr(word)}" for word in words)
+
+
+def with_flags(text: str) -> str:
+    """Return an error of the library with the arguments in its remedy, its last part, as options."""
+    fact, mark, remedy = text.rpartition("; ")
+    return f"{fact}{mark}{ARGUMENT.sub(_flag, remedy)}" if mark else text
+
+
 def complain(kind: str, text: str) -> None:
     """Print one line on stderr."""
-    print(f"{kind}: {' '.join(str(text).split())}", file=sys.stderr)  # noqa: T201
+    print(f"{kind}: {' '.join(with_flags(str(text)).split())}", file=sys.stderr)  # noqa: T201
 
 
 def check_format(given: dict[str, Any]) -> None:

@@ -85,7 +85,7 @@ def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
 
 
 def _exists(path: Path) -> FileExistsError:
-    return FileExistsError(f"'{path}' exists already; choose another name or overwrite it (--overwrite)")
+    return FileExistsError(f"'{path}' exists already; choose another name or overwrite it (overwrite=True)")
 
 
 def _refusal(path: Path, error: BaseException) -> OSError | None:

@@ -86,5 +86,5 @@ def content(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
     except UnicodeEncodeError as error:
         letter = text[error.start]
         raise ValueError(
-            f"could not write '{path}': {dialect.encoding} has no {letter!r}; set --encoding utf-8"
+            f"could not write '{path}': {dialect.encoding} has no {letter!r}; set encoding='utf-8'"
         ) from error

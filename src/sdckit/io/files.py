@@ -125,10 +125,11 @@ def _decoded(path: Path, data: bytes, encoding: str) -> bytes:
     except UnicodeError as error:
         where = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
         raise ValueError(
-            f"'{path}' is not {encoding} text{where}; set its encoding, such as --encoding latin-1 or utf-16"
+            f"'{path}' is not {encoding} text{where}; "
+            "set its encoding, such as encoding='latin-1' or encoding='utf-16'"
         ) from error
     if "\0" in text:
-        raise ValueError(f"'{path}' holds zero bytes: no {encoding} text; set --encoding, such as utf-16")
+        raise ValueError(f"'{path}' holds zero bytes: no {encoding} text; set encoding='utf-16' or another")
     if "\n" not in text:
         text = text.replace("\r", "\n")  # line ends of old Macs
     if not text.strip():
@@ -143,7 +144,7 @@ def _parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
     if len(names) == 1 and dialect.delimiter is None and (other := re.search("[;,\t|]", names[0])):
         raise ValueError(
             f"'{path}' has one column {names[0]!r} when split at {separator!r}; "
-            f"set the delimiter, such as --delimiter {other[0]!r}"
+            f"set the delimiter, such as delimiter={other[0]!r}"
         )
     try:
         text = pl.read_csv(data, separator=separator, infer_schema=False)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def check(folder: Path, mark: str) -> None:
     """Raise an error for a folder with files that this command did not write; `mark` is its marker file."""
     if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"'{folder}' is a file; choose another folder with -o")
+        raise FileExistsError(f"'{folder}' is a file; choose another folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
-        raise FileExistsError(f"folder '{folder}' holds other files; choose another one with -o")
+        raise FileExistsError(f"folder '{folder}' holds other files; choose another one")
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def filled(folder: Path, mark: str, text: str) -> Iterator[Path]:
     except OSError as error:
         reason = str(error).split(": ")[-1] if error.errno is None else (error.strerror or "").lower()
         reason = reason.split(";")[0]
-        raise OSError(f"could not fill folder '{folder}': {reason}; choose another one with -o") from error
+        raise OSError(f"could not fill folder '{folder}': {reason}; choose another one") from error
 
 
 def _earlier(mark: Path) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -57,7 +56,7 @@ def _doubt(column: pl.Series, source: Source) -> tuple[str, str] | None:
         return _odd_cells(odd, comma=comma)
     if comma and cells.str.contains(".", literal=True).any():
         return "of the points in its numbers", "write plain numbers"
-    return "of integers with more than 18 digits", "name it as --key or drop it"
+    return "of integers with more than 18 digits", "name it as key= or drop it"
 
 
 def _odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
@@ -65,13 +64,13 @@ def _odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
     names, counts = words["cell"].to_list(), words["n"].to_list()
     like = f"of '{names[0]}' and the like in {len(odd)} cells"
     if not comma and odd.str.contains(COMMA).all():
-        return like, "set --decimal-comma or write plain numbers"
+        return like, "set decimal_comma=True or write plain numbers"
     marked = odd.str.contains(MARKED)
     if marked.all():
         return like, "write plain numbers"
     if marked.any() or odd.str.contains(OTHERWISE).any() or len(names) > FEW:
-        return like, "write plain numbers, or declare missing codes with --na"
+        return like, "write plain numbers, or declare missing codes with na="
     listed = " and ".join(
         f"'{name}' in {count} {plural(count, 'cell')}" for name, count in zip(names, counts, strict=True)
     )
-    return f"of {listed}", "declare it with " + " ".join(f"--na {shlex.quote(name)}" for name in names)
+    return f"of {listed}", f"declare it with na={names!r}"

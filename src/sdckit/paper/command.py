@@ -71,4 +71,4 @@ def _load(names: Sequence[str]) -> dict[str, Original]:
     try:
         return study.load(names)
     except (OSError, ValueError) as error:
-        raise type(error)(f"{error}; --data sample runs the study on bundled data") from error
+        raise type(error)(f"{error}; pass data=['sample'] to run the study on bundled data") from error

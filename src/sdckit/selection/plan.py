@@ -228,9 +228,9 @@ def plan_of_words(words: Iterable[str]) -> dict[str, dict[str, str]]:
         if not parameter and not equals:
             continue
         if not parameter or not values:
-            raise ValueError(f"--grid {word!r} is unclear; write METHOD.PARAMETER=VALUES, as in mdav.k=2:30")
+            raise ValueError(f"grid {word!r} is unclear; write METHOD.PARAMETER=VALUES, as in mdav.k=2:30")
         if parameter in grid:
-            raise ValueError(f"--grid gives {left!r} twice; join its values with a comma")
+            raise ValueError(f"the grid gives {left!r} twice; join its values with a comma")
         grid[parameter] = values
     return plan
 

@@ -87,7 +87,7 @@ class SweepFolder:
         if other:
             raise ValueError(
                 f"folder '{self.folder}' holds another sweep (different: {', '.join(other)}); "
-                "choose another folder or overwrite it (--overwrite)"
+                "choose another folder or overwrite it (overwrite=True)"
             )
         return entropy
 

@@ -121,7 +121,7 @@ def _parsed(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, li
     except Exception as error:
         reason = str(error).split("\n", 1)[0].lower()
         if "encoding" in reason or "character set" in reason:
-            raise ValueError(f"'{path}': {reason}; set its encoding, such as --encoding latin-1") from error
+            raise ValueError(f"'{path}': {reason}; set its encoding, such as encoding='latin-1'") from error
         raise _damaged(path) from error
     if cut or not all(found[0]) or not found[0]:  # a name may be lost, too
         raise _damaged(path)
