@@ -1,4 +1,4 @@
-"""Maskings that keep means and covariances exactly: noise that fits the data, and random rotations."""
+"""Maskings that keep means and covariances exactly: moment-preserving noise and random rotations (ROMM)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BATCH = 32  # blocks at a time: their matrices stay in the cache
 
 
 class Space(NamedTuple):
-    """Standardised data as scores times loadings, and what a standard deviation is in the data's units."""
+    """Standardised data as scores times loadings, and the standard deviations in the data's units."""
 
     points: Floats  # n x p: scores @ loadings
     scores: Floats  # n x r, orthonormal and orthogonal to 1
@@ -43,7 +43,7 @@ class Space(NamedTuple):
 
 
 def _standardised(values: Floats) -> tuple[Floats, Floats]:
-    """Deviations from the means in standard deviations, and these; 0 for missing cells."""
+    """Return standardised data (0 for missing cells) and the standard deviations."""
     seen = ~np.isnan(values)
     count = seen.sum(0)
     powers = powers_of_two(values)
@@ -55,7 +55,7 @@ def _standardised(values: Floats) -> tuple[Floats, Floats]:
 
 
 def space_of(values: Floats) -> Space:
-    """The directions in which the records differ; fewer than variables where some determine others."""
+    """Return the principal directions of the data; fewer than variables where some are linearly dependent."""
     points, units = _standardised(values)
     base, triangle = np.linalg.qr(points)
     left, sizes, right = np.linalg.svd(triangle, full_matrices=False)
@@ -65,7 +65,7 @@ def space_of(values: Floats) -> Space:
 
 
 def _needed(options: dict[str, Any], p: int) -> int:
-    """Records from which noise can be orthogonal to p variables and have their covariance."""
+    """Return the records needed for noise orthogonal to p variables with their covariance: 2p + 1."""
     del options
     return 2 * p + 1
 
@@ -154,7 +154,7 @@ def moment_preserving_noise(
 
 
 def _orthonormal(noise: Floats, scores: Floats) -> Floats:
-    """The orthonormal columns nearest to those of the noise that are orthogonal to 1 and to the scores."""
+    """Return the orthonormal columns nearest to the noise, orthogonal to 1 and to the scores."""
     for _ in range(2):  # once more: what rounding left over
         noise -= noise.mean(0)
         noise -= scores @ (scores.T @ noise)
@@ -203,7 +203,7 @@ def romm(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> 
     means are lost. Orthogonal to 1, T is I + s G / sqrt(m) with its columns made orthonormal one after
     another, G being normal noise. Files of 200 records and more are cut at random into blocks of
     m = 100 to 199, and each is rotated by itself: T then has these rotations as its blocks, and the time
-    grows with the records, not with their square. Who knows which records form a block could compute its
+    grows with the records, not with their square. With the records of a block known, one could compute its
     means, so the blocks are not published.
 
     References
@@ -233,7 +233,7 @@ def romm(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> 
 
 
 def _blocks(n: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """The rows of each block, one line per block and many blocks at a time; sizes differ by one at most."""
+    """Yield random blocks of rows, one line per block, many blocks at a time; sizes differ by at most one."""
     order = rng.permutation(n)
     count = max(n // BLOCK, 1)
     size, larger = divmod(n, count)
@@ -244,7 +244,7 @@ def _blocks(n: int, rng: np.random.Generator) -> Iterator[Ints]:
 
 
 def _rotation(points: Floats, draws: Floats) -> Floats:
-    """What rotations change in blocks of records: (T - I) X for each, none of it along 1."""
+    """Return the changes (T - I) X that random rotations T, which keep means, make in each block."""
     size = points.shape[1]
     root = math.sqrt(size)
     centred = points - points.mean(1, keepdims=True)
@@ -259,7 +259,7 @@ def _rotation(points: Floats, draws: Floats) -> Floats:
 
 @kernel
 def _rotate(matrices: Floats, points: Floats) -> None:
-    """Multiply each block of points by its matrix with the columns made orthonormal, one after another.
+    """Multiply each block of points by its matrix after orthonormalising the matrix's columns.
 
     By reflections, which lose no digits; the columns keep their directions, as by Gram and Schmidt. Uses
     the matrices up.
@@ -288,7 +288,7 @@ def _rotate(matrices: Floats, points: Floats) -> None:
 
 @kernel
 def _length(line: Floats, start: int) -> float:
-    """Of a vector that begins at `start`; never 0, so that one may divide by it."""
+    """Return the length of a vector from `start` on; never 0, so that it can be a divisor."""
     total = TINY
     for i in range(start, line.size):
         total += line[i] * line[i]
@@ -297,7 +297,7 @@ def _length(line: Floats, start: int) -> float:
 
 @kernel
 def _reflect(mirror: Floats, start: int, matrix: Floats, first: int) -> None:
-    """Reflect the columns from `first` on, row by row as they lie in memory; the mirror begins at `start`."""
+    """Apply a Householder reflection to the columns from `first` on, row by row."""
     share = np.zeros(matrix.shape[1])
     for i in range(start, len(matrix)):
         for j in range(first, matrix.shape[1]):

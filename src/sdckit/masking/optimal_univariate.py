@@ -1,4 +1,4 @@
-"""Optimal univariate microaggregation: of all groups of at least k values, those with the least squares."""
+"""Optimal univariate microaggregation: groups of at least k values with the least sum of squares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CELLS = 100_000_000  # steps between two looks at the keyboard: a fraction of a 
 
 
 class Path(NamedTuple):
-    """The state of the shortest path between calls of `lengthen`."""
+    """State of the shortest-path search between calls of `lengthen`."""
 
     values: Floats  # sorted
     costs: Floats  # least squares of the first i values, for the last 2k of i, less what all have in common
@@ -26,7 +26,7 @@ class Path(NamedTuple):
 
 
 def start(ordered: Floats, k: int) -> Path:
-    """Lay out at least k sorted values for `lengthen`."""
+    """Prepare the search for at least k sorted values."""
     costs = np.full(2 * k, np.inf)
     costs[0] = 0.0
     return Path(ordered, costs, np.zeros(len(ordered) + 1, np.int32), 1 / np.arange(1.0, 2 * k))
@@ -60,7 +60,7 @@ def lengthen(path: Path, k: int, begin: int, end: int) -> None:
 
 
 def optimal_sizes(ordered: Floats, k: int) -> Ints:
-    """The sizes of the groups of sorted values; among equally good ones the last group is the smallest."""
+    """Return the sizes of the optimal groups of sorted values; ties give the smallest last group."""
     path, n = start(ordered, k), len(ordered)
     step = max(1, CELLS // (4 * k))
     with progress.track("optimal groups", n) as report:
@@ -72,7 +72,7 @@ def optimal_sizes(ordered: Floats, k: int) -> Ints:
 
 @kernel
 def walk_back(sizes: npt.NDArray[np.int32], k: int) -> Ints:
-    """The groups of the best path, from its last value back to its first."""
+    """Return the groups of the best path, traced from its last value to its first."""
     found = np.empty(len(sizes) // k, np.int64)
     count, at = 0, len(sizes) - 1
     while at > 0:
@@ -92,7 +92,7 @@ def walk_back(sizes: npt.NDArray[np.int32], k: int) -> Ints:
     reference="Hansen & Mukherjee 2003, doi:10.1109/TKDE.2003.1208020",
 )
 def optimal_univariate(values: Floats, *, k: int = 3) -> Floats:
-    """Replace each value by the mean of its group in the best grouping of its column.
+    """Replace each value by the mean of its group in the optimal grouping of its column.
 
     Of all ways to put a column's values into groups of at least k, this one has the least sum of squared
     deviations from the group means. Column means and each column's order are kept. It loses less than

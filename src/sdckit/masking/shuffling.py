@@ -1,4 +1,4 @@
-"""Shuffling: whole columns in a new order, guided by other columns or by classes of values."""
+"""Shuffling: permute the values of columns, guided by other columns or within bins of values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TINY = 1e-10  # eigenvalues of correlations below this are rounding
 
 
 class Scores:
-    """Orders, normal scores (one line per column) and the correlations that normal columns would have."""
+    """Orders and normal scores of the columns (one line each), and the correlations of the normal scores."""
 
     def __init__(self, values: Floats) -> None:
         from scipy.special import ndtri  # noqa: PLC0415 - slow to import
@@ -37,7 +37,7 @@ class Scores:
 
 
 def normal_relations(orders: Orders, n: int) -> Floats:
-    """Correlations of normal columns with the rank correlations of these; 0 with a constant."""
+    """Convert rank correlations to those of normal columns; 0 for a constant column."""
     centred, seen = np.zeros((len(orders.columns), n)), np.zeros((len(orders.columns), n))
     for j, (rows, column) in enumerate(zip(orders.seen, orders.columns, strict=True)):
         seen[j, rows] = 1.0
@@ -47,14 +47,14 @@ def normal_relations(orders: Orders, n: int) -> Floats:
 
 
 def _correlations(centred: Floats, seen: Floats) -> Floats:
-    """Correlations of lines with mean 0, each from the places that both have; 0 with a constant."""
+    """Return correlations of centred lines over the records that both have; 0 with a constant."""
     squares = centred**2 @ seen.T
     size = np.sqrt(squares * squares.T)
     return np.divide(centred @ centred.T, size, out=np.zeros_like(size), where=size > 0)
 
 
 def _possible(relations: Floats) -> Floats:
-    """The nearest matrix that columns can have: no negative eigenvalue, and the same diagonal."""
+    """Return the nearest correlation matrix: no negative eigenvalue, the same diagonal."""
     roots, vectors = np.linalg.eigh(relations)
     if roots.min(initial=0.0) >= 0:
         return relations
@@ -65,7 +65,7 @@ def _possible(relations: Floats) -> Floats:
 
 
 def given_normal(relations: Floats, given: Sequence[int], others: Sequence[int]) -> tuple[Floats, Floats]:
-    """How normal columns with these correlations follow from the given ones: slopes, and a root of the rest.
+    """Return slopes on the given normal columns and a root of the residual covariance.
 
     Given columns that depend on each other count once: small eigenvalues have no inverse.
     """
@@ -79,7 +79,7 @@ def given_normal(relations: Floats, given: Sequence[int], others: Sequence[int])
 
 
 def kept_exactly(options: dict[str, Any], values: Floats) -> Floats:
-    """An intruder finds given columns as they were, and knows nothing of the moves of the others."""
+    """Return the largest move in ranks per column: 0 for given columns, n (unbounded) for the others."""
     given = np.isin(np.arange(values.shape[1]), options["given"])
     return np.where(given, 0.0, float(len(values)))
 
@@ -103,12 +103,12 @@ def shuffle(
     rng: np.random.Generator,
     basis: Scores | None = None,
 ) -> Floats:
-    """Give every variable a new order that depends on the given columns only.
+    """Permute every variable by an order that depends on the given columns only.
 
     Normal scores are drawn with the rank correlations of the data, conditional on the given columns,
     and each other variable takes its own values in the order of its drawn scores. It keeps exactly its
     values; rank correlations, among the shuffled and with the given ones, are kept up to chance and as
-    far as a normal copula has them. About a record, a shuffled value tells no more than the given
+    far as a normal copula has them. About a record, a shuffled value discloses no more than the given
     columns do. So a given column that nearly determines another one gives it away: one in the same
     order returns it unchanged. Without given columns each row is drawn anew and stands for no record:
     measures that compare row by row then see chance only.
@@ -171,7 +171,7 @@ def shuffle(
 
 @kernel
 def refine(classes: Ints, order: Ints, cell: Ints) -> None:
-    """Split cells by the classes of one more column; `order` lists the rows cell by cell, ascending in each.
+    """Split classes of records by the bins of one more column; `order` lists rows class by class.
 
     `classes` are numbers from 0 on; `cell` is the number of each row's cell.
     """
@@ -196,7 +196,7 @@ def refine(classes: Ints, order: Ints, cell: Ints) -> None:
 
 @kernel
 def mix(order: Ints, cell: Ints, draws: Floats) -> Ints:
-    """The row that each row takes its values from: a random one of the same cell, each one once."""
+    """Return for each row the row it takes its values from: a random permutation within each class."""
     mixed = order.copy()
     begin = 0
     for end in range(1, order.size + 1):
@@ -212,7 +212,7 @@ def mix(order: Ints, cell: Ints, draws: Floats) -> Ints:
 
 
 def classes_of(values: Floats, bins: int) -> Ints:
-    """The equal-width bin of each cell, one line per column; missing cells have one of their own."""
+    """Return the equal-width bin of each cell, one line per column; missing cells form their own bin."""
     scaled = values / powers_of_two(values)  # a range must not leave the range of numbers
     low, high = np.fmin.reduce(scaled, axis=0), np.fmax.reduce(scaled, axis=0)
     width = np.where(high > low, high - low, 1.0)
@@ -222,14 +222,14 @@ def classes_of(values: Floats, bins: int) -> Ints:
 
 
 def _steps(p: int, condition: str) -> list[tuple[list[int], bool]]:
-    """Which column joins the conditioning ones next, and whether it is the first: rotation by rotation."""
+    """Return, rotation by rotation, the columns to permute at each step and whether it begins a rotation."""
     orders = [[*range(i, p), *range(i)] for i in range(p)] if p > 1 else []
     later = [order[:0:-1] if condition == "full" else order[-1:] for order in orders]
     return [(columns[: i + 1], i == 0) for columns in later for i in range(len(columns))]
 
 
 def lonely(values: Floats, options: dict[str, Any]) -> list[str]:
-    """Tell of values that no shuffling can part from their record."""
+    """Return a note on records whose values are all alone in their bins and so stay together."""
     alone = np.ones(values.shape[0], bool)
     for line in classes_of(values, options["bins"]):
         alone &= np.bincount(line)[line] == 1
@@ -274,7 +274,7 @@ def sequential_shuffle(
 
     Every variable keeps exactly its values, and every combination of bins of all variables keeps its
     number of records; relations within bins are lost. At the end rows come in random order, so that a
-    row stands for no original record. That order alone protects nobody: each masked record lies within
+    row stands for no original record. That order alone is no protection: each masked record lies within
     one bin's width, in every variable, of an original one, and values alone in their bin, such as
     outliers of a skewed variable, stay with the bins of their record. With many bins nearly all
     records are published as they are, though measures that compare row by row cannot see it.

@@ -1,4 +1,4 @@
-"""Kernels of rank swapping: ascending values change places, in place."""
+"""Kernels of rank swapping: swap ascending values in place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _is_taken(taken: Words, rank: np.uint64) -> bool | np.bool_:
 
 @kernel
 def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) -> int | np.int64:
-    """Swap each value not swapped yet, from rank `i` upwards, with a random one at most `window` ahead.
+    """Swap each value not yet swapped, from rank `i` upwards, with a random one at most `window` ahead.
 
     Returns the rank to go on with when the draws run out.
     """
@@ -68,7 +68,7 @@ def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) ->
 
 @kernel
 def _pick_free(rank: int, width: int, taken: Words, draw: float) -> int:
-    """A uniform choice among the free ranks of the window; the rank itself if there is none."""
+    """Return a uniformly drawn free rank within the window; the rank itself if none is free."""
     free = 0
     for candidate in range(rank + 1, rank + 1 + width):
         free += not _is_taken(taken, np.uint64(candidate))
@@ -82,7 +82,7 @@ def _pick_free(rank: int, width: int, taken: Words, draw: float) -> int:
 
 
 def _untaken(n: int) -> Words:
-    """The bits of n free ranks."""
+    """Return the bit mask of n free ranks."""
     taken = np.zeros(-(-n // 64), np.uint64)
     if n % 64:
         taken[-1] = 2**64 - 2 ** (n % 64)  # ranks beyond the last one
@@ -105,14 +105,14 @@ def swap_ranks(ordered: Floats, window: int, rng: np.random.Generator) -> None:
 
 @kernel
 def _sweep_stack(reached: Ints, window: int, taken: Words, ordered: Floats, draws: Floats) -> None:
-    """The same for one line per column, each from the rank that it has reached."""
+    """Run the sweep of `swap_ranks` on one line per column, each from the rank it has reached."""
     for j in range(len(ordered)):
         if reached[j] < ordered.shape[1]:
             reached[j] = _sweep(reached[j], window, taken[j], ordered[j], draws[j])
 
 
 def swap_stack(ordered: Floats, window: int, rng: np.random.Generator) -> None:
-    """Swap each line of short columns, see `swap_ranks`."""
+    """Swap the values of each line as `swap_ranks` does; for short columns."""
     p, n = ordered.shape
     if window < 1 or n < 2:
         return
@@ -136,7 +136,7 @@ def level_tails(ordered: Floats, tail: int) -> None:
 
 @kernel
 def hand_out(ordered: Floats, rank: Ints, masked: Floats) -> None:
-    """Give each row the value that its rank has now."""
+    """Copy to each row the swapped value at its rank."""
     for j in range(len(ordered)):
         for i in range(ordered.shape[1]):
             masked[j, i] = ordered[j, rank[j, i]]
@@ -144,7 +144,7 @@ def hand_out(ordered: Floats, rank: Ints, masked: Floats) -> None:
 
 @kernel
 def _free_above(above: Ints, rank: int) -> int:
-    """The lowest free rank from `rank` on; the number of ranks where there is none."""
+    """Return the lowest free rank from `rank` upwards; the number of ranks where there is none."""
     while above[rank] != rank:
         above[rank] = above[above[rank]]  # shorter ways for those who ask next
         rank = above[rank]
@@ -153,7 +153,7 @@ def _free_above(above: Ints, rank: int) -> int:
 
 @kernel
 def _free_below(below: Ints, rank: int) -> int:
-    """One more than the highest free rank up to `rank`; 0 where there is none."""
+    """Return 1 + the highest free rank up to `rank`; 0 where there is none."""
     rank += 1
     while below[rank] != rank:
         below[rank] = below[below[rank]]
@@ -163,7 +163,7 @@ def _free_below(below: Ints, rank: int) -> int:
 
 @kernel
 def swap_by_moves(ordered: Floats, moves: Ints) -> None:
-    """Swap each value not swapped yet, from the lowest upwards, with the free rank nearest to its move ahead.
+    """Swap each value not yet swapped with the free rank nearest to its drawn move, lowest first.
 
     Of two free ranks at the same distance the lower one; a value whose move is 0 stays.
     """

@@ -1,4 +1,4 @@
-"""V-MDAV: groups that grow while a record is much nearer to them than to anybody else."""
+"""V-MDAV: microaggregation with groups that grow by records much nearer to them than to other records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEFT, FORMED, HEAD = range(3)  # what the counters count
 
 
 class Growing(NamedTuple):
-    """The state of V-MDAV between calls of `grow_groups`."""
+    """State of V-MDAV between calls of `grow_groups`."""
 
     points: Floats  # the records left, rows ascending, standardised
     rows: Ints  # their rows
@@ -32,7 +32,7 @@ class Growing(NamedTuple):
 
 
 def start(points: Floats, k: int) -> Growing:
-    """Lay out `points` (n >= k >= 2, at least one value in each record) for `grow_groups`."""
+    """Prepare `points` (n >= k >= 2, at least one value in each record) for `grow_groups`."""
     n, p = points.shape
     seen = ~np.isnan(points)
     reach = np.zeros(n)
@@ -53,7 +53,7 @@ def start(points: Floats, k: int) -> Growing:
 
 @kernel
 def distance_between(points: Floats, one: int, other: int, complete: int, limit: float) -> float:
-    """Squared distance of two records; infinite where they have no variable in common.
+    """Return the squared distance of two records; infinite where they share no variable.
 
     In complete data it is left off as soon as it exceeds `limit`.
     """
@@ -76,7 +76,7 @@ def distance_between(points: Floats, one: int, other: int, complete: int, limit:
 
 @kernel
 def seed_group(state: Growing, seed: int, k: int, complete: int) -> None:
-    """Make `seed` and its k - 1 nearest the members, and note how far everybody is from it."""
+    """Start a group with `seed` and its k - 1 nearest records; store all distances from the seed."""
     points, near, members, from_seed = state.points, state.near, state.members, state.from_seed
     count = 0
     for i in range(state.counters[LEFT]):
@@ -93,10 +93,10 @@ def seed_group(state: Growing, seed: int, k: int, complete: int) -> None:
 
 @kernel
 def nearest_outside(state: Growing, size: int, complete: int) -> tuple[int, float]:
-    """The record left that is nearest to any member of the group, and its squared distance to it.
+    """Return the ungrouped record nearest to any group member, and that squared distance.
 
-    Whoever is farther from the seed than the group's radius plus the best distance so far cannot be
-    nearer to a member; with missing cells distances obey no such rule and everybody is measured.
+    A record farther from the seed than the group's radius plus the best distance so far cannot be nearer
+    to a member; with missing cells the triangle inequality fails and every record is measured.
     """
     points, members, from_seed = state.points, state.members, state.from_seed
     radius, bound = 0.0, inf
@@ -117,12 +117,12 @@ def nearest_outside(state: Growing, size: int, complete: int) -> tuple[int, floa
 
 @kernel
 def is_apart(state: Growing, place: int, inside: float, share: float, complete: int) -> bool:
-    """Whether `inside` is less than `share` of all squared distances to others that are in no group."""
+    """Return True if `inside` is less than `share` of every squared distance to other ungrouped records."""
     if share == 0:
         return False
     from_seed = state.from_seed
     low, high = 0.0, inf
-    if complete:  # whoever is near enough to matter is also about as far from the seed
+    if complete:  # a record near enough to matter is about as far from the seed
         away, near = sqrt(from_seed[place]), sqrt(inside / share)
         low, high = max(away - near, 0.0) ** 2 / SLACK, (away + near) ** 2 * SLACK
     for i in range(state.counters[LEFT]):
@@ -135,7 +135,7 @@ def is_apart(state: Growing, place: int, inside: float, share: float, complete: 
 
 @kernel
 def close_ranks(state: Growing) -> None:
-    """Take grouped records out of those left."""
+    """Remove grouped records from the list of records left."""
     kept = 0
     for i in range(state.counters[LEFT]):
         if state.groups[state.rows[i]] < 0:
@@ -148,7 +148,7 @@ def close_ranks(state: Growing) -> None:
 
 @kernel
 def grow_groups(state: Growing, k: int, gamma: float, complete: int, rounds: int) -> bool:
-    """Form at most `rounds` groups; True once fewer than 2k records are left."""
+    """Form at most `rounds` groups; return True once fewer than 2k records are left."""
     counters, groups, rows, members = state.counters, state.groups, state.rows, state.members
     while counters[LEFT] >= 2 * k:
         if rounds == 0:
@@ -175,7 +175,7 @@ def grow_groups(state: Growing, k: int, gamma: float, complete: int, rounds: int
 def vmdav_numbers(
     values: Floats, *, k: int = 3, gamma: float = 0.2, basis: Floats | None = None, **_published: object
 ) -> Ints:
-    """The number of each record's V-MDAV group; -1 for a record without any value."""
+    """Return the number of each record's V-MDAV group; -1 for a record without any value."""
     present = ~np.isnan(values).all(axis=1)
     groups = np.full(len(values), -1)
     if k == 1:
@@ -196,7 +196,7 @@ def vmdav_numbers(
 
 
 def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
-    """Give the last records a group: their own if they are k or more, else each that of nearest centroid."""
+    """Group the last records: together if k or more, else each with the nearest centroid."""
     groups = groups.copy()
     left = np.flatnonzero(groups < 0)
     if len(left) >= k:

@@ -1,4 +1,4 @@
-"""Blocks of columns that share rules: their bounds, their sums, and which records break them."""
+"""Blocks of columns that share edit rules: bounds, sums, and the records that break them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEADY = 1e-6  # share of a block's largest spread below which no spread counts
 
 @dataclass(frozen=True)
 class Block:
-    """Columns that share rules, and how their cells are counted: in steps of the finest decimals."""
+    """Columns that share edit rules; cells are counted in steps of the finest decimal place."""
 
     columns: Ints  # of the matrix
     free: Bools
@@ -34,24 +34,24 @@ class Block:
 
     @cached_property
     def steps(self) -> Floats:
-        """The step of each column's grid in the finest one; 0 where there is no grid."""
+        """Step of each column's grid, in steps of the finest grid; 0 where there is no grid."""
         if self.digits is None:
             return np.zeros(len(self.columns))
         return np.array([10.0 ** (max(self.digits) - digits) for digits in self.digits])
 
     @cached_property
     def unit(self) -> int:
-        """How many steps of the finest grid make 1."""
+        """Number of steps of the finest grid that make 1."""
         return 1 if self.digits is None else 10 ** max(self.digits)
 
     @cached_property
     def unrounded(self) -> Block:
-        """The same without a grid."""
+        """The block without a grid of decimals."""
         return Block(self.columns, self.free, self.costs, self.rules, self.places, None)
 
     @cached_property
     def bounds(self) -> Floats:
-        """The lowest and the highest value of each free column, on its grid."""
+        """Lowest and highest value that each free column may take, on its grid."""
         found = np.array([[-inf], [inf]]) * np.ones(len(self.columns))
         for rule, (j, *others) in zip(self.rules, self.places, strict=True):
             if others or not self.free[j]:
@@ -66,7 +66,7 @@ class Block:
 
     @cached_property
     def sums(self) -> list[Sum]:
-        """The rules on several columns."""
+        """The rules that name several columns."""
         return [
             Sum(self, rule, np.array(places))
             for rule, places in zip(self.rules, self.places, strict=True)
@@ -74,14 +74,14 @@ class Block:
         ]
 
     def broken(self, cells: Floats) -> Bools:
-        """Which records break a rule."""
+        """Return which records break any rule of the block."""
         found = np.zeros(len(cells), np.bool_)
         for rule, places in zip(self.rules, self.places, strict=True):
             found |= rule.broken([cells[:, j] for j in places])
         return found
 
     def missed(self, cells: Floats) -> Bools:
-        """Which records break a rule, counted in steps of the finest grid."""
+        """Return which records break any rule, with cells counted in steps of the finest grid."""
         low, high = self.bounds
         found = np.zeros(len(cells), np.bool_)
         for j in np.flatnonzero(self.free):
@@ -92,12 +92,12 @@ class Block:
 
     @cached_property
     def hard(self) -> bool:
-        """True where records may be left that plain arithmetic does not settle."""
+        """True where some records may need the integer programme."""
         return len(self.sums) > 1 or any(not total.plain for total in self.sums)
 
     @cached_property
     def families(self) -> list[list[Sum]]:
-        """No sum at all, then sums without a common column, beginning with each sum in turn.
+        """Lists of sums that can be repaired one by one: first none, then sums without a common column.
 
         If their smallest repair satisfies all other rules, too, then no smaller one does.
         """
@@ -115,7 +115,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Sum:
-    """A rule on several columns of a block."""
+    """An edit rule on several columns of a block."""
 
     block: Block
     rule: Rule
@@ -123,12 +123,12 @@ class Sum:
 
     @cached_property
     def factors(self) -> Floats:
-        """The factor of each column."""
+        """Factor of each column in the sum."""
         return np.array([float(factor) for _, factor in self.rule.terms])
 
     @cached_property
     def constant(self) -> float:
-        """The constant in steps of the finest grid; an upper bound that lies between two is the lower one."""
+        """Constant of the rule in steps of the finest grid; an upper bound is rounded down to a step."""
         constant = self.rule.constant * self.block.unit
         if self.block.digits is not None and not self.rule.equality:
             return float(floor(constant))
@@ -136,7 +136,7 @@ class Sum:
 
     @cached_property
     def plain(self) -> bool:
-        """True where any free column can take what the sum misses."""
+        """True where any free column can absorb the whole amount by which the sum is missed."""
         free = self.block.free[self.places]
         steps = self.block.steps[self.places][free]
         return self.block.digits is None or bool(
@@ -144,7 +144,7 @@ class Sum:
         )
 
     def missed(self, cells: Floats) -> Bools:
-        """Which records break it."""
+        """Return which records break this rule."""
         chosen = cells[:, self.places]
         if self.block.digits is None:
             return self.rule.broken(list(chosen.T))
@@ -152,7 +152,7 @@ class Sum:
         return np.asarray(rest != 0 if self.rule.equality else rest > 0) & ~np.isnan(rest)
 
     def settle(self, cells: Floats) -> Bools:
-        """Change cells in place so that it holds, the cheapest first; False where that is impossible."""
+        """Change cells in place so that the sum holds, cheapest first; return where that is possible."""
         costs = self.block.costs[self.places] / np.abs(self.factors)
         free = self.block.free[self.places]
         order = np.argsort(costs, kind="stable")
@@ -180,7 +180,7 @@ def _settle(
     high: Floats,
     step: float,
 ) -> None:
-    """Solve for one column after the other until one of them can take what is left within its bounds."""
+    """Solve the sum for one column after the other until one can absorb the remainder within its bounds."""
     for i in range(len(cells)):
         if not needed[i]:
             continue
@@ -200,7 +200,7 @@ def _settle(
 def _recompute(
     cells: Floats, needed: Bools, factors: Floats, constant: float, low: float, high: float
 ) -> None:
-    """The rule's subject as the floating-point sum of the rest: the same to the last bit."""
+    """Set the rule's subject to the floating-point sum of the other terms, equal to the last bit."""
     for i in range(len(cells)):
         if needed[i]:
             others = 0.0
@@ -212,7 +212,7 @@ def _recompute(
 
 
 def _on_grid(bound: Fraction, step: float, *, up: bool) -> float:
-    """The bound, or the grid's next value within it."""
+    """Return the bound, or the next value of the grid that satisfies it."""
     if step == 0:
         return float(bound)
     steps = bound / int(step)
@@ -226,7 +226,7 @@ def blocks_of(
     spreads: Floats,
     digits: Sequence[int] | None,
 ) -> list[Block]:
-    """The blocks of columns that share rules; rules without a free column can change nothing."""
+    """Return the blocks of columns that share rules; rules without a free column are left out."""
     place = {name: j for j, name in enumerate(columns)}
     known = [(rule, tuple(place[name] for name in rule.columns)) for rule in rules]
     known = [(rule, places) for rule, places in known if any(free[j] for j in places)]
@@ -254,7 +254,7 @@ def blocks_of(
 
 
 def _costs(spreads: Floats) -> Floats:
-    """What a change by 1 costs in each column."""
+    """Return the cost of a change by 1 in each column."""
     largest = float(spreads.max())
     if not 0 < largest < inf:
         return np.ones(len(spreads))

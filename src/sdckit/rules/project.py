@@ -1,4 +1,4 @@
-"""What an intruder who knows the edit rules makes of a release: the nearest records that satisfy them."""
+"""Projection of released records onto the edit rules, as an intruder who has the rules would compute it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALL = 1e-12  # moves of so small a share of the record's size end the sweeps
 def projected(
     columns: Sequence[str], rules: Sequence[Rule], values: Floats, spread: Floats, broken: Bools
 ) -> Floats:
-    """The nearest point, for each record, of the set that satisfies all rules; no grid, no bound on cells.
+    """Return for each record the nearest point that satisfies all rules, without rounding.
 
     Near is Euclidean in units of `spread`; columns without spread stay as they are. Rules with a missing
     cell do not count for their record, and records that satisfy all rules stay exactly as they are.
@@ -82,7 +82,7 @@ def projected(
 
 @kernel
 def _project(cells: Floats, factors: Floats, constants: Floats, equality: Bools, unit: Floats) -> None:
-    """Move each record in turn onto every rule that it breaks, taking back what overshot."""
+    """Project each record onto the rules it breaks by Dykstra's algorithm, in place."""
     past = np.empty(len(factors))  # how far each inequality has pushed, as a multiple of its direction
     lengths = np.empty(len(factors))
     for i in range(len(cells)):
@@ -107,7 +107,7 @@ def _project(cells: Floats, factors: Floats, constants: Floats, equality: Bools,
 
 @kernel
 def _measure(record: Floats, factors: Floats, unit: Floats, lengths: Floats) -> float:
-    """Fill in the squared lengths of the rules' directions, not above 0 for idle ones; return the size."""
+    """Fill in the squared length of each rule's direction (<= 0: rule not used); return the record's size."""
     size = 0.0
     lengths[:] = 0.0
     for j in range(record.size):
@@ -122,7 +122,7 @@ def _measure(record: Floats, factors: Floats, unit: Floats, lengths: Floats) -> 
 
 @kernel
 def _move(record: Floats, factors: Floats, constant: float, length: float) -> float:
-    """How far the record lies beyond a rule, as a multiple of its direction."""
+    """Return by how much the record exceeds a rule, as a multiple of the rule's direction."""
     rest = -constant
     for j in range(record.size):
         if factors[j] != 0:

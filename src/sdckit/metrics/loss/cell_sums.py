@@ -1,4 +1,4 @@
-"""What cells cost, and the sums of these costs over a pair: one pass serves MAE, MSE, IL1 and IL1s."""
+"""Costs of cells and their sums over a pair of files: one pass serves MAE, MSE, IL1 and IL1s."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def absolute(x: Any, y: Any, scale: Any) -> Any:
-    """|x - y| in units of `scale`."""
+    """Return |x - y| in units of `scale`."""
     return abs(x - y) / scale
 
 
 def squared(x: Any, y: Any, scale: Any) -> Any:
-    """(x - y)**2 in units of `scale`."""
+    """Return (x - y)**2 in units of `scale`."""
     return (x - y) * (x - y) / scale
 
 
@@ -35,7 +35,7 @@ _absolute, _squared = inlined(absolute), inlined(squared)
 
 @dataclass(frozen=True)
 class Cost:
-    """What one cell costs, divided by nothing, its own size or sqrt(2) standard deviations of its variable.
+    """Cost of one cell, divided by 1, by its own size or by sqrt(2) standard deviations of its variable.
 
     `place` is the column of `_cell_sums` that adds it up.
     """
@@ -61,7 +61,7 @@ SEEN, KEPT, CHANGED = range(3)  # columns of the counts: cells in both files, x 
 
 @kernel
 def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints) -> None:
-    """Add costs, weights and counts of the cells that both files observe; one line per variable.
+    """Add up costs, weights and counts of the cells that both files observe, one line per variable.
 
     An empty `weights` stands for ones. Blocks are added up apart, so that the rounding errors of a long
     column do not pile up.
@@ -100,7 +100,7 @@ def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints
 
 
 def sums_of(pair: Pair) -> tuple[Floats, Ints]:
-    """The sums and counts behind all four metrics, in one pass through the data."""
+    """Return the sums and counts behind all four metrics, in one pass through the data."""
     if "cells" not in pair.cache:
         weights = np.empty(0) if pair.original.weights is None else pair.original.weights
         sums, counts = np.zeros((pair.p, 6)), np.zeros((pair.p, 3), np.int64)
@@ -111,7 +111,7 @@ def sums_of(pair: Pair) -> tuple[Floats, Ints]:
 
 
 def scales_of(original: Original) -> Floats:
-    """sqrt(2) standard deviations of each variable; 1 where there is no spread."""
+    """Return sqrt(2) standard deviations of each variable; 1 where there is no spread."""
     if "scales" not in original.cache:
         spreads = original.spreads
         original.cache["scales"] = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)

@@ -1,4 +1,4 @@
-"""MSE, split exactly: what changed distributions cost, and what changed places cost."""
+"""MSE as an exact sum of two parts: changed distributions, and values permuted among records."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REFERENCE = "Hardy, Littlewood & Polya 1952, Inequalities (rearrangements)"
 
 
 def sums_of_parts(pair: Pair) -> dict[Part, Floats]:
-    """Weighted sum of each part for every variable, in one pass for both metrics."""
+    """Return the weighted sum of each part for every variable, in one pass for both metrics."""
     if "parts of mse" not in pair.cache:
         found = [_parts(pieces) for pieces in _pieces(pair)]
         marginal, permutation = (np.concatenate(part) for part in zip(*found, strict=True))
@@ -42,7 +42,7 @@ def sums_of_parts(pair: Pair) -> dict[Part, Floats]:
 
 
 def _pieces(pair: Pair) -> Iterator[Coupled]:
-    """The coupled columns: several lines at once where the file is complete."""
+    """Yield the coupled columns, several lines at once where the file is complete."""
     if not pair.complete or pair.original.weights is not None:
         for j in range(pair.p):
             x, own, y, weights = coupled(*pair.cells(j))
@@ -56,7 +56,7 @@ def _pieces(pair: Pair) -> Iterator[Coupled]:
 
 
 def _sorted(original: Original, begin: int, several: int) -> tuple[Floats, Ints]:
-    """Some columns in order, one line each, and the places of their records in a table of such lines."""
+    """Return some columns sorted, one line each, and the positions of their records."""
     if "order for parts of mse" in original.cache:
         kept: tuple[Floats, Ints] = original.cache["order for parts of mse"]
         return kept
@@ -71,7 +71,7 @@ def _sorted(original: Original, begin: int, several: int) -> tuple[Floats, Ints]
 
 
 def _parts(pieces: Coupled) -> tuple[Floats, Floats]:
-    """Both parts of each line of pieces."""
+    """Return both parts of each line of pieces."""
     x, own, y, weights = pieces
     sums = np.zeros((len(x), 2))
     if not x.size:
@@ -90,7 +90,7 @@ def _parts(pieces: Coupled) -> tuple[Floats, Floats]:
 
 @kernel
 def _add_parts(x: Floats, own: Floats, y: Floats, weights: Floats, sums: Floats) -> None:
-    """Add both parts of each line; empty `weights` stand for ones.
+    """Add both parts of each line to the sums; empty `weights` stand for ones.
 
     With `own` instead of `y` the squares would add up to MSE, so the permutation part is the sum of
     (x - own)**2 - (x - y)**2. Factored, every factor is as small as the changes are: large values
@@ -112,7 +112,7 @@ def _add_parts(x: Floats, own: Floats, y: Floats, weights: Floats, sums: Floats)
 def score_split(
     part: Part, pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """One part of the MSE of a pair."""
+    """Return the score of one part of the MSE of a pair."""
     checks.missing_rule(missing, bounded=False, name=f"mse_{part}")
     sums = sums_of_parts(pair)
     weights = pair.counts.both.astype(np.float64)
@@ -128,7 +128,7 @@ def score_split(
 
 
 def _unrelated(pair: Pair) -> Floats:
-    """The squares of every variable for an unrelated order: means over all ways to hand out the values."""
+    """Return the squares of each variable for an unrelated order: means over all permutations."""
     found = np.zeros(pair.p)
     for j in np.flatnonzero(pair.counts.both):
         x, y, weights = pair.cells(int(j))
@@ -224,7 +224,7 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
     parameters=(MISSING,),
 )
 def mse_permutation(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
-    """What values that changed places add to the mean squared error.
+    """Part of the mean squared error that is due to values permuted among records.
 
     0 means that every variable keeps its order, however its values changed; there is no largest
     value. It says in units of the data what `brmse` says in ranks. Variables in large units dominate it.

@@ -1,4 +1,4 @@
-"""Interval disclosure: how often an original value lies in a narrow interval round the masked one."""
+"""Interval disclosure: how often an original value lies in a narrow interval around the masked one."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ RISK: dict[str, Any] = {"family": "risk", "bounds": (0.0, 1.0), "best": 0.0}
 
 @dataclass(frozen=True)
 class Attack(Score):
-    """A score that knows in words what the attacker finds, and among what."""
+    """A score with texts for what the intruder finds, and among what."""
 
     finding: str = ""
     among: str = "records"
 
 
 def told(score: Score) -> str:
-    """The sentence of an attack: what it finds, how often, and how often by mere chance."""
+    """Return the sentence on an attack: what it finds, how often, and how often by chance."""
     attack = cast("Attack", score)
     if math.isnan(attack.value.overall):
         return f"there are no {attack.among} to compare"
@@ -57,7 +57,7 @@ def told(score: Score) -> str:
 
 
 def share(found: Floats | Bools, seen: Bools) -> float:
-    """Share of what was found among what there is; NaN where there is nothing."""
+    """Return the share found; NaN where there is nothing to find."""
     return float(found[seen].mean()) if seen.any() else math.nan
 
 
@@ -73,7 +73,7 @@ def score_sdid(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Share of records, or cells, whose original lies within k standard deviations of the masked value."""
+    """Return the share of records, or cells, within k standard deviations of the masked value."""
     k = parameters.parameter_value(WIDTH, k)
     checks.one_of("scale", scale, SCALES)
     checks.one_of("level", level, LEVELS)
@@ -99,14 +99,14 @@ def score_sdid(
 
 
 def _inside(pair: Pair, reach: Floats) -> tuple[Bools, Bools]:
-    """Which cells lie in their interval, and which are observed in both files."""
+    """Return which cells lie in their interval, and which are observed in both files."""
     with np.errstate(over="ignore"):  # a difference beyond all numbers is outside
         gaps = np.abs(pair.original.values - pair.masked)
     return gaps <= reach, ~np.isnan(gaps)
 
 
 def _by_record(inside: Bools, seen: Bools, level: str) -> Floats:
-    """What each record gives away: 1 or 0, or the share of its cells; NaN without a cell to compare."""
+    """Return each record's disclosure: 1 or 0, or the share of its cells; NaN without a cell to compare."""
     count = seen.sum(1)
     cells = divided(inside.sum(1), count)
     return np.where(np.isnan(cells), np.nan, cells == 1) if level == "records" else cells
@@ -192,7 +192,7 @@ def sdid(
 def score_rid(
     pair: Pair, *, half_width: str = "full", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """Share of cells whose original lies between the masked values some ranks below and above."""
+    """Return the share of cells whose original lies between masked values some ranks below and above."""
     checks.one_of("half_width", half_width, HALF_WIDTHS)
     places = _all_places(pair)
     chances = _chances(places, half_width)
@@ -223,7 +223,7 @@ def score_rid(
 
 
 class _Places(NamedTuple):
-    """Where the values of a variable lie among its masked ones in order, counted from 0."""
+    """Positions of the values of a variable among its sorted masked values, counted from 0."""
 
     first: Ints  # of the masked values that equal the record's own
     last: Ints
@@ -231,7 +231,7 @@ class _Places(NamedTuple):
     high: Ints  # the last that is not above it
 
     def chances(self, half_width: str) -> Floats:
-        """The chance of each cell to be found, a line for each percentage."""
+        """Return the probability that each cell lies in its interval, one line per percentage."""
         hundred = HALF_WIDTHS[half_width]
         reach = (2 * PERCENTS * self.first.size + hundred) // (2 * hundred)  # halves are rounded up
         return _reached(self.first, self.last, self.low, self.high, reach)
@@ -241,7 +241,7 @@ def _places(x: Floats, y: Floats) -> _Places:
     order = np.sort(y)
 
     def places(values: Floats) -> tuple[Ints, Ints]:
-        """Of the first masked value that is not below each value, and of the last that is not above."""
+        """Return positions of the first masked value not below, and of the last not above, each value."""
         rows = np.argsort(values)  # to look up values in order is several times faster
         low, high = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
         low[rows] = np.searchsorted(order, values[rows], "left")
@@ -253,7 +253,7 @@ def _places(x: Floats, y: Floats) -> _Places:
 
 @kernel
 def _reached(first: Ints, last: Ints, low: Ints, high: Ints, reach: Ints) -> Floats:
-    """Share of the places in the tie block of y_i from which an interval of ranks reaches x_i.
+    """Return the share of positions in the tie block of y_i whose interval of ranks contains x_i.
 
     A place q reaches x where the value at q - h is at most x and the one at q + h at least x: where q
     lies from h below the first value that is not below x to h above the last that is not above it.
@@ -277,7 +277,7 @@ def _all_places(pair: Pair) -> list[_Places]:
 
 
 def _shuffled_places(pair: Pair, places: list[_Places]) -> Iterator[list[_Places]]:
-    """The same for unrelated records; where no cell is missing, nothing need be sorted again."""
+    """Return the positions for permuted records; without missing cells nothing is sorted again."""
     if not pair.complete:
         yield from (_all_places(other) for other in shuffled(pair))
         return
@@ -286,7 +286,7 @@ def _shuffled_places(pair: Pair, places: list[_Places]) -> Iterator[list[_Places
 
 
 def _pooled(chances: list[Floats]) -> Values:
-    """Mean over the percentages and the cells of each variable, and over all cells."""
+    """Return means over the percentages and the cells of each variable, and over all cells."""
     return pooled(np.array([found.sum() for found in chances]), np.array([found.size for found in chances]))
 
 

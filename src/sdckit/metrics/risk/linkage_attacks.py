@@ -1,4 +1,4 @@
-"""How an intruder links records, each way an attack of its own.
+"""Record linkage attacks of an intruder: by nearest records, and by a published window of ranks.
 
 An attack is prepared from a pair of files once and then asked, for any assignment of true records, how
 often it finds them: for the real one, and for random ones to learn what chance alone would find. Records
@@ -33,7 +33,7 @@ FARTHEST = 1e140  # standard deviations; squares of what lies beyond might leave
 
 
 class Credits(NamedTuple):
-    """What each record adds to the intruder's success.
+    """Contribution of each record to the intruder's success.
 
     `expected` shares the credit among equals; `strict` counts only guesses without an equal,
     `optimistic` all that may be right.
@@ -45,16 +45,16 @@ class Credits(NamedTuple):
 
 
 class Attack(Protocol):
-    """One way to link records."""
+    """Interface of a linkage attack."""
 
     def credits(self, truth: Ints) -> Credits:
-        """The success if record i of those looked up were record truth[i] of those searched."""
+        """Return the success of each query i if its true record were truth[i]."""
         ...
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """Take the nearest record, or the nearest few; distances are Euclidean in some space."""
+    """Link each record to the nearest one, or to the nearest few; distances are Euclidean."""
 
     targets: Floats
     queries: Floats
@@ -68,11 +68,11 @@ class Nearest:
 
     @cached_property
     def tree(self) -> Tree:
-        """The records that are searched."""
+        """The k-d tree of the records that are searched."""
         return kd_tree.grow(self.targets) if self.known_tree is None else self.known_tree
 
     def credits(self, truth: Ints) -> Credits:
-        """Full credit where nobody is closer, shared among those at the same distance."""
+        """Return full credit where no record is nearer than the true one, shared among ties."""
         if self.complete:
             closer, tied = kd_tree.beaten(self.tree, self.queries, truth, TOLERANCE, self.places)
         else:
@@ -87,7 +87,7 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Window:
-    """Keep the records whose rank lies within the published window in every variable; guess among them."""
+    """Keep the records whose ranks lie within the published window in every variable; guess among them."""
 
     targets: Blocks
     queries: Blocks
@@ -95,19 +95,19 @@ class Window:
 
     @cached_property
     def boxes(self) -> tuple[Floats, Floats]:
-        """The first and the last position that a record's value may have had, per variable."""
+        """First and last position that a record's value may have had, per variable."""
         return self.queries.first - self.width, self.queries.last + self.width
 
     @cached_property
     def candidates(self) -> Ints:
-        """How many records each box leaves."""
+        """Number of records within each box."""
         low, high = self.boxes
         if self.targets.complete and self.queries.complete:
             return kd_tree.count_inside(kd_tree.grow(self.targets.first), self.targets.opening(low), high)
         return missing_cells.count_overlaps(self.targets.first, self.targets.last, low, high)
 
     def credits(self, truth: Ints) -> Credits:
-        """Credit where the truth is among those left, shared by all of them."""
+        """Return the credit where the true record is a candidate, shared among all candidates."""
         low, high = self.boxes
         inside = missing_cells.overlaps(self.targets.first[truth], self.targets.last[truth], low, high)
         inside *= (~np.isnan(low) & ~np.isnan(self.targets.first[truth])).any(1)  # no guess without a value
@@ -117,7 +117,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The tie block of every cell within its variable, as positions from 0; NaN where a cell is missing."""
+    """Tie block of every cell within its variable, as positions from 0; NaN where a cell is missing."""
 
     first: Floats
     last: Floats
@@ -130,12 +130,12 @@ class Blocks:
 
     @cached_property
     def middles(self) -> Floats:
-        """Mid-ranks from 0 to the number of records, also where cells are missing; exact where none is."""
+        """Mid-ranks from 0 to the number of records, also with missing cells; exact without them."""
         sizes = np.array([max(column.n, 1) for column in self.columns])
         return (self.first + self.last + 1) * (len(self.first) / sizes / 2)
 
     def opening(self, positions: Floats) -> Floats:
-        """Where the tie blocks of these positions begin; positions below 0 stay."""
+        """Return where the tie blocks of these positions begin; positions below 0 stay."""
         found = positions.copy()
         for j, column in enumerate(self.columns):
             inside = (positions[:, j] >= 0) & (positions[:, j] < column.n)
@@ -144,7 +144,7 @@ class Blocks:
 
 
 def blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> Blocks:
-    """The tie blocks of a file whose observed cells are ordered."""
+    """Return the tie blocks of a file, given the order of its observed cells."""
     first = np.full(values.shape, np.nan)
     last = first.copy()
     for j, column in enumerate(columns):
@@ -158,7 +158,7 @@ def blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> Bloc
 
 
 class Scale(NamedTuple):
-    """What standardises each column: its size, a power of two; in terms of that a typical value and 1/sd.
+    """Scale of each column: a power of two and, in units of it, a typical value and 1/sd.
 
     Not the mean, which one enormous value takes far away from all others: differences between those would
     drown in rounding, and ties with them.
@@ -170,12 +170,12 @@ class Scale(NamedTuple):
     mean: Floats  # standardised, too
 
     def apply(self, values: Floats) -> Floats:
-        """Deviations from the typical values in standard deviations; 0 in a column that does not vary."""
+        """Return deviations from the typical values in standard deviations; 0 in a constant column."""
         return _scaled(values, self.unit, self.centre, self.factor)
 
 
 def scale_of(values: Floats) -> Scale:
-    """The scale of a file, missing cells left out."""
+    """Return the scale of a file, missing cells left out."""
     unit = powers_of_two(np.stack([np.fmax.reduce(values), np.fmin.reduce(values)]))
     unit[unit == 0] = 1.0
     some = np.sort(values[:: max(len(values) // TYPICAL, 1)] / unit, axis=0)  # NaN last
@@ -188,7 +188,7 @@ def scale_of(values: Floats) -> Scale:
 
 @kernel
 def _moments(values: Floats, unit: Floats, centre: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the deviations from each column's centre; 0 where all are equal."""
+    """Return mean and standard deviation of the deviations from each column's centre; 0 if constant."""
     n, p = values.shape
     mean, sd = np.zeros(p), np.zeros(p)
     for j in range(p):
@@ -221,19 +221,19 @@ def _scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats) -> Flo
 
 
 def original_scale(pair: Pair) -> Scale:
-    """The scale of the original."""
+    """Return the scale of the original."""
     return remembered(pair.original.cache, "scale", lambda: scale_of(pair.original.values))
 
 
 def standardised(pair: Pair) -> tuple[Floats, Floats]:
-    """Both files, in standard deviations of the original; a constant variable tells nobody apart."""
+    """Return both files in standard deviations of the original; 0 for a constant variable."""
     original, scale = pair.original, original_scale(pair)
     ours = remembered(original.cache, "standardised", lambda: scale.apply(original.values))
     return ours, remembered(pair.cache, "standardised", lambda: scale.apply(pair.masked))
 
 
 def breaks_rules(pair: Pair) -> bool:
-    """Whether the release breaks edit rules that everybody knows of, so that they tell more about it."""
+    """Return True if the release breaks the edit rules, so that an intruder can use them to correct it."""
 
     def look() -> bool:
         rules = pair.rules
@@ -243,7 +243,7 @@ def breaks_rules(pair: Pair) -> bool:
 
 
 def corrected(pair: Pair) -> tuple[Floats, Floats]:
-    """Both files standardised, the release's records moved to where the edit rules hold."""
+    """Return both files standardised, with released records projected onto the edit rules."""
 
     def move() -> Floats:
         scale, masked = original_scale(pair), pair.masked.copy()
@@ -256,12 +256,12 @@ def corrected(pair: Pair) -> tuple[Floats, Floats]:
 
 
 def _places(pair: Pair) -> list[int]:
-    """The columns of the edit rules."""
+    """Return the columns of the edit rules."""
     return [] if pair.rules is None else [pair.columns.index(name) for name in pair.rules.columns]
 
 
 def squared_lengths(pair: Pair) -> Floats:
-    """How far each original lies from the mean: squares in units of the variances; missing cells add 0."""
+    """Return each original's squared distance from the mean in variances; missing cells add 0."""
     return _squared_lengths(standardised(pair)[0], original_scale(pair).mean)
 
 
@@ -276,7 +276,7 @@ def _squared_lengths(points: Floats, centre: Floats) -> Floats:
 
 
 def whitened(pair: Pair) -> tuple[Floats, Floats]:
-    """Both files in the principal directions of the release, each of unit variance there.
+    """Return both files in the principal directions of the release, with unit variance there.
 
     Directions without variance are left out: a total that is the sum of its parts tells nothing new.
     A missing cell stands at the release's mean, but a record without any value stands nowhere.
@@ -302,7 +302,7 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
 
 @kernel
 def _turned(values: Floats, axes: Floats) -> Floats:
-    """The product of two matrices; unlike the library's, the same for equal rows to the last digit."""
+    """Return a matrix product that is identical for equal rows to the last digit, unlike BLAS."""
     found = np.zeros((len(values), axes.shape[1]))
     for i in range(len(values)):
         for j in range(len(axes)):
@@ -312,7 +312,7 @@ def _turned(values: Floats, axes: Floats) -> Floats:
 
 
 def ordered_blocks(pair: Pair) -> tuple[Blocks, Blocks]:
-    """The tie blocks of both files, each ranked by itself."""
+    """Return the tie blocks of both files, each ranked separately."""
 
     def ours() -> Blocks:
         original = pair.original
@@ -327,7 +327,7 @@ def ordered_blocks(pair: Pair) -> tuple[Blocks, Blocks]:
 
 
 def remembered(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:
-    """What is in the store, computed when first asked for; losses keep their own things there."""
+    """Return a cached value of the pair, computed on first use."""
     name = f"risk: {name}"
     if name not in store:
         store[name] = compute()

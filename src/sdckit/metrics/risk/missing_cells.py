@@ -1,4 +1,4 @@
-"""Linkage where cells are missing: every record against every other, over the variables that both have.
+"""Linkage with missing cells: all pairs of records are compared over the variables that both have.
 
 Distances are means over the shared variables, so that a record does not come closer by having fewer
 values. Records that share none are never linked.
@@ -16,7 +16,7 @@ PAIRS = 50_000_000  # of records, compared at a time: a fraction of a second
 
 @inlined
 def shared_distance(points: Floats, i: int, others: Floats, k: int) -> float:
-    """Mean squared difference over the variables that both records have; infinite without any."""
+    """Return the mean squared difference over variables both records have; infinite without any."""
     total, shared = 0.0, 0
     for j in range(points.shape[1]):
         difference = points[i, j] - others[k, j]
@@ -28,7 +28,7 @@ def shared_distance(points: Floats, i: int, others: Floats, k: int) -> float:
 
 @inlined
 def shared_difference(points: Floats, i: int, others: Floats, k: int) -> float:
-    """Mean absolute difference over the variables that both records have; infinite without any."""
+    """Return the mean absolute difference over variables both records have; infinite without any."""
     total, shared = 0.0, 0
     for j in range(points.shape[1]):
         difference = abs(points[i, j] - others[k, j])
@@ -62,7 +62,7 @@ def _beaten(
 
 
 def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, places: int) -> Ints:
-    """As `kd_tree.beaten`, for records with missing cells; a record that shares no cell counts as beaten."""
+    """Do as `kd_tree.beaten` with missing cells; a record that shares no cell counts as beaten."""
     found = np.empty((2, len(queries)), np.int64)
     in_parts(
         len(queries),
@@ -74,7 +74,7 @@ def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, plac
 
 @kernel
 def distances(targets: Floats, queries: Floats, *, squared: bool) -> Floats:
-    """Mean squared or absolute difference of every query and every target over the variables of both."""
+    """Return the mean squared or absolute difference of every query and target over shared variables."""
     found = np.empty((len(queries), len(targets)))
     for i in range(len(queries)):
         for k in range(len(targets)):
@@ -87,7 +87,7 @@ def distances(targets: Floats, queries: Floats, *, squared: bool) -> Floats:
 
 @inlined
 def _overlap(first: Floats, last: Floats, k: int, low: Floats, high: Floats, i: int) -> bool:
-    """Whether a record's tie blocks reach into the box, in every variable that both have."""
+    """Return True if a record's tie blocks overlap the box in every variable that both have."""
     fits = True
     for j in range(first.shape[1]):
         fits &= not ((first[k, j] > high[i, j]) | (last[k, j] < low[i, j]))  # true for NaN
@@ -106,7 +106,7 @@ def _count_overlaps(
 
 
 def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
-    """How many records reach with their tie blocks into each box; a missing cell fits everywhere."""
+    """Count the records whose tie blocks overlap each box; a missing cell fits every box."""
     found = np.empty(len(low), np.int64)
     in_parts(
         len(low),
@@ -118,7 +118,7 @@ def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> In
 
 @kernel
 def overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
-    """Whether each record reaches into its own box: 1 or 0."""
+    """Return 1 where a record's tie blocks overlap its own box, else 0."""
     found = np.empty(len(low), np.int64)
     for i in range(len(low)):
         found[i] = _overlap(first, last, i, low, high, i)

@@ -1,4 +1,4 @@
-"""One-to-one linkage: all records are linked at once, with the smallest sum of distances.
+"""One-to-one linkage: link all records at once, with the smallest sum of distances.
 
 Where several assignments have that sum, a solver returns one of them, chosen by the order of the rows, which
 would credit the intruder with what nobody can know. So the credit is shared among all links that occur in
@@ -36,7 +36,7 @@ class Matching:
 
     @cached_property
     def costs(self) -> Floats:
-        """The distance of every pair; beyond all others where a pair shares no cell."""
+        """Distance of every pair; larger than all others where a pair shares no cell."""
         if self.distance == "gower":
             half, other = self.targets / 2, self.queries / 2  # the range itself may be too large a number
             both = np.vstack([half, other])
@@ -51,7 +51,7 @@ class Matching:
 
     @cached_property
     def excess(self) -> Floats:
-        """The costs less what is common to a row or a column; the best assignments are the same."""
+        """Costs less row and column constants, with the same optimal assignments."""
         found = self.costs
         for axis in (1, 0):
             found = found - found.min(axis=axis, keepdims=True)
@@ -60,19 +60,19 @@ class Matching:
 
     @cached_property
     def links(self) -> Ints:
-        """The target of each query in one of the best assignments."""
+        """Target of each query in one optimal assignment."""
         from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import, and rarely needed
 
         return np.asarray(linear_sum_assignment(self.excess)[1])
 
     @cached_property
     def mean_distance(self) -> float:
-        """The mean distance of linked records."""
+        """Mean distance of linked records."""
         return float(self.costs[np.arange(len(self.links)), self.links].mean())
 
     @cached_property
     def possible(self) -> Bools:
-        """Query x target: the links that occur in some best assignment.
+        """Query x target: which links occur in some optimal assignment.
 
         Exchanging links along a circle costs nothing where no step costs anything, in prices that make all
         steps cost 0 or more; so these are the steps within the strong components of the free steps.
@@ -95,7 +95,7 @@ class Matching:
 
     @cached_property
     def shares(self) -> tuple[Floats, Floats]:
-        """Factors of queries and targets whose products, over the possible links, add up to 1 for each."""
+        """Factors of queries and targets whose products over possible links sum to 1 per row and column."""
         from scipy.sparse import csr_array  # noqa: PLC0415 - as above
 
         possible = csr_array(self.possible.astype(float))
@@ -110,7 +110,7 @@ class Matching:
         return ours, theirs
 
     def credits(self, truth: Ints) -> Credits:
-        """Credit for the true link, shared where others are as good."""
+        """Return the credit for the true link, shared among equally good links."""
         possible = self.possible[np.arange(len(truth)), truth].astype(float)
         ours, theirs = self.shares
         alone = self.possible.sum(axis=1) == 1
@@ -119,7 +119,7 @@ class Matching:
 
 @kernel
 def _lower_prices(excess: Floats, links: Ints, prices: Floats, least: float) -> bool:
-    """Lower each target's price to what a query would pay that leaves its link for it; whether any fell."""
+    """Lower each target's price to the best offer of a query that leaves its link; True if any fell."""
     fell = False
     for i in range(len(links)):
         base = prices[links[i]] - excess[i, links[i]]
