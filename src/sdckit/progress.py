@@ -25,6 +25,7 @@ Item = TypeVar("Item")
 ProgressCallback = Callable[[str, float], None]  # gets the name of a step and the share of it that is done
 
 _enabled = False
+_notices = False
 
 
 class _Thread(threading.local):
@@ -41,6 +42,18 @@ def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a
     """Show progress of long work from now on (`sdc.show_progress()` in a notebook or script)."""
     global _enabled  # noqa: PLW0603 - one switch for the process, set by the command line
     _enabled = on
+
+
+def show_notices(on: bool = True) -> None:  # noqa: FBT001, FBT002 - as above
+    """Show from now on the notices that progress would show, and no progress."""
+    global _notices  # noqa: PLW0603 - as above
+    _notices = on
+
+
+def notice(text: str) -> None:
+    """Print a line on stderr, where notices or progress are shown."""
+    if _enabled or _notices:
+        print(text, file=sys.stderr)  # noqa: T201
 
 
 @contextmanager

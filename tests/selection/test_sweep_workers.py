@@ -70,7 +70,7 @@ def test_another_process_gives_the_same_table_bit_for_bit(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("metrics", [["brmae", "brmse", "dbrl"], ["brmae:ties=random", "brmse:ties=random"]])
-def test_the_other_process_measures_in_another_order_and_finds_the_same(monkeypatch, metrics):
+def test_the_other_process_draws_the_same_random_ties(monkeypatch, metrics):
     data = frame(60).with_columns((pl.all() / 100).round())  # with ties to draw
     expected = swept(data, metrics=metrics, replications=4)
     workers, answered = process_at_once(monkeypatch)
@@ -96,10 +96,30 @@ def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
 @pytest.mark.parametrize(("seconds", "found"), [(2.99, None), (3.0, "started")])
 def test_another_process_is_started_for_three_seconds_of_work(monkeypatch, seconds, found):
     monkeypatch.setattr(runner, "PATIENCE", 0.0)
+    monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=0.0))
     monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: seconds))
     monkeypatch.setattr(runner, "Worker", lambda *_: nullcontext("started"))
     half = Runner(None, (), 0, None, deque(range(10)), np.empty(0), begun=0.0, done=10)
     assert half.another() == found
+
+
+@pytest.mark.parametrize(("count", "started"), [(5, "started"), (4, None)])
+def test_a_process_waits_for_kernels_and_must_be_worth_as_much_time(monkeypatch, count, started):
+    """Runs take two seconds each, three seconds are enough of them, and kernels took six."""
+    compiled = iter([1.0, 1.0, 3.0, 3.0, 6.0, 6.0, 6.0, 6.0])  # two at each look, the last for the decision
+
+    class Clock:
+        @property
+        def seconds(self):
+            return next(compiled)
+
+    monkeypatch.setattr(runner, "CLOCK", Clock())
+    monkeypatch.setattr(runner, "PATIENCE", 0.0)
+    monkeypatch.setattr(Runner, "pace", lambda _: 2.0)
+    monkeypatch.setattr(runner, "Worker", lambda *_: nullcontext("started"))
+    runs = deque(range(count))
+    assert Runner(None, (), 0, None, runs, np.empty(0), begun=0.0, compiled=0.0).another() == started
+    assert list(compiled) == []
 
 
 def test_short_work_starts_no_process(monkeypatch):

@@ -103,8 +103,10 @@ def sdckit(context: click.Context) -> None:
 @click.option("--quiet", "-q", is_flag=True, help="No table.")
 def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
     """Mask a bundled sample in 20 ways (four methods, five settings each), choose one and report."""
+    from sdckit import progress
     from sdckit.cli.demo import run
 
+    progress.show_notices(not quiet)
     run(Path(output), quiet=quiet)
 
 

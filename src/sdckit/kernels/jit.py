@@ -15,6 +15,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Int = int | np.int64  # kernels count in int64
 
+MARKS = (b"@kernel", b"@inner", b"@inlined")  # of modules with kernels
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -27,7 +29,7 @@ def digest_of_kernels() -> str:
     digest = hashlib.sha256()
     for file in sorted(Path(__file__).parents[1].rglob("*.py")):
         text = file.read_bytes()
-        if b"@kernel" in text or b"@inlined" in text:
+        if any(mark in text for mark in MARKS):
             digest.update(text)
     return digest.hexdigest()
 
@@ -37,11 +39,17 @@ STAMP = digest_of_kernels()
 
 def kernel(function: Function, **options: Any) -> Function:
     """Compile `function` with numba; no fast-math, so that results do not depend on the CPU."""
+    options["no_cfunc_wrapper"] = True  # C calls none of them
     compiled = numba.njit(nogil=True, **options)(function)
     with suppress(RuntimeError):  # no folder to keep it in: compiled anew by each process
         compiled.enable_caching()
         compiled._cache._cache_file._source_stamp = STAMP  # noqa: SLF001 - numba offers no other way
     return cast("Function", compiled)
+
+
+def inner(function: Function) -> Function:
+    """Compile what only kernels call: without an entry from Python, which takes its time to compile."""
+    return kernel(function, no_cpython_wrapper=True)
 
 
 def inlined(function: Function) -> Function:

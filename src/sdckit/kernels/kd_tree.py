@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.jit import Floats, Int, Ints, inlined, inner, kernel
 from sdckit.progress import STOPPING, each
 
 if TYPE_CHECKING:
@@ -67,25 +67,36 @@ def grow(points: Floats) -> Tree:
     tree.starts[0, 1] = n
     tree.low[0], tree.high[0] = zip(*((column.min(), column.max()) for column in tree.points.T), strict=True)
     branches = BRANCHES if n >= 2 * PART else 1
-    _split(tree, 0, branches - 1)
+    _split_below(tree, 0, branches - 1)
     if branches > 1:
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(pool.map(lambda root: _split(tree, root, nodes), range(branches - 1, 2 * branches - 1)))
+            list(
+                pool.map(lambda root: _split_below(tree, root, nodes), range(branches - 1, 2 * branches - 1))
+            )
     else:
-        _split(tree, 0, nodes)
-    _fit_boxes(tree)
+        _split_below(tree, 0, nodes)
+    _fit_boxes(tree.low, tree.high)
     return tree
 
 
+def _split_below(tree: Tree, root: int, end: int) -> None:
+    """Halve a node and those below it, as far as their numbers are less than `end`."""
+    _split(tree, root, end, np.empty(DEEP, np.int64), np.empty(SAMPLE))
+
+
+# Kernels take the arrays out of a tree once, and get room to work in from their caller: both are much
+# faster to compile than to reach into the tree for every value, and to ask for memory.
+
+
 @kernel
-def _split(tree: Tree, root: int, end: int) -> None:
+def _split(tree: Tree, root: int, end: int, stack: Ints, sample: Floats) -> None:
     """Halve a node and those below it, as far as their numbers are less than `end`.
 
     The widest side is that of a box cut from the parent's, which costs no look at the records.
     """
-    starts, low, high = tree.starts, tree.low, tree.high
+    points, rows, starts, low, high = tree.points, tree.rows, tree.starts, tree.low, tree.high
+    axes, cuts, leaves, leaf_of = tree.axis, tree.cut, tree.leaves, tree.leaf
     nodes, p = low.shape
-    stack, sample = np.empty(DEEP, np.int64), np.empty(SAMPLE)
     stack[0] = root
     size = 1 if root < end else 0
     while size > 0:
@@ -93,16 +104,16 @@ def _split(tree: Tree, root: int, end: int) -> None:
         node = stack[size]
         first, last = starts[node, 0], starts[node, 1]
         if 2 * node + 2 >= nodes:
-            _fill(tree, node)
+            _fill(points, first, last, node - nodes // 2, leaves, leaf_of, low[node], high[node])
             continue
-        axis = 0
+        axis: Int = np.int64(0)  # a plain 0 would be compiled twice, as a constant and as a number
         for j in range(1, p):
             if high[node, j] - low[node, j] > high[node, axis] - low[node, axis]:
                 axis = j
         middle = (first + last) // 2
-        halve(tree.points, tree.rows, axis, first, last, middle, sample)
-        tree.axis[node] = axis
-        tree.cut[node] = tree.points[middle, axis]
+        halve(points, rows, axis, first, last, middle, sample)
+        axes[node] = axis
+        cuts[node] = points[middle, axis]
         for child in range(2 * node + 1, 2 * node + 3):
             for j in range(p):
                 low[child, j], high[child, j] = low[node, j], high[node, j]
@@ -110,39 +121,39 @@ def _split(tree: Tree, root: int, end: int) -> None:
             if child < end:
                 stack[size] = child
                 size += 1
-        high[2 * node + 1, axis] = low[2 * node + 2, axis] = tree.cut[node]
+        high[2 * node + 1, axis] = low[2 * node + 2, axis] = cuts[node]
         starts[2 * node + 1, 1] = starts[2 * node + 2, 0] = middle
 
 
-@kernel
-def _fill(tree: Tree, node: int) -> None:
-    """Lay out the records of a leaf, and measure its box."""
-    first, last = tree.starts[node, 0], tree.starts[node, 1]
-    leaf = node - len(tree.axis) // 2
+@inlined
+def _fill(
+    points: Floats, first: int, last: int, leaf: int, leaves: Floats, leaf_of: Ints, low: Floats, high: Floats
+) -> None:
+    """Lay out the records first..last-1 in a leaf, and measure their box."""
     for i in range(first, last):
-        tree.leaf[i] = leaf
-    for j in range(tree.points.shape[1]):
-        low, high = np.inf, -np.inf
+        leaf_of[i] = leaf
+    for j in range(points.shape[1]):
+        lowest, highest = np.inf, -np.inf
         for i in range(first, last):
-            value = tree.points[i, j]
-            tree.leaves[leaf, j, i - first] = value
-            low, high = min(low, value), max(high, value)
+            value = points[i, j]
+            leaves[leaf, j, i - first] = value
+            lowest, highest = min(lowest, value), max(highest, value)
         for i in range(last - first, WIDTH):
-            tree.leaves[leaf, j, i] = np.nan  # an empty place is neither near nor far
-        tree.low[node, j], tree.high[node, j] = low, high
+            leaves[leaf, j, i] = np.nan  # an empty place is neither near nor far
+        low[j], high[j] = lowest, highest
 
 
 @kernel
-def _fit_boxes(tree: Tree) -> None:
+def _fit_boxes(low: Floats, high: Floats) -> None:
     """Give each node the smallest box around those of its children."""
-    for node in range(len(tree.axis) // 2 - 1, -1, -1):
-        for j in range(tree.points.shape[1]):
-            tree.low[node, j] = min(tree.low[2 * node + 1, j], tree.low[2 * node + 2, j])
-            tree.high[node, j] = max(tree.high[2 * node + 1, j], tree.high[2 * node + 2, j])
+    for node in range(len(low) // 2 - 1, -1, -1):
+        for j in range(low.shape[1]):
+            low[node, j] = min(low[2 * node + 1, j], low[2 * node + 2, j])
+            high[node, j] = max(high[2 * node + 1, j], high[2 * node + 2, j])
 
 
-@kernel
-def _pivot(points: Floats, axis: int, left: int, right: int, middle: int, sample: Floats) -> float:
+@inner
+def _pivot(points: Floats, axis: Int, left: int, right: int, middle: int, sample: Floats) -> float:
     """A value that will probably come to lie near the middle: from a sample, or a single one of few."""
     size = right - left + 1
     count = min(len(sample), size // len(sample))
@@ -158,8 +169,8 @@ def _pivot(points: Floats, axis: int, left: int, right: int, middle: int, sample
     return sample[(middle - left) * count // size]
 
 
-@kernel
-def halve(points: Floats, rows: Ints, axis: int, first: int, last: int, middle: int, sample: Floats) -> None:
+@inner
+def halve(points: Floats, rows: Ints, axis: Int, first: int, last: int, middle: int, sample: Floats) -> None:
     """Reorder records first..last-1 so that none before `middle` is above it, and none after is below."""
     left, right = first, last - 1
     while left < right:
@@ -189,7 +200,7 @@ def _to_box(low: Floats, high: Floats, node: int, point: Floats) -> float:
     """Squared distance from a point to a node's box."""
     total = 0.0
     for j in range(len(point)):
-        outside = max(low[node, j] - point[j], 0.0, point[j] - high[node, j])
+        outside = max(max(low[node, j] - point[j], 0.0), point[j] - high[node, j])  # noqa: PLW3301
         total += outside * outside
     return total
 
@@ -215,7 +226,7 @@ def _count(distances: Floats, limit: float, farthest: float) -> tuple[Int, Int]:
     return closer, within
 
 
-@kernel
+@inlined
 def _search(
     tree: Tree, point: Floats, nearest: float, farthest: float, places: int, start: int, scratch: Scratch
 ) -> tuple[Int, Int]:
@@ -223,47 +234,52 @@ def _search(
 
     The search begins with the leaf `start`.
     """
-    inside = len(tree.axis) // 2  # nodes that are no leaves
+    axes, cuts, leaves, low, high = tree.axis, tree.cut, tree.leaves, tree.low, tree.high
     stack, distances = scratch
-    _scan(tree.leaves[start], point, distances)
-    closer, within = _count(distances, nearest, farthest)
-    size = 1
+    inside = len(axes) // 2  # nodes that are no leaves
+    closer = within = np.int64(0)
+    leaf, size = start, 1
     stack[0] = 0
-    while size > 0 and closer < places:
-        size -= 1
-        node = stack[size]
-        if _to_box(tree.low, tree.high, node, point) > farthest:
-            continue
-        while node < inside:
-            beyond = point[tree.axis[node]] - tree.cut[node]
-            right = beyond >= 0
-            if beyond * beyond <= farthest:
-                stack[size] = 2 * node + 1 + (not right)
-                size += 1
-            node = 2 * node + 1 + right
-        if node - inside != start:
-            _scan(tree.leaves[node - inside], point, distances)
-            here = _count(distances, nearest, farthest)
-            closer, within = closer + here[0], within + here[1]
+    while leaf >= 0:
+        _scan(leaves[leaf], point, distances)
+        here = _count(distances, nearest, farthest)
+        closer, within = closer + here[0], within + here[1]
+        leaf = -1
+        while leaf < 0 and size > 0 and closer < places:
+            size -= 1
+            node = stack[size]
+            if _to_box(low, high, node, point) > farthest:
+                continue
+            while node < inside:
+                beyond = point[axes[node]] - cuts[node]
+                right = beyond >= 0
+                if beyond * beyond <= farthest:
+                    stack[size] = 2 * node + 1 + (not right)
+                    size += 1
+                node = 2 * node + 1 + right
+            if node - inside != start:
+                leaf = node - inside
     return closer, within
 
 
 @kernel
-def _beaten(tree: Tree, queries: Floats, begin: int, tolerance: float, places: int, found: Ints) -> None:
+def _beaten(
+    tree: Tree, queries: Floats, begin: int, tolerance: float, places: int, found: Ints, scratch: Scratch
+) -> None:
     """For each query: how many records are closer (up to `places`), and how many tie.
 
     The true records are those of the tree from place `begin` on. Where the masking is strong, half of the
     truth's own neighbours are closer to the query than the truth is: their leaf is asked first.
     """
-    scratch = (np.empty(DEEP, np.int64), np.empty(WIDTH))
+    points, leaf_of = tree.points, tree.leaf
     for k in range(len(queries)):
         point = queries[k]
         own = 0.0
         for j in range(len(point)):
-            difference = tree.points[begin + k, j] - point[j]
+            difference = points[begin + k, j] - point[j]
             own += difference * difference
         nearest, farthest = own * (1 - tolerance), own * (1 + tolerance)
-        closer, within = _search(tree, point, nearest, farthest, places, tree.leaf[begin + k], scratch)
+        closer, within = _search(tree, point, nearest, farthest, places, leaf_of[begin + k], scratch)
         found[0, k] = min(closer, places)
         found[1, k] = within - closer if closer < places else 0
 
@@ -282,7 +298,8 @@ def beaten(tree: Tree, queries: Floats, truth: Ints, tolerance: float, places: i
     def work(begin: int, end: int) -> None:  # neighbours one after the other: their leaves are in the cache
         part = asks[tree.rows[begin:end]]
         counts = np.empty((2, part.size), np.int64)
-        _beaten(tree, queries.take(part, axis=0), begin, tolerance, places, counts)
+        scratch = (np.empty(DEEP, np.int64), np.empty(WIDTH))
+        _beaten(tree, queries.take(part, axis=0), begin, tolerance, places, counts, scratch)
         found[0, part], found[1, part] = counts
 
     in_parts(truth.size, work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
 
 CHUNK = 256
 LONG_RUN = 64  # a longer run of near ties is sorted apart
@@ -30,7 +30,7 @@ def value_at(key: Int, low: Int, row_of: Ints, values: Floats) -> float | np.flo
     return values[row_of[label_of(key, low)]]
 
 
-@kernel
+@inner
 def count_collisions(keys: Ints, width: int, begin: int, end: int) -> Int:
     """How many of keys[begin:end] have the same high bits as the one before."""
     part = keys[max(begin - 1, 0) : end]  # a slice: its loop is vectorised
@@ -77,7 +77,6 @@ def _flag_unseen(keys: Ints, width: int, start: Ints, flags: Bools) -> Int:
     return total
 
 
-@kernel
 def collided_runs(
     keys: Ints, width: int, flags: Bools, limit: Int, start: Ints, proven: bool, skip_from: int, skip_to: int
 ) -> Ints:
@@ -87,6 +86,14 @@ def collided_runs(
     The heavy value, from `skip_from` to `skip_to`, is no such run: nothing shares its high bits.
     """
     runs = np.empty((limit, 2), np.int64)
+    return runs[: _find_runs(keys, width, flags, start, proven, skip_from, skip_to, runs)]
+
+
+@kernel
+def _find_runs(
+    keys: Ints, width: int, flags: Bools, start: Ints, proven: bool, skip_from: int, skip_to: int, runs: Ints
+) -> int:
+    """Write the runs of `collided_runs`; return how many there are."""
     count = 0
     end = 0
     for chunk in range(flags.size):
@@ -104,10 +111,10 @@ def collided_runs(
                     end += 1
                 runs[count, 0], runs[count, 1] = begin, end
                 count += 1
-    return runs[:count]
+    return count
 
 
-@kernel
+@inner
 def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats) -> None:
     """Order one short run by its exact values, equal ones by label."""
     low = (np.int64(1) << width) - 1
@@ -128,7 +135,7 @@ def settle_runs(keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats
         settle_run(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
 
 
-@kernel
+@inner
 def settle_run(
     keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
 ) -> None:
@@ -138,7 +145,7 @@ def settle_run(
         _mark_blocks(keys, width, begin, end, row_of, values, start)
 
 
-@kernel
+@inner
 def _mark_blocks(
     keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
 ) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.kernels.jit import Floats, inlined, kernel
+from sdckit.kernels.jit import Floats, inlined, inner, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ def _layers() -> tuple[Floats, Floats]:
 WIDTH, SHARE = _layers()
 
 
-@inlined
+@inner
 def _step(state: Words) -> np.uint64:
     """The next random word: one round of SFC64."""
     word = state[0] + state[1] + state[3]
@@ -78,7 +78,7 @@ def _fill(state: Words, width: Floats, share: Floats, out: Floats) -> None:
         out[j] = x
 
 
-@kernel
+@inner
 def _tail(state: Words) -> float:
     """A draw beyond the edge."""
     while True:

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from sdckit.kernels.buffers import borrowed
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
 from sdckit.kernels.near_ties import (
     CHUNK,
     all_short,
@@ -146,7 +146,7 @@ def has_ties(start: Ints) -> bool | np.bool_:
     return shared > 0
 
 
-@kernel
+@inner
 def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> Sums:
     """Sums over masked positions begin..end-1, as if every masked value there were different."""
     low = (np.int64(1) << width) - 1
@@ -221,15 +221,19 @@ def singles_and_flags(
     keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints, flags: Bools
 ) -> tuple[Int, Int, Int, Int]:
     """Single sums over keys[begin:end], and flags and number of collisions, in one pass through memory."""
-    total = np.zeros(3, np.int64)
-    collisions = np.int64(0)
+    absolute = squared_low = squared_high = collisions = np.int64(0)
     for chunk in range(begin // CHUNK, -(-end // CHUNK)):
         first, last = max(chunk * CHUNK, begin), min((chunk + 1) * CHUNK, end)
-        _add(total, _single_sums(keys, width, first, last, tied, middle2), 1)
+        sums = _single_sums(keys, width, first, last, tied, middle2)
+        absolute, squared_low, squared_high = (
+            absolute + sums[0],
+            squared_low + sums[1],
+            squared_high + sums[2],
+        )
         found = count_collisions(keys, width, first, last)
         flags[chunk] |= found > 0
         collisions += found
-    return total[0], total[1], total[2], collisions
+    return absolute, squared_low, squared_high, collisions
 
 
 @kernel
@@ -238,25 +242,27 @@ def _run_corrections(
 ) -> Sums:
     """What to add to the single sums because runs hold ties, or an order that was not exact."""
     low = (np.int64(1) << width) - 1
-    change = np.zeros(3, np.int64)
+    absolute = squared_low = squared_high = np.int64(0)
     for r in range(len(runs)):
         begin, end = runs[r, 0], runs[r, 1]
-        _add(change, _single_sums(keys, width, begin, end, tied, middle2), -1)
+        sums = _single_sums(keys, width, begin, end, tied, middle2)
+        absolute, squared_low, squared_high = (
+            absolute - sums[0],
+            squared_low - sums[1],
+            squared_high - sums[2],
+        )
         order_run(keys, width, begin, end, row_of, values)
         block = begin
         for t in range(begin + 1, end + 1):
             if t == end or value_at(keys[t], low, row_of, values) != value_at(
                 keys[block], low, row_of, values
             ):
-                _add(change, _block_sums(keys, width, block, t, tied, middle2), 1)
+                sums = _block_sums(keys, width, block, t, tied, middle2)
+                absolute += sums[0]
+                squared_low += sums[1]
+                squared_high += sums[2]
                 block = t
-    return change[0], change[1], change[2]
-
-
-@kernel
-def _add(total: Ints, sums: Sums, sign: int) -> None:
-    for i in range(3):
-        total[i] += sign * sums[i]
+    return absolute, squared_low, squared_high
 
 
 def _sums(n: int, parts: list[Sums]) -> RankSums:

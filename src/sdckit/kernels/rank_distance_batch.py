@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, kernel
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inner, kernel
 from sdckit.kernels.near_ties import count_collisions, ends, label_of, settle_run, starts_of_keys
 from sdckit.kernels.packed_sort import fill_keys, label_width, labels_of, sort_as_floats
 from sdckit.kernels.rank_distance import OrderedColumn, middle_sums, tie_sum, to_middles2
@@ -137,7 +137,7 @@ def _settle_stack(keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats,
     return tied
 
 
-@kernel
+@inner
 def _settle_column(keys: Ints, width: int, rows: Ints, values: Floats, first: Ints) -> None:
     """The same for a column with near ties: each run of equal high bits is looked at exactly."""
     begin = 0

@@ -221,7 +221,9 @@ def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
     """Sum over i of weights[i] times the mean over j of |points[i] - others[j]|; both ascending."""
     total = 0.0
     below = 0.0
-    above = np.sum(weights)
+    above = 0.0
+    for k in range(weights.size):
+        above += weights[k]
     i = j = 0
     previous = min(points[0], others[0])
     while i < points.size or j < others.size:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.jit import kernel
+from sdckit.kernels.jit import inner, kernel
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.scaling import deviations, powers_of_two
 from sdckit.masking.noise import STRENGTH
@@ -286,7 +286,7 @@ def _rotate(matrices: Floats, points: Floats) -> None:
             _reflect(mirrors[k], k, block, 0)
 
 
-@kernel
+@inner
 def _length(line: Floats, start: int) -> float:
     """Return the length of a vector from `start` on; never 0, so that it can be a divisor."""
     total = TINY
@@ -295,7 +295,7 @@ def _length(line: Floats, start: int) -> float:
     return math.sqrt(total)
 
 
-@kernel
+@inner
 def _reflect(mirror: Floats, start: int, matrix: Floats, first: int) -> None:
     """Apply a Householder reflection to the columns from `first` on, row by row."""
     share = np.zeros(matrix.shape[1])

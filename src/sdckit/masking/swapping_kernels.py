@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.kernels.jit import Floats, Ints, inlined, kernel
+from sdckit.kernels.jit import Floats, Ints, inlined, inner, kernel
 from sdckit.progress import track
 
 Words = npt.NDArray[np.uint64]  # one bit per rank, set once the rank is dealt with
@@ -66,7 +66,7 @@ def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) ->
     return n
 
 
-@kernel
+@inner
 def _pick_free(rank: int, width: int, taken: Words, draw: float) -> int:
     """Return a uniformly drawn free rank within the window; the rank itself if none is free."""
     free = 0
@@ -142,7 +142,7 @@ def hand_out(ordered: Floats, rank: Ints, masked: Floats) -> None:
             masked[j, i] = ordered[j, rank[j, i]]
 
 
-@kernel
+@inner
 def _free_above(above: Ints, rank: int) -> int:
     """Return the lowest free rank from `rank` upwards; the number of ranks where there is none."""
     while above[rank] != rank:
@@ -151,7 +151,7 @@ def _free_above(above: Ints, rank: int) -> int:
     return rank
 
 
-@kernel
+@inner
 def _free_below(below: Ints, rank: int) -> int:
     """Return 1 + the highest free rank up to `rank`; 0 where there is none."""
     rank += 1

@@ -10,7 +10,7 @@ import numpy as np
 from sdckit import progress
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.jit import Floats, Ints, inner, kernel
 from sdckit.kernels.mdav.groups import CELLS, mdav_points
 from sdckit.kernels.mdav.state import SLACK
 from sdckit.masking.group_means import GROUP_SIZE, publish, share_of_groups
@@ -51,7 +51,7 @@ def start(points: Floats, k: int) -> Growing:
     )
 
 
-@kernel
+@inner
 def distance_between(points: Floats, one: int, other: int, complete: int, limit: float) -> float:
     """Return the squared distance of two records; infinite where they share no variable.
 
@@ -74,7 +74,7 @@ def distance_between(points: Floats, one: int, other: int, complete: int, limit:
     return total
 
 
-@kernel
+@inner
 def seed_group(state: Growing, seed: int, k: int, complete: int) -> None:
     """Start a group with `seed` and its k - 1 nearest records; store all distances from the seed."""
     points, near, members, from_seed = state.points, state.near, state.members, state.from_seed
@@ -91,7 +91,7 @@ def seed_group(state: Growing, seed: int, k: int, complete: int) -> None:
     members[k - 1] = seed
 
 
-@kernel
+@inner
 def nearest_outside(state: Growing, size: int, complete: int) -> tuple[int, float]:
     """Return the ungrouped record nearest to any group member, and that squared distance.
 
@@ -115,7 +115,7 @@ def nearest_outside(state: Growing, size: int, complete: int) -> tuple[int, floa
     return found, best
 
 
-@kernel
+@inner
 def is_apart(state: Growing, place: int, inside: float, share: float, complete: int) -> bool:
     """Return True if `inside` is less than `share` of every squared distance to other ungrouped records."""
     if share == 0:
@@ -133,7 +133,7 @@ def is_apart(state: Growing, place: int, inside: float, share: float, complete: 
     return True
 
 
-@kernel
+@inner
 def close_ranks(state: Growing) -> None:
     """Remove grouped records from the list of records left."""
     kept = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.kernels.jit import kernel
+from sdckit.kernels.jit import inner, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +105,7 @@ def _project(cells: Floats, factors: Floats, constants: Floats, equality: Bools,
                 break
 
 
-@kernel
+@inner
 def _measure(record: Floats, factors: Floats, unit: Floats, lengths: Floats) -> float:
     """Fill in the squared length of each rule's direction (<= 0: rule not used); return the record's size."""
     size = 0.0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.kernels.compile_time import CLOCK
 from sdckit.progress import STOPPING, track
 from sdckit.selection.worker import Worker, WorkerPool
 
@@ -74,6 +75,11 @@ def run_all(
     return found
 
 
+def _working_time() -> float:
+    """A clock, in seconds, that stands still while kernels are compiled."""
+    return time.monotonic() - CLOCK.seconds
+
+
 @dataclass
 class Runner:
     """Threads and processes that measure the pending runs, and the array that takes their numbers."""
@@ -88,7 +94,8 @@ class Runner:
     stop: Event = field(default_factory=Event)
     empty: Event = field(default_factory=Event)
     lock: Lock = field(default_factory=Lock)
-    begun: float = field(default_factory=time.monotonic)
+    begun: float = field(default_factory=_working_time)
+    compiled: float = field(default_factory=lambda: CLOCK.seconds)  # before this began
     done: int = 0
 
     def take(self, most: int) -> list[int]:
@@ -128,17 +135,29 @@ class Runner:
             self.work()
 
     def another(self) -> Worker | None:
-        """Return a process from the pool, or a new one where that pays off."""
+        """Return a process from the pool, or a new one where that pays off.
+
+        Where kernels had to be compiled, methods to come will need others, and each process would
+        compile those: a new one must be worth that time, too.
+        """
         if self.processes is not None and self.processes.idle:
             return self.processes.idle.pop()
-        self.empty.wait(PATIENCE)
-        if self.stop.is_set() or len(self.pending) * self.pace() < WORTH:
+        self.await_kernels()
+        worth = WORTH + CLOCK.seconds - self.compiled
+        if self.stop.is_set() or len(self.pending) * self.pace() < worth:
             return None
         return Worker(self.task, self.entropy, self.checkpoint.path if self.checkpoint else None).__enter__()
 
+    def await_kernels(self) -> None:
+        """Wait until no kernel was compiled for a moment: another process would compile the same ones."""
+        last = -1.0
+        while last < CLOCK.seconds and not (self.stop.is_set() or self.empty.is_set()):
+            last = CLOCK.seconds
+            self.empty.wait(PATIENCE)
+
     def pace(self) -> float:
         """Return the estimated seconds per run."""
-        return (time.monotonic() - self.begun) / max(self.done, 1)
+        return max(_working_time() - self.begun, 1e-9) / max(self.done, 1)
 
 
 def _over(threads: list[Future[None]]) -> bool:

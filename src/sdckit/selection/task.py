@@ -88,7 +88,6 @@ class Task:
     detail: bool
     places: tuple[int, ...] | None = None  # decimals of each column in a release; None leaves them unrounded
     edits: Edits | None = None  # rules that masked records are made to obey
-    backwards: bool = False  # the last metric first: at the first start, two processes compile half each
 
     @property
     def groups(self) -> list[Stratum]:
@@ -171,14 +170,8 @@ class Task:
         if pairs[0].special[1]:
             checks.representable(masked, self.whole.original.columns, run.setting.method.name)
         rows = run.setting.paired
-        found = {metric.name: self._figures(metric, pairs, options, rows=rows) for metric in self._order}
-        return np.concatenate([np.ravel(line) for metric in self.metrics for line in found[metric.name]])
-
-    @property
-    def _order(self) -> Sequence[Metric]:
-        """Order in which metrics are measured, fixed because several may draw random ties."""
-        drawn = any(m.random and m.fixed_options.get("ties", self.ties) == "random" for m in self.metrics)
-        return self.metrics[::-1] if self.backwards and not drawn else self.metrics
+        found = [self._figures(metric, pairs, options, rows=rows) for metric in self.metrics]
+        return np.concatenate([np.ravel(line) for lines in found for line in lines])
 
     def _edits(self, setting: Setting) -> Edits | None:
         """Return the edit rules for a setting, whose parameters may keep some columns."""
@@ -218,7 +211,6 @@ class Task:
             self,
             whole=self.whole.without_table(),
             strata=[part.without_table() for part in self.strata],
-            backwards=True,
         )
 
     def _masked(self, setting: Setting, rng: np.random.Generator) -> Floats:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.kernels.jit import Floats, inlined, kernel
-from sdckit.kernels.mdav.state import SLACK, TINY, inner
+from sdckit.kernels.jit import Floats, inlined, inner, kernel
+from sdckit.kernels.mdav.state import SLACK, TINY
 
 Single = np.float32
 Singles = npt.NDArray[np.float32]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Floats, Ints, inlined, kernel
+from sdckit.kernels.jit import Floats, Ints, inlined, inner, kernel
 from sdckit.kernels.mdav.state import FORMED, LEFT, replace_largest
 
 
@@ -37,7 +37,7 @@ def start(points: Floats, k: int) -> Partial:
     )
 
 
-@kernel
+@inner
 def shared_distance(points: Floats, row: int, point: Floats) -> float:
     """Squared distance over the columns both have, scaled to all columns; -1 if they share none."""
     total, shared = 0.0, 0
@@ -52,10 +52,11 @@ def shared_distance(points: Floats, row: int, point: Floats) -> float:
 @inlined
 def average(part: Partial) -> None:
     """Set the centroid: each column's mean over the values observed among the records left."""
+    points, rows, left = part.points, part.rows, part.counters[LEFT]
     for j in range(len(part.centre)):
         total, observed = 0.0, 0
-        for i in range(part.counters[LEFT]):
-            value = part.points[part.rows[i], j]
+        for i in range(left):
+            value = points[rows[i], j]
             seen = not isnan(value)
             total += value if seen else 0.0
             observed += seen
@@ -65,11 +66,12 @@ def average(part: Partial) -> None:
 @inlined
 def farthest_partial(part: Partial, point: Floats) -> int:
     """The record left that is farthest from `point`; one that shares no column loses to all others."""
-    best, found = -2.0, len(part.points)
+    points, rows = part.points, part.rows
+    best, found = -2.0, len(points)
     for i in range(part.counters[LEFT]):
-        distance = shared_distance(part.points, part.rows[i], point)
+        distance = shared_distance(points, rows[i], point)
         if distance > best:
-            best, found = distance, part.rows[i]
+            best, found = distance, rows[i]
     return found
 
 
@@ -77,24 +79,25 @@ def farthest_partial(part: Partial, point: Floats) -> int:
 def gather_partial(part: Partial, row: int, k: int) -> None:
     """Group `row` with its k - 1 nearest and take them out of the rows left."""
     near, group, rows, counters = part.near, part.group, part.rows, part.counters
-    point = part.points[row]
+    points, groups = part.points, part.groups
+    point = points[row]
     for i in range(k - 1):
-        near[i], group[i] = inf, len(part.points)
+        near[i], group[i] = inf, len(points)
     for i in range(counters[LEFT]):
         other = rows[i]
-        distance = shared_distance(part.points, other, point)
+        distance = shared_distance(points, other, point)
         if distance < 0:
             distance = inf  # no column in common: a companion only if nobody else is left
         if other != row and (distance < near[0] or (distance == near[0] and other < group[0])):
             replace_largest(near, group, k - 1, distance, other)
     group[k - 1] = row
     for i in range(k):
-        part.groups[group[i]] = counters[FORMED]
+        groups[group[i]] = counters[FORMED]
     counters[FORMED] += 1
     kept = 0
     for i in range(counters[LEFT]):
         rows[kept] = rows[i]
-        if part.groups[rows[i]] < 0:
+        if groups[rows[i]] < 0:
             kept += 1
     counters[LEFT] = kept
 
@@ -108,10 +111,11 @@ def advance(part: Partial, k: int, rounds: int) -> bool:
             return False
         rounds -= 1
         average(part)
-        row = farthest_partial(part, part.centre)
+        point = part.centre
         for _ in range(2 if counters[LEFT] >= 3 * k else 1):
+            row = farthest_partial(part, point)
             gather_partial(part, row, k)
-            row = farthest_partial(part, part.points[row])
+            point = part.points[row]
     for i in range(counters[LEFT]):
         part.groups[part.rows[i]] = counters[FORMED]
     return True

@@ -10,9 +10,8 @@ centroid: nobody can be farther from the new one than that distance plus the dri
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf, sqrt
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,14 +23,6 @@ SLACK = 1 + 1e-9  # far above the rounding of a distance, so that the bound neve
 TINY = 1e-150  # the same for distances whose squares underflow
 
 LEFT, FORMED, HEAD, LISTED, LOOKED, VISITED, WORK = range(7)  # what the counters count
-
-
-Function = TypeVar("Function", bound=Callable[..., object])
-
-
-def inner(function: Function) -> Function:
-    """Compile what only kernels call: without an entry from Python, which takes its time to compile."""
-    return kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 class MdavState(NamedTuple):

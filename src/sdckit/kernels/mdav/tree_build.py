@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
 from sdckit.kernels.kd_tree import SAMPLE, halve
 from sdckit.kernels.mdav.float32_copy import Rounded, Singles, set_margin
-from sdckit.kernels.mdav.state import MdavState, inner
+from sdckit.kernels.mdav.state import MdavState  # noqa: TC001 - kernels read it
 
 WIDTH = 64  # places for records in a leaf
 DEEP = 128  # room for the nodes still to visit; a tree of 2**60 records needs less

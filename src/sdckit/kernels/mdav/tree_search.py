@@ -19,7 +19,7 @@ from math import inf
 
 import numpy as np
 
-from sdckit.kernels.jit import Floats, Int, inlined, kernel
+from sdckit.kernels.jit import Floats, Int, inlined, inner, kernel
 from sdckit.kernels.mdav.float32_copy import Single, Singles, far_limit, measure, near_limit, turn
 from sdckit.kernels.mdav.state import (
     FORMED,
@@ -28,7 +28,6 @@ from sdckit.kernels.mdav.state import (
     WORK,
     clear_heap,
     finish,
-    inner,
     outermost,
     refresh,
     replace_largest,

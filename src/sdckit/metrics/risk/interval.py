@@ -234,7 +234,9 @@ class _Places(NamedTuple):
         """Return the probability that each cell lies in its interval, one line per percentage."""
         hundred = HALF_WIDTHS[half_width]
         reach = (2 * PERCENTS * self.first.size + hundred) // (2 * hundred)  # halves are rounded up
-        return _reached(self.first, self.last, self.low, self.high, reach)
+        found = np.zeros((reach.size, self.first.size))
+        _reach(self.first, self.last, self.low, self.high, reach, found)
+        return found
 
 
 def _places(x: Floats, y: Floats) -> _Places:
@@ -252,20 +254,18 @@ def _places(x: Floats, y: Floats) -> _Places:
 
 
 @kernel
-def _reached(first: Ints, last: Ints, low: Ints, high: Ints, reach: Ints) -> Floats:
-    """Return the share of positions in the tie block of y_i whose interval of ranks contains x_i.
+def _reach(first: Ints, last: Ints, low: Ints, high: Ints, reach: Ints, found: Floats) -> None:
+    """Write the share of positions in the tie block of y_i whose interval of ranks contains x_i.
 
     A place q reaches x where the value at q - h is at most x and the one at q + h at least x: where q
     lies from h below the first value that is not below x to h above the last that is not above it.
     """
     n = first.size
-    found = np.zeros((reach.size, n))
     for line in range(reach.size):
         for i in range(n):
             if high[i] >= 0 and low[i] < n:  # beyond all masked values no interval reaches
                 begin, end = max(first[i], low[i] - reach[line]), min(last[i], high[i] + reach[line])
                 found[line, i] = max(end - begin + 1, 0) / (last[i] - first[i] + 1)
-    return found
 
 
 def _chances(places: list[_Places], half_width: str) -> list[Floats]:

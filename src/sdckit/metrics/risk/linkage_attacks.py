@@ -7,6 +7,7 @@ that are equally good guesses share the credit.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -171,7 +172,9 @@ class Scale(NamedTuple):
 
     def apply(self, values: Floats) -> Floats:
         """Return deviations from the typical values in standard deviations; 0 in a constant column."""
-        return _scaled(values, self.unit, self.centre, self.factor)
+        found = np.empty(values.shape)
+        _scale(values, self.unit, self.centre, self.factor, found)
+        return found
 
 
 def scale_of(values: Floats) -> Scale:
@@ -181,16 +184,16 @@ def scale_of(values: Floats) -> Scale:
     some = np.sort(values[:: max(len(values) // TYPICAL, 1)] / unit, axis=0)  # NaN last
     centre = some[(~np.isnan(some)).sum(axis=0) // 2, np.arange(len(unit))]
     centre[np.isnan(centre)] = 0.0
-    mean, sd = _moments(values, unit, centre)
+    mean, sd = np.zeros(len(unit)), np.zeros(len(unit))
+    _add_moments(values, unit, centre, mean, sd)
     factor = np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
     return Scale(unit, centre, factor, mean * factor)
 
 
 @kernel
-def _moments(values: Floats, unit: Floats, centre: Floats) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation of the deviations from each column's centre; 0 if constant."""
+def _add_moments(values: Floats, unit: Floats, centre: Floats, mean: Floats, sd: Floats) -> None:
+    """Add mean and standard deviation of the deviations from each column's centre; 0 if constant."""
     n, p = values.shape
-    mean, sd = np.zeros(p), np.zeros(p)
     for j in range(p):
         count, low, high = 0, np.inf, -np.inf
         for i in range(n):
@@ -204,20 +207,17 @@ def _moments(values: Floats, unit: Floats, centre: Floats) -> tuple[Floats, Floa
             for i in range(n):
                 value = values[i, j] / unit[j] - centre[j] - mean[j]
                 sd[j] += value * value if value == value else 0.0  # noqa: PLR0124
-            sd[j] = np.sqrt(sd[j] / (count - 1))
-    return mean, sd
+            sd[j] = math.sqrt(sd[j] / (count - 1))
 
 
 @kernel
-def _scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats) -> Floats:
-    found = np.empty(values.shape)
+def _scale(values: Floats, unit: Floats, centre: Floats, factor: Floats, found: Floats) -> None:
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             value = values[i, j]
             if value == value:  # noqa: PLR0124 - false for NaN
                 value = (value / unit[j] - centre[j]) * factor[j] if factor[j] > 0 else 0.0
-            found[i, j] = np.copysign(FARTHEST, value) if abs(value) > FARTHEST else value
-    return found
+            found[i, j] = math.copysign(FARTHEST, value) if abs(value) > FARTHEST else value
 
 
 def original_scale(pair: Pair) -> Scale:
@@ -262,17 +262,18 @@ def _places(pair: Pair) -> list[int]:
 
 def squared_lengths(pair: Pair) -> Floats:
     """Return each original's squared distance from the mean in variances; missing cells add 0."""
-    return _squared_lengths(standardised(pair)[0], original_scale(pair).mean)
+    points = standardised(pair)[0]
+    found = np.zeros(len(points))
+    _add_squared_lengths(points, original_scale(pair).mean, found)
+    return found
 
 
 @kernel
-def _squared_lengths(points: Floats, centre: Floats) -> Floats:
-    found = np.zeros(len(points))
+def _add_squared_lengths(points: Floats, centre: Floats, found: Floats) -> None:
     for i in range(len(points)):
         for j in range(points.shape[1]):
             difference = points[i, j] - centre[j]
             found[i] += difference * difference if difference == difference else 0.0  # noqa: PLR0124
-    return found
 
 
 def whitened(pair: Pair) -> tuple[Floats, Floats]:
@@ -300,15 +301,19 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
     return remembered(pair.cache, "whitened", turn)
 
 
-@kernel
 def _turned(values: Floats, axes: Floats) -> Floats:
     """Return a matrix product that is identical for equal rows to the last digit, unlike BLAS."""
     found = np.zeros((len(values), axes.shape[1]))
+    _add_products(values, axes, found)
+    return found
+
+
+@kernel
+def _add_products(values: Floats, axes: Floats, found: Floats) -> None:
     for i in range(len(values)):
         for j in range(len(axes)):
             for k in range(axes.shape[1]):
                 found[i, k] += values[i, j] * axes[j, k]
-    return found
 
 
 def ordered_blocks(pair: Pair) -> tuple[Blocks, Blocks]:

@@ -15,25 +15,13 @@ PAIRS = 50_000_000  # of records, compared at a time: a fraction of a second
 
 
 @inlined
-def shared_distance(points: Floats, i: int, others: Floats, k: int) -> float:
-    """Return the mean squared difference over variables both records have; infinite without any."""
-    total, shared = 0.0, 0
-    for j in range(points.shape[1]):
-        difference = points[i, j] - others[k, j]
-        if difference == difference:  # noqa: PLR0124 - false for NaN
-            total += difference * difference
-            shared += 1
-    return total / shared if shared else np.inf
-
-
-@inlined
-def shared_difference(points: Floats, i: int, others: Floats, k: int) -> float:
-    """Return the mean absolute difference over variables both records have; infinite without any."""
+def shared_distance(points: Floats, i: int, others: Floats, k: int, squared: bool) -> float:
+    """Return the mean squared or absolute difference over variables both have; infinite without any."""
     total, shared = 0.0, 0
     for j in range(points.shape[1]):
         difference = abs(points[i, j] - others[k, j])
         if difference == difference:  # noqa: PLR0124 - false for NaN
-            total += difference
+            total += difference * difference if squared else difference
             shared += 1
     return total / shared if shared else np.inf
 
@@ -50,11 +38,11 @@ def _beaten(
     found: Ints,
 ) -> None:
     for i in range(begin, end):
-        own = shared_distance(queries, i, targets, truth[i])
+        own = shared_distance(queries, i, targets, truth[i], True)
         closer, tied = (0, 0) if own < np.inf else (places, 0)
         k = 0
         while k < len(targets) and closer < places:
-            distance = shared_distance(queries, i, targets, k)
+            distance = shared_distance(queries, i, targets, k, True)
             closer += distance < own * (1 - tolerance)
             tied += own * (1 - tolerance) <= distance <= own * (1 + tolerance)
             k += 1
@@ -73,15 +61,16 @@ def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, plac
 
 
 @kernel
+def _distances(targets: Floats, queries: Floats, squared: bool, found: Floats) -> None:
+    for i in range(len(queries)):
+        for k in range(len(targets)):
+            found[i, k] = shared_distance(queries, i, targets, k, squared)
+
+
 def distances(targets: Floats, queries: Floats, *, squared: bool) -> Floats:
     """Return the mean squared or absolute difference of every query and target over shared variables."""
     found = np.empty((len(queries), len(targets)))
-    for i in range(len(queries)):
-        for k in range(len(targets)):
-            if squared:
-                found[i, k] = shared_distance(queries, i, targets, k)
-            else:
-                found[i, k] = shared_difference(queries, i, targets, k)
+    _distances(targets, queries, squared, found)
     return found
 
 
@@ -117,9 +106,13 @@ def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> In
 
 
 @kernel
+def _mark_overlaps(first: Floats, last: Floats, low: Floats, high: Floats, found: Ints) -> None:
+    for i in range(len(low)):
+        found[i] = _overlap(first, last, i, low, high, i)
+
+
 def overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
     """Return 1 where a record's tie blocks overlap its own box, else 0."""
     found = np.empty(len(low), np.int64)
-    for i in range(len(low)):
-        found[i] = _overlap(first, last, i, low, high, i)
+    _mark_overlaps(first, last, low, high, found)
     return found
