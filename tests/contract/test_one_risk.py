@@ -1,0 +1,148 @@
+"""One file, one risk: Python, the command line, the report and a second look print the same numbers.
+
+For every method with a window, under edit rules, and within strata, on three files: the released table, given
+what its masking discloses, has the figures that `sdckit mask` prints and its report shows.
+"""
+
+import json
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import sdckit as sdc
+from command import good
+from contract import strong
+from read_page import Read
+from sdckit.core.settings import text_of
+from sdckit.core.text import number
+from sdckit.io.files import read
+
+SEED = 5
+STEP = 8  # one of so many records: linkage of whole files takes long
+RULE = "total = a + b"
+WINDOW = [method for method in sdc.METHODS.values() if method.window]
+NOT_MASKED = "ignore:not masked, every value"
+
+
+@pytest.fixture(scope="module")
+def files(tarragona, census):
+    sample = sdc.load_sample()
+    columns = {
+        "sample": (sample, ["domestic_sales", "export_sales", "wages"]),
+        "tarragona": (tarragona, tarragona.columns[:3]),
+        "census": (census, ["PEARNVAL", "POTHVAL", "AFNLWGT"]),
+    }
+    found = {}
+    for name, (table, (a, b, c)) in columns.items():
+        part = table.gather_every(STEP).select(a=pl.col(a).round(2), b=pl.col(b).round(2), c=pl.col(c))
+        strata = pl.Series(["north", "south, and east", "west"])[[i % 3 for i in range(part.height)]]
+        total = (pl.col("a") + pl.col("b")).round(2)
+        found[name] = part.with_columns(total=total, region=strata)
+    return found
+
+
+@pytest.fixture(params=["sample", "tarragona", "census"])
+def folder(request, files, tmp_path):
+    files[request.param].write_csv(tmp_path / "data.csv")
+    return tmp_path
+
+
+def parameters_of(method):
+    return {"given": ("c",)} if method.paired_by else strong(method)
+
+
+def words_of(parameters):
+    return [word for name in parameters for word in ("--set", text_of({name: parameters[name]}))]
+
+
+def masked_by(folder, method, *more, metrics):
+    words = ["data.csv", "-o", "out.csv", "--method", method.name, *words_of(parameters_of(method))]
+    shown = ["--metrics", ",".join(metrics), "--seed", SEED, "--json", "--report", "out.html"]
+    return json.loads(good(folder, "mask", *words, *shown, *more).stdout)
+
+
+def metrics_of(method):
+    return ["brmae", "linkage", "linkage_outliers"] if method.pairs(parameters_of(method)) else ["ks"]
+
+
+def assert_one_risk(folder, method, *, by=None, rules=None):
+    """Compare what the command printed with everything else that can be said about the file."""
+    metrics, parameters = metrics_of(method), method.defaults() | parameters_of(method)
+    roles = [*(["--by", by] if by else []), *(["--rule", rules] if rules else [])]
+    printed = masked_by(folder, method, *roles, metrics=metrics)
+    original, written = (read(folder / name).frame for name in ("data.csv", "out.csv"))
+    release = sdc.release(
+        original, method.name, by=by, rules=rules, metrics=metrics, rng=SEED, **parameters_of(method)
+    )
+    expected = release.evaluation.table
+    rows = pl.DataFrame(printed["table"], schema=expected.schema)
+    assert_frame_equal(rows, expected, check_exact=True)
+    assert printed["meaning"] == release.evaluation.meaning
+    assert_frame_equal(written, release.data, check_dtypes=False, check_exact=True)
+    again = sdc.evaluate(original, written, metrics=metrics, disclosure=release.disclosure)
+    assert_frame_equal(again.table, expected, check_exact=True)
+    known = {"method": method.name, "parameters": parameters, "by": by, "stratified": bool(by)}
+    named = sdc.evaluate(original, written, metrics=metrics, rules=rules, **known)
+    assert_frame_equal(named.table, expected, check_exact=True)
+    words = ["--made-by", method.name, *words_of(parameters_of(method)), *(["--stratified"] if by else [])]
+    words += ["--metrics", ",".join(metrics), "--json", *roles]
+    elsewhere = json.loads(good(folder, "evaluate", "data.csv", "out.csv", *words).stdout)
+    assert elsewhere["table"] == printed["table"]
+    assert_shown(folder / "out.html", release.evaluation, metrics)
+    return release
+
+
+def assert_shown(path, evaluation, metrics):
+    cells = {cell for row in Read(path.read_text(encoding="utf-8")).rows for cell in row}
+    for metric in metrics:
+        assert number(evaluation[metric]) in cells, metric
+
+
+@pytest.mark.filterwarnings(NOT_MASKED)
+@pytest.mark.parametrize("method", WINDOW, ids=lambda method: method.name)
+def test_a_window(folder, method):
+    release = assert_one_risk(folder, method)
+    assert "window" in release.evaluation.parts["linkage"]
+
+
+@pytest.mark.filterwarnings(NOT_MASKED)
+@pytest.mark.parametrize("method", sdc.METHODS.values(), ids=sdc.METHODS)
+def test_strata(folder, method):
+    release = assert_one_risk(folder, method, by="region")
+    strata = release.evaluation.table["stratum"].unique().sort().to_list()
+    assert strata == ["all", "north", "south, and east", "west"]
+
+
+@pytest.mark.filterwarnings(NOT_MASKED, "ignore:rows of .* stand for no original record")
+@pytest.mark.parametrize("method", sdc.METHODS.values(), ids=sdc.METHODS)
+def test_rules(folder, method):
+    release = assert_one_risk(folder, method, rules=RULE)
+    assert list(release.disclosure.rules.texts) == [RULE]
+    if method.window and method.pairs(method.defaults() | parameters_of(method)):
+        assert "window_rules" in release.evaluation.parts["linkage"]
+
+
+def test_a_number_that_differs_from_stratum_to_stratum(folder):
+    widths = {"north": 0.05, "south, and east": 0.3, "west": 0.1}
+    original = read(folder / "data.csv").frame
+    release = sdc.release(original, "rank_swap", by="region", metrics=["linkage"], rng=SEED, p=widths)
+    word = 'p=north:0.05,"south, and east:0.3",west:0.1'
+    words = ["-o", "out.csv", "--method", "rank_swap", "--set", word, "--by", "region", "--seed", SEED]
+    done = good(folder, "mask", "data.csv", *words, "--metrics", "linkage", "--json")
+    assert json.loads(done.stdout)["table"] == release.evaluation.table.rows(named=True)
+    assert release.disclosure.parameters["p"] == widths
+    turned = original.reverse()  # strata in another order of appearance
+    again = sdc.evaluate(turned, release.data.reverse(), metrics=["linkage"], disclosure=release.disclosure)
+    assert again["linkage"] == pytest.approx(release.evaluation["linkage"], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mdav", "individual_ranking", "top_bottom_code"])
+def test_a_recommendation_has_the_numbers_of_its_release(files, name):
+    """Methods that draw nothing are measured in the search as they are released."""
+    data = files["census"]
+    how = {"by": "region", "decimals": "original", "workers": 1}
+    choice = sdc.recommend(data, max_risk={"linkage": 1.0}, plan={name: None}, **how)
+    release = choice.apply(data)
+    assert release.disclosure.deterministic
+    assert {metric: release.evaluation[metric] for metric in choice.point.values} == choice.point.values
