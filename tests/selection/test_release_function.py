@@ -1,0 +1,182 @@
+"""`sdc.release`: what it hands out, what it says on the way, and that it draws again to meet limits."""
+
+import threading
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from sdckit.selection.release import ReleasePlan, carry_out, prepared
+from sweeps import frame
+
+NAMES = {"a, b": "a", 'c "d"': "b", "e=f:g": "c"}  # columns that are hard to put into text
+
+
+def odd():
+    return frame(60).rename({old: new for new, old in NAMES.items()})
+
+
+def test_a_release_is_the_masked_table_and_its_evaluation():
+    release = sdc.release(frame(), "rank_swap", p=0.2, rng=3, metrics=["brmae", "linkage"])
+    masked = sdc.mask(frame(), "rank_swap", p=0.2, rng=3, decimals="original")
+    assert release.data.equals(masked)
+    known = {"method": "rank_swap", "parameters": {"p": 0.2}}
+    again = sdc.evaluate(frame(), masked, metrics=["brmae", "linkage"], **known)
+    assert release.evaluation.table.equals(again.table)
+    assert release.disclosure.parameters["p"] == 0.2
+    assert release.rows.tolist() == list(range(frame().height))
+    assert (release.draws, release.warnings) == (1, ())
+
+
+def test_the_key_and_the_weights_are_left_alone():
+    data = frame(60).with_columns(id=np.arange(60), w=np.linspace(1.0, 2.0, 60))
+    release = sdc.release(data, "mdav", k=5, key="id", weights="w", metrics="brmae")
+    assert release.data.select("id", "w").equals(data.select("id", "w"))
+    again = sdc.evaluate(data, release.data, key="id", weights="w", metrics="brmae")
+    assert release.evaluation["brmae"] == again["brmae"]
+    array = sdc.release(frame(60), "mdav", k=5, weights=data["w"].to_numpy(), metrics="brmae")
+    assert array.evaluation["brmae"] == again["brmae"]
+
+
+def test_notes_of_the_masking_stand_beside_those_of_the_measures():
+    release = sdc.release(frame(), "noise", percent=20, rules="a >= 0", rng=1, metrics="brmae")
+    assert any(note.startswith("edit rules hold in every record") for note in release.evaluation.notes)
+
+
+# --- limits ---
+
+
+def test_a_random_method_is_drawn_until_it_meets_the_limits():
+    data = frame(40)
+    draws = [sdc.release(data, "noise", percent=60, rng=seed, metrics="dbrl") for seed in range(12)]
+    limit = float(np.quantile([draw.evaluation["dbrl"] for draw in draws], 0.3))
+    found = [sdc.release(data, "noise", percent=60, rng=seed, max_risk={"dbrl": limit}) for seed in range(6)]
+    assert all(release.evaluation["dbrl"] <= limit for release in found)
+    assert max(release.draws for release in found) > 1
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters", "fact"),
+    [
+        ("noise", {"percent": 1}, r"noise \(percent=1\) missed linkage of at most 0.01 in all of 3 draws"),
+        ("mdav", {"k": 2}, r"mdav \(k=2\) missed linkage of at most 0.01 when measured afresh"),
+    ],
+)
+def test_nothing_is_handed_out_that_misses_a_limit(method, parameters, fact):
+    with pytest.raises(sdc.LimitsMissed, match=f"^{fact}, so no file is handed out; allow more risk"):
+        sdc.release(frame(), method, max_risk={"linkage": 0.01}, tries=3, rng=1, **parameters)
+
+
+@pytest.mark.parametrize("limits", [{}, {"brmae": 0.1}, {"linkage": 2}, {"window": 0.1}])
+def test_limits_are_checked_first(limits):
+    with pytest.raises((TypeError, ValueError), match="limit"):
+        sdc.release(frame(), "noise", max_risk=limits)
+
+
+# --- warnings and progress ---
+
+
+WARNED = "column 'weight' looks like a survey weight"
+
+
+def doubtful():
+    return frame(40).rename({"c": "weight"})
+
+
+def test_warnings_are_given_and_kept():
+    with pytest.warns(UserWarning, match=WARNED) as seen:
+        release = sdc.release(doubtful(), "mdav", k=3)
+    assert [str(one.message) for one in seen] == list(release.warnings)
+    assert seen[0].filename == __file__, "a warning points at the line that called the package"
+
+
+def test_warnings_that_a_caller_ignores_are_kept_all_the_same():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(sdc.release(doubtful(), "mdav", k=3).warnings) == 1
+
+
+def test_a_warning_of_every_draw_is_given_once():
+    with pytest.warns(UserWarning, match=WARNED) as seen, pytest.raises(sdc.LimitsMissed):
+        sdc.release(doubtful(), "noise", percent=1, max_risk={"linkage": 0.0}, tries=4, rng=1)
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("where", ["this thread", "another thread"])
+def test_progress_reaches_the_caller(where):
+    seen = []
+    work = threading.Thread(
+        target=lambda: sdc.release(frame(), "mdav", k=3, progress=lambda *step: seen.append(step))
+    )
+    if where == "another thread":
+        work.start()
+        work.join()
+    else:
+        work.run()
+    assert {step for step, _ in seen} >= {"measuring"}
+    shares = [share for step, share in seen if step == "measuring"]
+    assert shares == sorted(shares)
+    assert 0 <= min(shares) <= max(shares) <= 1
+    seen.clear()
+    sdc.release(frame(), "mdav", k=3, metrics="brmae")
+    assert not seen, "only for the one call"
+
+
+# --- what is written and reported ---
+
+
+def test_a_report_that_fails_leaves_no_file(tmp_path):
+    from sdckit.selection.release_file import ReleaseFile
+
+    plan = ReleasePlan("mdav", {"k": 3}, {}, metrics="brmae")
+    file = ReleaseFile(tmp_path / "out.csv")
+
+    def refuse(release):
+        assert release.data.equals(sdc.mask(frame(), "mdav", k=3))
+        assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+        raise OSError("no room for a report")
+
+    with pytest.raises(OSError, match="no room"):
+        carry_out(plan, frame(), prepared(frame(), {}), store=file.store, report=refuse)
+    assert not list(tmp_path.iterdir())
+    release = carry_out(plan, frame(), prepared(frame(), {}), store=file.store)
+    assert pl.read_csv(tmp_path / "out.csv").equals(release.data)
+
+
+# --- names that are hard to put into text ---
+
+
+@pytest.mark.parametrize("names", [["a, b"], ['c "d"', "a, b"], ["e=f:g"]])
+@pytest.mark.parametrize("search", ["recommend", "sweep"])
+def test_given_columns_of_any_name_survive_a_search(names, search):
+    plan = {"shuffle": {"given": [names]}}
+    limits, how = {"linkage": 1.0}, {"rng": 1, "workers": 1}
+    if search == "recommend":
+        choice = sdc.recommend(odd(), max_risk=limits, plan=plan, **how)
+    else:
+        choice = sdc.sweep(odd(), plan, metrics=["brmae", "linkage"], **how).recommend(limits)
+    assert choice.point.setting.parameters == choice.parameters == {"given": tuple(names)}
+    release = choice.apply(odd(), rng=2)
+    assert release.data.select(names).equals(odd().select(names))
+    assert release.disclosure.parameters["given"] == tuple(names)
+    assert not release.data.drop(names).equals(odd().drop(names))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore:not masked, every value")
+def test_numbers_by_column_of_any_name_survive_a_search(name):
+    plan = {"mdav": {"k": [2, 3], "variable_weights": [{name: 4.0}]}}
+    choice = sdc.recommend(odd(), max_risk={"linkage": 0.9}, plan=plan, rng=1, workers=1)
+    assert choice.parameters == {"k": 2, "variable_weights": {name: 4.0}}
+    expected = sdc.mask(odd(), "mdav", k=2, variable_weights={name: 4.0})
+    assert choice.apply(odd()).data.equals(expected)
+
+
+def test_strata_of_any_name_survive_a_search():
+    data = odd().with_columns(pl.Series("x, y", ["p, q", 'r "s"'] * 30))
+    choice = sdc.recommend(data, max_risk={"linkage": 0.9}, plan={"mdav": None}, by="x, y", workers=1)
+    release = choice.apply(data)
+    assert release.disclosure.by == ("x, y",)
+    assert release.evaluation["linkage"] == choice.point.values["linkage"]
