@@ -210,6 +210,19 @@ def test_a_published_window_helps_the_attacker(tmp_path, survey):
     assert wider["linkage"] == blind["linkage"]
 
 
+def test_the_method_behind_a_file_tells_its_window(tmp_path, survey):
+    sdc.mask(survey, "rank_swap", p=0.3, columns=VARIABLES, rng=1).write_csv(tmp_path / "c.csv")
+    made = ["--made-by", "rank_swap", "--set", "p=0.3"]
+    assert linkage(tmp_path, "--json", *made) == linkage(tmp_path, "--json", "--window", "0.3")
+    notes = {
+        name: good(tmp_path, "evaluate", "data.csv", "c.csv", *ROLES, "--metrics", "linkage", *words).stdout
+        for name, words in {"blind": [], "known": made}.items()
+    }
+    said = "note: measured for an intruder who does not know how the file was masked: linkage; name its"
+    assert said in " ".join(notes["blind"].split())
+    assert "does not know" not in notes["known"]
+
+
 def test_a_window_of_no_ranks_at_all(tmp_path, survey):
     assert survey.height
     assert linkage(tmp_path, "--window", "0", "--json")["window"] <= 1

@@ -164,6 +164,27 @@ MASKING_CASES = {
         evaluate("--unpaired --window 0.1"),
         "--window is about single records, which --unpaired says are new; drop one",
     ),
+    "ranks of a file whose rows are new": (
+        {},
+        evaluate("--made-by copula --ranks"),
+        "--ranks is about single records, which --made-by copula says are new; drop one",
+    ),
+    "window beside a method": (
+        {},
+        evaluate("--made-by rank_swap --window 0.1"),
+        "--window follows from --made-by; drop one of them",
+    ),
+    "parameters of no method": (
+        {},
+        evaluate("--set p=0.1"),
+        "--set gives parameters of no method; name the method with --made-by",
+    ),
+    "parameter that the method has not": (
+        {},
+        evaluate("--made-by rank_swap --set k=3"),
+        "method 'rank_swap' has no parameter 'k'; choose from: .*",
+    ),
+    "made by an unknown method": ({}, evaluate("--made-by swapping"), "method 'swapping' is unknown.*"),
     "sweep without any value": (
         {},
         [
