@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.selection.release import ReleasePlan, carry_out, prepared
+from sdckit.selection.release import ReleasePlan, carry_out
+from sdckit.selection.release_file import ReleaseFile
 from sweeps import frame
 
 NAMES = {"a, b": "a", 'c "d"': "b", "e=f:g": "c"}  # columns that are hard to put into text
@@ -128,20 +129,19 @@ def test_progress_reaches_the_caller(where):
 
 
 def test_a_report_that_fails_leaves_no_file(tmp_path):
-    from sdckit.selection.release_file import ReleaseFile
 
-    plan = ReleasePlan("mdav", {"k": 3}, {}, metrics="brmae")
+    plan = ReleasePlan("mdav", {"k": 3}, metrics="brmae")
     file = ReleaseFile(tmp_path / "out.csv")
 
-    def refuse(release):
+    def refuse(release, _pair):
         assert release.data.equals(sdc.mask(frame(), "mdav", k=3))
         assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
         raise OSError("no room for a report")
 
     with pytest.raises(OSError, match="no room"):
-        carry_out(plan, frame(), prepared(frame(), {}), store=file.store, report=refuse)
+        carry_out(plan, sdc.prepare(frame()), store=file.store, report=refuse)
     assert not list(tmp_path.iterdir())
-    release = carry_out(plan, frame(), prepared(frame(), {}), store=file.store)
+    release = carry_out(plan, sdc.prepare(frame()), store=file.store)
     assert pl.read_csv(tmp_path / "out.csv").equals(release.data)
 
 
