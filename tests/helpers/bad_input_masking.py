@@ -184,7 +184,11 @@ MASKING_CASES = {
         evaluate("--made-by rank_swap --set k=3"),
         "method 'rank_swap' has no parameter 'k'; choose from: .*",
     ),
-    "made by an unknown method": ({}, evaluate("--made-by swapping"), "unknown method 'swapping'; choose from: mdav, "),
+    "made by an unknown method": (
+        {},
+        evaluate("--made-by swapping"),
+        "unknown method 'swapping'; choose from: mdav, ",
+    ),
     "sweep without any value": (
         {},
         [
