@@ -9,7 +9,7 @@ import sdckit as sdc
 from sdckit.core.disclosure import Disclosure, disclosure_of
 from sweeps import frame
 
-UNKNOWN = "measured for an intruder who does not know how the file was masked: linkage; name its method and"
+UNKNOWN = "for an intruder who does not know the method: linkage; name it if known"
 COLUMNS = ["a", "b", "c"]
 
 

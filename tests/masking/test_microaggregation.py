@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import naive
 from sdckit.kernels.mdav import flat_scan, state
 from sdckit.kernels.mdav import groups as partition
-from sdckit.kernels.mdav.groups import mdav_groups, standardise
+from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking.group_means import within_share
 from sdckit.masking.microaggregation import individual_ranking, mdav
 
@@ -165,7 +165,7 @@ def check_missing(method, values, k):
 
 def check_shrinks(method, values, k):
     """Within-group squares are a share of all squares, between 0 and 1."""
-    points, masked = standardise(values), method(values, k=k)
+    points, masked = mdav_points(values), method(values, k=k)
     error = (((values - masked) / values.std(axis=0)) ** 2).sum()
     assert 0 < error <= (points**2).sum()
 

@@ -102,7 +102,10 @@ def sdckit(context: click.Context) -> None:
 )
 @click.option("--quiet", "-q", is_flag=True, help="No table.")
 def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
-    """Mask a bundled sample in 20 ways (four methods, five settings each), choose one and report."""
+    """Mask a bundled sample in 20 ways, choose one and report.
+
+    The ways are four methods with five settings each.
+    """
     from sdckit import progress
     from sdckit.cli.demo import run
 

@@ -53,8 +53,7 @@ def uninformed_notes(known: Disclosure, metrics: Sequence[Metric]) -> list[str]:
     named = [metric.name for metric in metrics if metric.informed and "within" not in metric.fixed_options]
     if not known.uninformed or not named:
         return []
-    fact = f"measured for an intruder who does not know how the file was masked: {', '.join(named)}"
-    return [f"{fact}; name its method and parameters for one who does"]
+    return [f"for an intruder who does not know the method: {', '.join(named)}; name it if known"]
 
 
 def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:
