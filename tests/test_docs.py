@@ -38,8 +38,10 @@ def test_the_readme_names_everything(name):
     assert f"`{name}`" in README or f"{name} " in README
 
 
-def test_the_readme_shows_what_the_demo_prints(tmp_path, capsys):
+def test_the_readme_shows_what_the_demo_prints(tmp_path, capsys, monkeypatch):
     from sdckit.cli.demo import run
+
+    monkeypatch.setenv("COLUMNS", "120")
 
     run(tmp_path / "demo")
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]

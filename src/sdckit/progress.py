@@ -51,8 +51,8 @@ def show_notices(on: bool = True) -> None:  # noqa: FBT001, FBT002 - as above
 
 
 def notice(text: str) -> None:
-    """Print a line on stderr, where notices or progress are shown."""
-    if _enabled or _notices:
+    """Print a line on a terminal, where notices or progress are shown; files and pipes get none."""
+    if (_enabled or _notices) and sys.stderr.isatty():
         print(text, file=sys.stderr)  # noqa: T201
 
 

@@ -1,6 +1,7 @@
 """The time spent on compiling kernels: counted once, announced once, where progress is shown."""
 
 import gc
+import sys
 
 import pytest
 from numba.core.event import Event, EventStatus
@@ -37,8 +38,10 @@ def test_a_kernel_compiled_for_another_is_counted_once(time):
     clock.on_end(EVENT)
 
 
+@pytest.mark.parametrize("terminal", [True, False])
 @pytest.mark.parametrize("shown", ["_enabled", "_notices", None])
-def test_long_compiling_is_announced_once_where_asked_for(time, capsys, monkeypatch, shown):
+def test_long_compiling_is_announced_once_where_asked_for(time, capsys, monkeypatch, shown, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     for switch in ("_enabled", "_notices"):
         monkeypatch.setattr(progress, switch, switch == shown)
     clock = Clock()
@@ -48,7 +51,7 @@ def test_long_compiling_is_announced_once_where_asked_for(time, capsys, monkeypa
         time.append(second)
         clock.on_end(EVENT)
     found = capsys.readouterr()
-    assert found.err == (NOTICE + "\n" if shown else "")
+    assert found.err == (NOTICE + "\n" if shown and terminal else "")
     assert found.out == ""
 
 

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -236,7 +237,7 @@ def undisturbed(tmp_path_factory):
     """The table of the command, run in one go by one worker, and the length of a record of its journal."""
     folder = tmp_path_factory.mktemp("undisturbed")
     frame(200).write_csv(folder / "data.csv")
-    command.good(folder, *WORDS, "--workers", "1")
+    command.good(folder, *("1" if before == "--workers" else word for before, word in pairwise(["", *WORDS])))
     return (folder / "out" / "sweep.csv").read_bytes(), len(journal(folder)) // ALL
 
 
