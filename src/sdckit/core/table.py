@@ -84,7 +84,7 @@ class Table:
                 values[:, j] = self._as_floats(name)
         for value in declared:
             values[values == value] = np.nan
-        values[values == 0] = 0.0  # a sort may exchange 0.0 and -0.0 on some CPUs and not on others
+        values += 0.0  # turns -0.0 into 0.0: sorts exchange the two on some CPUs and not on others
         return checks.finite(values, columns)
 
     def column(self, name: str) -> nw.Series[Any]:
@@ -106,7 +106,7 @@ class Table:
 
         `more` are new columns of whole numbers.
         """
-        values = np.where(values == 0, 0.0, values)  # -0.0 would tell a sign
+        values = values + 0.0  # turns -0.0 into 0.0, since its sign would be published
         if self.frame is None:
             array = np.array(self.array, np.float64)
             array[:, [self.names.index(name) for name in columns]] = values
