@@ -208,7 +208,7 @@ def test_only_metrics_that_make_sense(tmp_path, survey, method):
     assert any("no risk was measured" in note for note in told["notes"])
     assert not any("cells in 2 masked columns are as in the original" in note for note in told["notes"])
     assert (
-        f"warning: rows of {method} stand for no original record, and columns beside them are as they were: "
+        f"warning: rows of {method} stand for no original record, and columns beside them are original: "
         "'id', 'grade', 'region'" in done.stderr
     )
     again = json.loads(

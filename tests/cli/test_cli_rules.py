@@ -219,7 +219,7 @@ def test_a_warning_where_rules_bring_the_original_back(data, method):
 
 def test_a_note_where_no_rule_is_about_a_masked_column(data):
     done = mask(data, "--columns", "wages", "--rule", "age >= 16")
-    assert "note: there is no edit rule for a masked column, so that no cell was changed" in done.stdout
+    assert "note: no edit rule names a masked column, so that no cell was changed" in done.stdout
     assert "edit rules hold" not in done.stdout
 
 

@@ -14,14 +14,14 @@ from sdckit.core.registry import METHODS
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 from sdckit.masking.coding import (
     bases_of,
+    coding_window,
     mean_of,
-    moves,
     multiples,
     no_move,
+    notes_on_limits,
     round_number,
     round_to,
     top_bottom_code,
-    warn_of_limits,
 )
 
 SIZES = [1e-300, 1e-12, 1.0, 1e150, 1e300]
@@ -335,8 +335,8 @@ def test_drawing_in_refuses_what_it_cannot_do(more):
 
 def test_moves_in_rank():
     values = generator().normal(size=(30, 2))
-    assert no_move({}, values) == moves({"multivariate": "each"}, values) == 0
-    assert moves({"multivariate": "distance"}, values) == 30
+    assert no_move({}, values) == coding_window({"multivariate": "each"}, values) == 0
+    assert coding_window({"multivariate": "distance"}, values) == 30
 
 
 def test_what_a_release_is_told():
@@ -350,10 +350,10 @@ def test_what_a_release_is_told():
         "multivariate": "each",
     }
     assert set(usual) == set(METHODS["top_bottom_code"].defaults())
-    assert warn_of_limits(values, usual) == []
-    assert "original values" in warn_of_limits(values, usual | {"replace": "limit"})[0]
-    assert "raised to 3" in warn_of_limits(values, usual | {"top": 0.02})[0]
-    assert "show the limit" in warn_of_limits(values, usual | {"above": np.array([97.5])})[0]
-    assert "show the limit" in warn_of_limits(values, usual | {"below": np.array([0.5])})[0]
-    assert warn_of_limits(values, usual | {"above": np.array([90.0])}) == []
-    assert warn_of_limits(values, usual | {"multivariate": "distance"}) == []
+    assert notes_on_limits(values, usual) == []
+    assert "original values" in notes_on_limits(values, usual | {"replace": "limit"})[0]
+    assert "raised to 3" in notes_on_limits(values, usual | {"top": 0.02})[0]
+    assert "show the limit" in notes_on_limits(values, usual | {"above": np.array([97.5])})[0]
+    assert "show the limit" in notes_on_limits(values, usual | {"below": np.array([0.5])})[0]
+    assert notes_on_limits(values, usual | {"above": np.array([90.0])}) == []
+    assert notes_on_limits(values, usual | {"multivariate": "distance"}) == []

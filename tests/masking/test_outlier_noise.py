@@ -11,7 +11,7 @@ from contract import data
 from maskings import NAN, generator
 from sdckit.kernels.normal_draws import normals
 from sdckit.masking.noise import noise
-from sdckit.masking.outlier_noise import SAMPLE, outlier_noise, reach_of, robust_distances
+from sdckit.masking.outlier_noise import SAMPLE, noise_scale, outlier_noise, robust_distances
 
 
 def test_distance_of_one_column_by_hand():
@@ -70,7 +70,7 @@ def test_long_files_take_their_scales_from_a_sample():
     values = generator(1).normal(size=(SAMPLE + 50_000, 2))
     values[0] = 50
     found = robust_distances(values)
-    assert np.array_equal(found, reach_of(values).distances)
+    assert np.array_equal(found, noise_scale(values).distances)
     assert (found > 1).mean() == pytest.approx(0.025, abs=0.002)
     assert found[0] > 10
 

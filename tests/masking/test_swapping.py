@@ -11,7 +11,7 @@ import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
-from sdckit.masking.swapping import Orders, Rule, largest_move, rank_swap
+from sdckit.masking.swapping import Orders, SwapParameters, largest_move, rank_swap
 from sdckit.masking.swapping_kernels import swap_ranks, swap_stack
 from swappings import check_displacement, check_values_kept
 
@@ -230,12 +230,12 @@ def test_draws_that_run_out_are_drawn_again():
 
 
 def test_the_rule_counts_tails_and_moves():
-    assert Rule(0.29).window(100) == (0, 29)  # 0.29 * 100 is a little below 29 in floating point
-    assert Rule(0.29, exclusive=True).window(100) == (0, 28)
-    assert Rule(0.1, tails=0.05).window(100) == (4, 9)
-    assert Rule(0.1, tails=0.05).window(834) == (41, 75)
-    assert Rule(0.0, exclusive=True).window(100) == (0, -1)
-    assert Rule(1.0, tails=0.49).window(2) == (0, 2)
+    assert SwapParameters(0.29).window(100) == (0, 29)  # 0.29 * 100 is a little below 29 in floating point
+    assert SwapParameters(0.29, exclusive=True).window(100) == (0, 28)
+    assert SwapParameters(0.1, tails=0.05).window(100) == (4, 9)
+    assert SwapParameters(0.1, tails=0.05).window(834) == (41, 75)
+    assert SwapParameters(0.0, exclusive=True).window(100) == (0, -1)
+    assert SwapParameters(1.0, tails=0.49).window(2) == (0, 2)
 
 
 def test_equal_values_in_a_tail_stay_what_they_are():

@@ -12,7 +12,7 @@ from naive import middle_ranks2
 from sdckit.core.registry import METHODS
 from sdckit.kernels.normal_draws import normals
 from sdckit.masking.noise import correlated_noise
-from sdckit.masking.synthetic import copula, correlation_root, explained_by, ipso, quantiles_at, resample
+from sdckit.masking.synthetic import copula, correlation_root, ipso, orthonormal_basis, quantiles_at, resample
 
 SIZES = [1e-300, 1e-12, 1.0, 1e150, 1e300]
 column_of_cells = st.lists(cell | st.just(NAN), min_size=2, max_size=40).filter(
@@ -195,7 +195,7 @@ def test_ipso_works_at_every_size(size):
 
 def test_given_columns_are_explained_apart_from_the_constant():
     values = mixed(30, 3, p=2) + 5
-    basis = explained_by(np.column_stack([values, values.sum(axis=1), np.full(30, 2.0)]))
+    basis = orthonormal_basis(np.column_stack([values, values.sum(axis=1), np.full(30, 2.0)]))
     assert basis.shape == (30, 2)
     np.testing.assert_allclose(basis.T @ basis, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(basis.sum(axis=0), 0, atol=1e-12)

@@ -53,8 +53,8 @@ def test_rules_on_masked_columns_are_known_to_intruders():
     found = edits(["total = a + b", "a <= 9*year"])
     assert found.rules.columns == ("total", "a", "b", "year")
     assert found.free.tolist() == [True, True, True, False]
-    assert found.known.texts == ("total = a + b",)
-    assert edits(["a <= 9*year"]).known is None
+    assert found.public_rules.texts == ("total = a + b",)
+    assert edits(["a <= 9*year"]).public_rules is None
 
 
 def test_rules_about_other_columns_alone_are_no_work():
@@ -70,7 +70,7 @@ def test_discovery_is_about_masked_columns_but_a_rule_may_name_others():
 @pytest.mark.parametrize("method", [m for m in METHODS.values() if m.group_size], ids=lambda m: m.name)
 def test_groups_refuse_rules_that_would_tell_their_records_apart(method):
     table = summed(20)
-    said = rf"{method.name} hides records in groups, and the rule .* would tell them apart by 'total'"
+    said = rf"{method.name} hides records in groups, and the rule .* would distinguish them by 'total'"
     with pytest.raises(ValueError, match=said):
         sdc.mask(table, method.name, columns=["a", "b"], rules="total = a + b")
     with pytest.raises(ValueError, match=said):
@@ -154,7 +154,7 @@ def test_what_cannot_be_met_is_suppressed_and_counted():
     masked = matrix([1], [2], [3], [4])
     repaired = found.repaired(masked, [0])
     assert np.isnan(repaired).all()
-    (first, second) = found.told(masked, repaired)
+    (first, second) = found.notes(masked, repaired)
     assert first.endswith(": 0 of 4 masked cells were changed")
     assert second == "cells that could not meet the edit rules and were suppressed: 4"
 
@@ -163,7 +163,7 @@ def test_told_counts_cells():
     found = edits(["total = a + b", "a >= 0", "b >= 0", "total >= 0", "a <= 100", "b <= 100"])
     before = matrix([1, 2, np.nan], [3, 4, 5])
     after = matrix([1, 3, np.nan], [np.nan, 4, 6])
-    assert found.told(before, after) == [
+    assert found.notes(before, after) == [
         (
             "edit rules hold in every record without a missing cell "
             "(total = a + b; a >= 0; b >= 0; total >= 0 and 2 more): 2 of 5 masked cells were changed"

@@ -193,13 +193,15 @@ def test_totals_of_totals_duplicates_and_idle_columns():
         "c": c,
         "second": second,
     }
-    found = discover.sums(list(columns), np.column_stack(list(columns.values())))
+    found = discover.discovered_sums(list(columns), np.column_stack(list(columns.values())))
     assert {rule.text for rule in found} == {"again = first", "first = a + b + rare", "second = first + c"}
     holes = np.column_stack(list(columns.values()))
     holes[1::7, 2] = NAN
-    assert {rule.text for rule in discover.sums(list(columns), holes)} == {rule.text for rule in found}
+    assert {rule.text for rule in discover.discovered_sums(list(columns), holes)} == {
+        rule.text for rule in found
+    }
     holes[3, 8] += 0.01
-    assert {rule.text for rule in discover.sums(list(columns), holes)} == {
+    assert {rule.text for rule in discover.discovered_sums(list(columns), holes)} == {
         "again = first",
         "first = a + b + rare",
     }
@@ -207,8 +209,8 @@ def test_totals_of_totals_duplicates_and_idle_columns():
 
 def test_few_records_prove_nothing():
     table = np.array([[3.0, 1.0, 2.0], [5.0, 4.0, 1.0], [9.0, 2.0, 7.0]])
-    assert discover.sums(["A", "B", "C"], table) == []
-    assert discover.sums(["A", "B", "C"], np.tile(table, (50, 1))) == []
+    assert discover.discovered_sums(["A", "B", "C"], table) == []
+    assert discover.discovered_sums(["A", "B", "C"], np.tile(table, (50, 1))) == []
 
 
 def test_discovery_tells_no_minimum():
@@ -226,7 +228,7 @@ def test_discovery_finds_what_all_subsets_give(seed):
         parts = rng.choice(table.shape[1], size=min(2, table.shape[1]), replace=False)
         table = np.column_stack([table, np.round(table[:, parts].sum(axis=1), 2)])
     names = [f"v{j}" for j in range(table.shape[1])]
-    found = [rule for rule in discover.sums(names, table) if len(rule.terms) > 2]
+    found = [rule for rule in discover.discovered_sums(names, table) if len(rule.terms) > 2]
     expected = naive.totals(table)
     factors = np.array([[dict(rule.terms).get(name, 0) for name in names] for rule in found]).reshape(
         -1, len(names)
@@ -234,7 +236,7 @@ def test_discovery_finds_what_all_subsets_give(seed):
     for row in factors:
         total, parts = np.flatnonzero(row == 1), np.flatnonzero(row == -1)
         assert (total[0], tuple(parts)) in expected
-    repeated = [rule for rule in discover.sums(names, table) if len(rule.terms) == 2]
+    repeated = [rule for rule in discover.discovered_sums(names, table) if len(rule.terms) == 2]
     equal = [[dict(rule.terms).get(name, 0) for name in names] for rule in repeated]
     known = np.vstack([factors, np.array(equal).reshape(-1, len(names))])
     for total, parts in expected:

@@ -37,7 +37,7 @@ class Clock(event.Listener):
         """
         if self.seconds > PATIENCE and not self.noticed:
             self.noticed = True
-            progress.notice(NOTICE)
+            progress.print_notice(NOTICE)
         if self.depth == 0:
             self.begun, self.collects = monotonic(), gc.isenabled()
             gc.disable()

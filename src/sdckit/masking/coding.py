@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239"
-FINEST = 2.0**50  # a value of so many bases has no digits to lose
+FINEST = 2.0**50  # a value of that many bases has no digits to lose
 REPLACE = ("mean", "limit")
 MULTIVARIATE = ("each", "distance")
 
@@ -37,7 +37,7 @@ def round_number(size: float) -> float:
 def bases_of(
     sizes: Floats, *, percent: float = 20.0, base: float = 0.0, bases: Floats | None = None
 ) -> Floats:
-    """Return the rounding base of each column: its own, the common one, or a percentage of its deviation."""
+    """Return the rounding base of each column: its own, the common one, or a percentage of its size."""
     own = np.zeros(len(sizes)) if bases is None else bases
     return np.array(
         [one or base or round_number(size * (percent / 100)) for one, size in zip(own, sizes, strict=True)]
@@ -45,7 +45,7 @@ def bases_of(
 
 
 def multiples(column: Floats, base: float) -> Floats:
-    """Round each value to the nearest multiple of a base, halves to the even multiple.
+    """Return each value rounded to the nearest multiple of a base, halves to the even multiple.
 
     A base such as 0.1 has no exact double, so that 3 * 0.1 is not 0.3; but 3 * 1 / 10 is. Hence the base
     is taken as the fraction that its decimal digits say.
@@ -142,19 +142,19 @@ def round_to(
 
 
 def coded_at_least(share: float, n: int) -> int:
-    """Return how many of n values a share codes: at least three, where there are three."""
+    """Return how many of n values are coded for a share of them: at least three if there are three."""
     return min(max(FEWEST, math.ceil(share * n - 1e-9)), n) if share > 0 else 0
 
 
 def mean_of(values: Floats) -> float:
-    """Return the mean without overflow; exactly the common value where all values are equal."""
+    """Return the mean of an array without overflow; exactly the common value if all values are equal."""
     unit = float(powers_of_two(values[:, None])[0])
     mean = float((values / unit).mean() * unit)
     return min(max(mean, float(values.min())), float(values.max()))
 
 
-def beyond(values: Floats, share: float, limit: float, replace: str) -> tuple[Bools, float]:
-    """Return which values are top-coded and their replacement; a finite limit overrides the share."""
+def top_coded(values: Floats, share: float, limit: float, replace: str) -> tuple[Bools, float]:
+    """Return which values are top-coded and what replaces them; a finite limit overrides the share."""
     n = len(values) - int(np.isnan(values).sum())
     if math.isfinite(limit):
         coded = values > limit
@@ -172,11 +172,11 @@ def beyond(values: Floats, share: float, limit: float, replace: str) -> tuple[Bo
 def code_column(
     column: Floats, shares: tuple[float, float], limits: tuple[float, float], replace: str
 ) -> Floats:
-    """Code the smallest and largest values of one column, by shares or by limits."""
+    """Return one column with its smallest and largest values coded, by shares or by limits."""
     masked = column.copy()
-    high, top = beyond(column, shares[1], limits[1], replace)
-    low, bottom = beyond(-column, shares[0], -limits[0], replace)
-    if (high & low).any():  # both ends meet: nothing is left between them
+    high, top = top_coded(column, shares[1], limits[1], replace)
+    low, bottom = top_coded(-column, shares[0], -limits[0], replace)
+    if (high & low).any():  # some values are coded at both ends: no value is left between them
         seen = np.sort(column[~np.isnan(column)])
         masked[~np.isnan(column)] = mean_of(seen) if replace == "mean" else seen[(len(seen) - 1) // 2]
         return masked
@@ -185,7 +185,7 @@ def code_column(
 
 
 def pull_in(values: Floats, share: float) -> Floats:
-    """Move the records farthest from the mean towards it, to the distance of the farthest other record."""
+    """Return the matrix with the records farthest from the mean moved towards it, a share of all records."""
     powers = powers_of_two(values)
     centred = deviations(values / powers)
     size = spread(values / powers)
@@ -201,28 +201,28 @@ def pull_in(values: Floats, share: float) -> Floats:
     return np.where(outside[:, None], (values / powers - centred * cut_by[:, None]) * powers, values)
 
 
-def moves(options: dict[str, Any], values: Floats) -> int:
-    """Return the largest move in ranks: 0 for coding by column, n where whole records are moved."""
+def coding_window(options: dict[str, Any], values: Floats) -> int:
+    """Return the largest move in ranks that coding causes: 0 by column, n if whole records are moved."""
     return 0 if options["multivariate"] == "each" else len(values)
 
 
-def warn_of_limits(values: Floats, options: dict[str, Any]) -> list[str]:
-    """Return notes on codes that are original values or stand for few values."""
+def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
+    """Return notes on codes that are original values, and on codes that stand for fewer than three."""
     if options["multivariate"] == "distance":
         return []
-    told = []
+    notes = []
     n = (~np.isnan(values)).sum(axis=0)
     shares = [share for share in (options["top"], options["bottom"]) if share > 0]
     if shares and options["replace"] == "limit":
-        told.append("limits from a share are original values; replace='mean' or rounded limits show none")
+        notes.append("limits from a share are original values; replace='mean' or rounded limits show none")
     if any(0 < share * count <= FEWEST - 1 for share in shares for count in n):
-        told.append(f"a share of fewer than {FEWEST} values was raised to {FEWEST}")
+        notes.append(f"a share of fewer than {FEWEST} values was raised to {FEWEST}")
     for limits, sign in ((options["above"], 1), (options["below"], -1)):
         if limits is not None and options["replace"] == "mean":
             counts = (sign * values > sign * limits).sum(axis=0)
             if ((counts > 0) & (counts < FEWEST)).any():
-                told.append(f"fewer than {FEWEST} values beyond a limit show the limit, not their mean")
-    return told
+                notes.append(f"fewer than {FEWEST} values beyond a limit show the limit, not their mean")
+    return notes
 
 
 @method(
@@ -252,8 +252,8 @@ def warn_of_limits(values: Floats, options: dict[str, Any]) -> list[str]:
         "order of each column, ties apart (multivariate=each)",
         "column means (replace=mean, multivariate=each)",
     ),
-    window=moves,
-    release_notes=warn_of_limits,
+    window=coding_window,
+    release_notes=notes_on_limits,
     reference=HANDBOOK,
 )
 def top_bottom_code(
@@ -266,7 +266,7 @@ def top_bottom_code(
     replace: str = "mean",
     multivariate: str = "each",
 ) -> Floats:
-    """Give the largest and the smallest values of each column one common value.
+    """Replace the largest and the smallest values of each column by one common value each.
 
     Everything between stays as it is: that is published without any protection, so this is one step of
     several, for columns whose extremes would be recognised. Column means are kept with `replace="mean"`,

@@ -12,21 +12,21 @@ from sdckit.kernels.scaling import deviations, powers_of_two
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
 
-RUNS = 100_000  # aggregated at once: the steps in between need several times the memory of the values
+RUNS = 100_000  # groups aggregated at once: the computation needs several times the memory of the values
 MEASURES = ("mean", "median")
 GROUP_SIZE = Parameter("k", int, 3, "smallest group size", low=1, grid=range(2, 31))
 AGGREGATE = Parameter("aggregate", str, "mean", "what is published of a group", choices=MEASURES)
 
 
 def share_of_groups(options: dict[str, Any]) -> float:
-    """Return the largest possible linkage, 1/k: at most one record of each group is re-identified."""
+    """Return the largest possible share of re-identified records, 1/k: one record of each group."""
     return float(1 / options["k"])
 
 
 FEWEST = 3  # with two values behind a mean, each respondent could compute the other's
 
 
-def tell_of_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
+def notes_on_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
     """Return a note that the median of an odd number of values is one of the original values."""
     return [] if options["aggregate"] == "mean" else ["medians of an odd number of values are original ones"]
 
@@ -37,7 +37,7 @@ def no_move(_options: dict[str, Any], _values: Floats) -> int:
 
 
 def publish(values: Floats, groups: Ints, k: int, aggregate: str = "mean") -> Floats:
-    """Replace each observed value by its group's mean or median; group number -1 means no group.
+    """Return the matrix with each value replaced by its group's mean or median; group -1 means no group.
 
     A cell becomes missing where fewer than k of its group's records have a value in that column.
     """
@@ -53,7 +53,7 @@ def publish(values: Floats, groups: Ints, k: int, aggregate: str = "mean") -> Fl
 
 
 def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean") -> Floats:
-    """Return the mean or median of each run of rows, computed in parts for many runs."""
+    """Return the mean or median of each run of rows, repeated for every row; computed in parts."""
     of_runs = run_means if aggregate == "mean" else run_medians
     ends = np.append(starts[1:], len(values))
     published = np.empty_like(values)

@@ -1,4 +1,4 @@
-"""Apply a method to a matrix: required records, rounding, and warnings of unmasked columns."""
+"""Apply a masking method to a matrix: required records, rounding, and warnings of unmasked columns."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ def apply(
     basis: Any = None,
     groups: Ints | None = None,
 ) -> Floats:
-    """Mask a matrix; cells that overflow become infinite."""
+    """Return the matrix masked with a method and its parameters; cells that overflow become infinite."""
     extra: dict[str, Any] = {"rng": rng} if method.random else {}
     if basis is not None:
         extra["basis"] = basis
     if groups is not None:
         extra["groups"] = groups
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in one line
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses cells that overflow
         masked: Floats = np.asfortranarray(method.function(values, **placed(method, options, names), **extra))
     if method.group_size is None and method.pairs(options) and count_special(masked.T.ravel())[0]:
-        # Groups may suppress a cell; elsewhere a lost one is inf - inf.
+        # Only methods with groups suppress cells; otherwise a new NaN is inf - inf.
         masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
     return masked
 
 
 def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Sequence[str]) -> Ints:
-    """Return the number of each record's group; -1 for a record in no group."""
-    assert method.groups is not None  # noqa: S101 - checked with all else that was asked for
+    """Return the number of each record's group as the method forms them; -1 for a record in no group."""
+    assert method.groups is not None  # noqa: S101 - checked with the other options
     groups: Ints = method.groups(values, **placed(method, options, names))
     return groups
 
 
 def enough_records(method: Method, values: Floats, options: dict[str, Any], what: str) -> None:
-    """Raise ValueError where the file or a stratum has fewer records than the method needs."""
+    """Raise ValueError if the file or a stratum has fewer records than the method needs."""
     present = int((~np.isnan(values)).any(axis=1).sum())  # a record without any value is in no group
     if method.group_size is not None:
         needed = options[method.group_size]
@@ -63,17 +63,17 @@ def enough_records(method: Method, values: Floats, options: dict[str, Any], what
 
 
 def places_of(values: Floats, decimals: int | str) -> list[int]:
-    """Return the decimals of each column: those it shows, or one number for all."""
+    """Return the number of decimals of each column: those its values show, or one number for all."""
     return [decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
 
 
 def rounded(values: Floats, places: Sequence[int]) -> Floats:
-    """Round each column to its own number of decimals."""
+    """Return the matrix with each column rounded to its own number of decimals."""
     return np.column_stack([round_column(column, d) for column, d in zip(values.T, places, strict=True)])
 
 
-def asks_for_nothing(method: Method, options: dict[str, Any]) -> bool:
-    """Return True for settings that change nothing by intent, such as k = 1 or percent = 0."""
+def changes_nothing(method: Method, options: dict[str, Any]) -> bool:
+    """Return True if the parameters leave the data unchanged by intent, such as k = 1 or percent = 0."""
     rising = [
         p for p in method.parameters if p.low is not None and len(p.grid) > 1 and p.grid[0] < p.grid[-1]
     ]
@@ -81,7 +81,7 @@ def asks_for_nothing(method: Method, options: dict[str, Any]) -> bool:
 
 
 def kept_columns(method: Method, options: dict[str, Any]) -> tuple[str, ...]:
-    """Return the columns that the parameters of a method keep unmasked."""
+    """Return the names of the columns that the parameters of a method keep unmasked."""
     return tuple(name for p in method.parameters if p.kind is tuple for name in options[p.name])
 
 
@@ -92,20 +92,20 @@ def warn_of_originals(
     strata: list[tuple[str, Ints]],
     *,
     kept: Sequence[str],
-    grouped: bool,
+    stratified: bool,
 ) -> None:
-    """Warn of columns that are published unmasked, in the file or in one stratum.
+    """Warn of columns in which all values are published unmasked, in the file or in one stratum.
 
     Columns in `kept`, which are unmasked by intent, are not named.
     """
     found = [
-        f"{name!r} in stratum {stratum!r}" if grouped else repr(name)
+        f"{name!r} in stratum {stratum!r}" if stratified else repr(name)
         for stratum, rows in strata
         for name, idle in zip(names, untouched(original[rows], masked[rows]), strict=True)
         if idle and name not in kept
     ]
     if found:
-        remedy = "raise the parameter, merge strata" if grouped else "raise the parameter"
+        remedy = "raise the parameter, merge strata" if stratified else "raise the parameter"
         warnings.warn(
             f"not masked, every value is as in the original: {shortened(found)}; "
             f"{remedy} or leave the column out",

@@ -15,7 +15,7 @@ from sdckit.core.settings import placed
 from sdckit.core.text import plural, shortened
 from sdckit.masking.mask_matrix import (
     apply,
-    asks_for_nothing,
+    changes_nothing,
     enough_records,
     groups_of,
     kept_columns,
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.rules.edits import Edits
 
-NO_RULE = "there is no edit rule for a masked column, so that no cell was changed for any"
-DEPTH = 4  # a warning points at the line that calls `mask`
+NO_RULE = "no edit rule names a masked column, so that no cell was changed to satisfy one"
+DEPTH = 4  # stack level of warnings: they name the line that calls `mask`
 
 
 @dataclass(frozen=True)
 class Masking:
-    """A masked table, notes on it, and the disclosure record of its masking."""
+    """A masked table, notes on it, and the disclosure record: method, parameters, strata and rules."""
 
     data: Any
     notes: list[str]
@@ -47,7 +47,7 @@ class Masking:
 
 @dataclass(frozen=True)
 class Job:
-    """A method, its parameters for each stratum, and the columns to mask."""
+    """A requested masking: method, prepared data, parameters of each stratum, decimals and edit rules."""
 
     method: Method
     data: PreparedTable
@@ -57,57 +57,57 @@ class Job:
 
     @property
     def table(self) -> Table:
-        """The table that is masked."""
+        """The table to mask; ValueError if the prepared data hold no table."""
         if self.data.table is None:
             raise ValueError("the prepared data have no table to mask; prepare the table anew")
         return self.data.table
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are masked."""
+        """Names of the columns to mask."""
         return self.data.columns
 
     @property
     def values(self) -> Floats:
-        """Their original values."""
+        """Original values of the columns to mask, one row per record."""
         return self.data.values
 
     @property
     def strata(self) -> list[tuple[str, Ints]]:
-        """Names and rows of what is masked apart."""
+        """Name and row numbers of each stratum; strata are masked separately."""
         return self.data.strata
 
     @cached_property
-    def plain(self) -> Floats:
-        """Original values, rounded as they would be published."""
+    def rounded_original(self) -> Floats:
+        """Original values of the columns to mask, rounded to the published decimals."""
         return self.rounded(self.values)
 
     @cached_property
-    def grouped(self) -> bool:
-        """True where the table is masked by strata."""
+    def stratified(self) -> bool:
+        """True if the table is masked by strata."""
         return bool(self.data.roles.by)
 
     @cached_property
     def paired(self) -> bool:
-        """True where each masked row stands for the original record in the same place."""
+        """True if each masked row stands for the original record in the same row."""
         return all(self.method.pairs(chosen) for chosen in self.options)
 
     @cached_property
     def kept(self) -> list[str]:
-        """Columns that the parameters keep unmasked."""
+        """Names of the columns that the method's parameters keep unmasked."""
         return [name for chosen in self.options for name in kept_columns(self.method, chosen)]
 
     def rounded(self, values: Floats) -> Floats:
-        """Round values to the published decimals."""
+        """Return values rounded to the published decimals; unchanged if no rounding was asked for."""
         return values if self.places is None else rounded(values, self.places)
 
     def masked(self, rng: np.random.Generator, *, numbered: bool) -> tuple[Floats, Ints]:
-        """Return the masked matrix and each record's group, numbered through all strata."""
+        """Return the masked matrix and, if `numbered`, each record's group number, unique over all strata."""
         masked = np.empty_like(self.values)
         numbers = np.full(len(self.values), -1)
         for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
             part = np.asfortranarray(self.values[rows])
-            what = f"stratum {stratum!r}" if self.grouped else "the file"
+            what = f"stratum {stratum!r}" if self.stratified else "the file"
             enough_records(self.method, part, chosen, what)
             groups = groups_of(self.method, part, chosen, self.names) if numbered else None
             if groups is not None:
@@ -116,8 +116,8 @@ class Job:
         checks.representable(masked, self.names, self.method.name)
         return masked, numbers
 
-    def told(self) -> list[str]:
-        """Return the method's notes on this release, with the strata that each concerns."""
+    def notes(self) -> list[str]:
+        """Return the method's notes on this masking, each with the strata that it concerns."""
         if self.method.release_notes is None:
             return []
         found: dict[str, list[str]] = {}
@@ -132,15 +132,20 @@ class Job:
 
     def warn(self, masked: Floats) -> None:
         """Warn of columns published unmasked, and of original columns beside synthetic rows."""
-        idle = np.array_equal(self.plain, masked, equal_nan=True)
-        if self.paired and not (idle and all(asks_for_nothing(self.method, o) for o in self.options)):
+        idle = np.array_equal(self.rounded_original, masked, equal_nan=True)
+        if self.paired and not (idle and all(changes_nothing(self.method, o) for o in self.options)):
             warn_of_originals(
-                self.plain, masked, self.names, self.strata, kept=self.kept, grouped=self.grouped
+                self.rounded_original,
+                masked,
+                self.names,
+                self.strata,
+                kept=self.kept,
+                stratified=self.stratified,
             )
         others = [name for name in self.table.names if name not in {*self.names, *self.data.roles.by}]
         if others and not self.paired:
             fact = f"rows of {self.method.name} stand for no original record"
-            beside = f"columns beside them are as they were: {shortened([repr(name) for name in others])}"
+            beside = f"columns beside them are original: {shortened([repr(name) for name in others])}"
             warnings.warn(f"{fact}, and {beside}; drop them", stacklevel=DEPTH)
 
     def repaired(self, masked: Floats) -> tuple[Floats, list[str]]:
@@ -148,11 +153,11 @@ class Job:
         if self.edits is None:
             return masked, []
         after = self.edits.repaired(masked, self.places)
-        self.edits.warn_of_originals(self.plain, masked, after)
-        return after, self.edits.told(masked, after)
+        self.edits.warn_of_originals(self.rounded_original, masked, after)
+        return after, self.edits.notes(masked, after)
 
     def with_codes(self, masked: Floats) -> Floats:
-        """Put missing codes back where they were; into any missing cell where rows are synthetic."""
+        """Return the masked matrix with the codes of missing values put back into missing cells."""
         hit = int(np.isin(masked, self.data.roles.na).sum())
         if hit:
             fact = f"{hit} masked {plural(hit, 'cell')} fell on a code of missing cells"
@@ -174,7 +179,7 @@ def perform(
     groups: str | None = None,
     parameters: dict[str, Any],
 ) -> Masking:
-    """Mask as `mask` does; return the masked table with its notes and its disclosure."""
+    """Mask prepared data as `mask` does; return the masked table with notes and disclosure record."""
     record = registry.method_named(method)
     settings.parameters_known(record, parameters)
     digits = checks.rounding(decimals)
@@ -185,23 +190,23 @@ def perform(
     masked, numbers = job.masked(generator, numbered=groups is not None)
     masked = job.rounded(masked)
     job.warn(masked)
-    notes = job.told()
+    notes = job.notes()
     notes += [] if groups is None else [f"the column {groups!r} numbers the groups of records"]
-    masked, said = job.repaired(masked)
-    notes += said or ([] if rules is None else [NO_RULE])
+    masked, on_repair = job.repaired(masked)
+    notes += on_repair or ([] if rules is None else [NO_RULE])
     if data.roles.na:
         masked = job.with_codes(masked)
     whole = [name for name, d in zip(job.names, job.places or (), strict=False) if d == 0]
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
     made = job.table.with_values(job.names, masked, whole=whole, more=more)
-    known = None if job.edits is None else job.edits.known
+    known = None if job.edits is None else job.edits.public_rules
     return Masking(made, notes, Disclosure.of(record.name, parameters, by=data.roles.by, rules=known))
 
 
 def _job(
     method: Method, data: PreparedTable, parameters: dict[str, Any], digits: int | str | None, rules: Any
 ) -> Job:
-    """Check the request against the table and build the `Job`."""
+    """Return the `Job` for a request after checking its parameters and edit rules against the data."""
     strata = [name for name, _ in data.strata]
     options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
     places = None if digits is None else places_of(data.values, digits)
@@ -210,5 +215,5 @@ def _job(
     if edits is None:
         return job
     edits = edits.keeping(job.kept)
-    edits.allow(method)
+    edits.refuse_split_groups(method)
     return replace(job, edits=edits)

@@ -14,10 +14,10 @@ from sdckit.masking.group_means import (
     AGGREGATE,
     GROUP_SIZE,
     no_move,
+    notes_on_medians,
     publish,
     run_aggregates,
     share_of_groups,
-    tell_of_medians,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def mdav_numbers(
 
 
 def weighted(points: Floats, weights: Floats) -> Floats:
-    """Scale the columns of standardised points so that variables count by weight; drop those of weight 0."""
+    """Return the points with each column times the square root of its weight; weight 0 drops it."""
     used = weights > 0
     if not used.any():
         raise ValueError("all variable_weights are 0; give at least one variable a weight above 0")
@@ -59,7 +59,7 @@ def weighted(points: Floats, weights: Floats) -> Floats:
     basis=mdav_points,
     group_size="k",
     groups=mdav_numbers,
-    release_notes=tell_of_medians,
+    release_notes=notes_on_medians,
     largest_linkage=share_of_groups,
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
@@ -145,7 +145,7 @@ def mdav(
         "group sizes k to 2k-1 in each column",
     ),
     group_size="k",
-    release_notes=tell_of_medians,
+    release_notes=notes_on_medians,
     window=no_move,
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )

@@ -1,4 +1,4 @@
-"""Noise: independent for each variable, proportional to the values, or correlated like the data."""
+"""Masking by noise: independent per variable, proportional to the values, or correlated like the data."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ KIM_WINKLER = (
 SCALES = ("sd", "variance")
 PERCENT = Parameter("percent", float, 10.0, "strength of the noise in percent", low=0, grid=range(1, 301))
 STRENGTH = replace(PERCENT, grid=(10, 20, 30, 40, 50, 60, 80, 100, 125, 150, 175, 200, 250, 300))
-# Of the value itself: from about 40 % on, signs change (1 value in 160; at 100 % 1 in 6).
+# In percent of the value itself: from about 40 % on, signs change (1 value in 160; at 100 % 1 in 6).
 FACTOR = replace(PERCENT, grid=(1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 70, 100))
-SMALLEST = 5e-324  # of the numbers above 0
+SMALLEST = 5e-324  # smallest floating-point number above 0
 SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCALES)
 
 
@@ -163,14 +163,14 @@ def correlated_noise(
     >>> bool(np.allclose(masked[:, 0] + masked[:, 1], masked[:, 2]))
     True
     """
-    share = _share(percent, scale)
+    share = _variance_ratio(percent, scale)
     root = covariance_root(values) if basis is None else basis
     draws = (root * np.sqrt(share)).T @ normals(rng, values.shape[::-1])
     draws += values.T
     return draws.T
 
 
-def _share(percent: float, scale: str) -> float:
+def _variance_ratio(percent: float, scale: str) -> float:
     """Return the variance of the noise as a share of the variance of the data."""
     return (percent / 100) ** 2 if scale == "sd" else percent / 100
 
@@ -234,7 +234,7 @@ def kim_noise(
     >>> print(f"{masked.std() / x.std():.2f} {np.corrcoef(x, masked)[0, 1]:.2f}")
     1.00 0.71
     """
-    share = _share(percent, scale)
+    share = _variance_ratio(percent, scale)
     root = covariance_root(values) if basis is None else basis
     shrink = np.sqrt(1 + share)
     powers = powers_of_two(values)
@@ -250,7 +250,7 @@ def _nonzero_spread(values: Floats) -> Floats:
     return spread(np.where(values == 0, np.nan, values))
 
 
-def _zeros_told(values: Floats, options: dict[str, Any]) -> list[str]:
+def _notes_on_zeros(values: Floats, options: dict[str, Any]) -> list[str]:
     """Return a note on how many cells are 0 and stay 0."""
     del options
     zeros, seen = int((values == 0).sum()), int((~np.isnan(values)).sum())
@@ -269,7 +269,7 @@ def _zeros_told(values: Floats, options: dict[str, Any]) -> list[str]:
     basis=_nonzero_spread,
     random=True,
     reference=BRAND,
-    release_notes=_zeros_told,
+    release_notes=_notes_on_zeros,
 )
 def zero_preserving_noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
@@ -328,7 +328,7 @@ def zero_preserving_noise(
     keeps=("zeros", "column means, in expectation"),
     random=True,
     reference=KIM_WINKLER,
-    release_notes=_zeros_told,
+    release_notes=_notes_on_zeros,
 )
 def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> Floats:
     """Multiply every cell by a random factor with mean 1.

@@ -1,4 +1,4 @@
-"""Noise that grows with the distance of a record from the bulk of the data."""
+"""Masking by noise that grows with the distance of a record from the bulk of the data."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ TEMPL = (
     "Templ & Meindl 2008, Robustification of microdata masking methods and the comparison with existing "
     "methods, Lecture Notes in Computer Science 5262"
 )
-NORMAL = 1.4826022185056018  # standard deviations in the median absolute deviation of normal data
-FLAT = 1e-8  # records that spread by less than this, in a direction, of what they do in a variable do not
-FARTHEST = 1e100  # who is farther away is far enough, and squares must not overflow
+NORMAL = 1.4826022185056018  # standard deviation over median absolute deviation, for normal data
+FLAT = 1e-8  # directions with a smaller robust scale, in units of the variables', count as without spread
+FARTHEST = 1e100  # larger distances are cut to this, so that squares do not overflow
 SAMPLE = 100_000  # records from which robust scales are precise enough; more only take time
 TAIL = 0.025  # share of normal records that lie outside the bulk
 
 
-class Reach(NamedTuple):
-    """Standard deviations of the variables and robust distances of the records, which scale the noise."""
+class NoiseScale(NamedTuple):
+    """Standard deviations of the variables and robust distances of the records; both scale the noise."""
 
     sizes: Floats  # standard deviation of each variable
     distances: Floats  # of each record from the centre; 1 is the edge of the bulk
 
 
-def _scales(columns: Floats, least: float = 0.0) -> Floats:
-    """Return the median absolute deviation of each column, consistent for the standard deviation.
+def _robust_scales(columns: Floats, least: float = 0.0) -> Floats:
+    """Return the median absolute deviation of each column, scaled to estimate the standard deviation.
 
-    Where it is at most `least`, as in a column of which half are zeros, the standard deviation itself.
+    Where it is at most `least`, as in a column of which half are zeros, the standard deviation is returned.
     """
     apart = np.abs(columns - np.median(columns, axis=0))
     found = NORMAL * np.median(apart, axis=0)
@@ -45,32 +45,32 @@ def _scales(columns: Floats, least: float = 0.0) -> Floats:
     return found
 
 
-def _standing(values: Floats) -> Floats:
-    """Return robustly standardised cells; 0 where missing or without spread."""
+def _robust_units(values: Floats) -> Floats:
+    """Return each column minus its median, divided by its robust scale; 0 where missing or without spread."""
     points = np.zeros(values.shape, order="F")
     for j, column in enumerate((values / powers_of_two(values)).T):
         seen = ~np.isnan(column)
         if seen.any():
             centred = column[seen] - np.median(column[seen])
-            scale = _scales(centred[:, None])[0]
+            scale = _robust_scales(centred[:, None])[0]
             with np.errstate(over="ignore"):
                 points[seen, j] = np.clip(centred / (scale if scale > 0 else 1.0), -FARTHEST, FARTHEST)
     return points
 
 
-def _agreement(columns: Floats) -> Floats:
-    """Return robust correlations from the robust scales of sums and differences of columns."""
+def _robust_correlations(columns: Floats) -> Floats:
+    """Return robust correlations of columns, from the robust scales of their sums and differences."""
     found = np.eye(columns.shape[1])
     for j in range(len(found) - 1):
         one, others = columns[:, [j]], columns[:, j + 1 :]
-        total, gap = (_scales(both, FLAT) ** 2 for both in (one + others, one - others))
+        total, gap = (_robust_scales(both, FLAT) ** 2 for both in (one + others, one - others))
         found[j, j + 1 :] = found[j + 1 :, j] = (total - gap) / np.maximum(total + gap, FLAT)
     return found
 
 
 def _scaled(points: Floats, axes: Floats) -> Floats:
-    """Return the principal axes of the points, each divided by the robust deviation along it."""
-    scales = _scales(points @ axes, FLAT)
+    """Return the axes, each divided by the robust scale of the points along it; flat ones are dropped."""
+    scales = _robust_scales(points @ axes, FLAT)
     wide = scales > FLAT
     return axes[:, wide] / scales[wide]
 
@@ -83,14 +83,14 @@ def robust_distances(values: Floats) -> Floats:
     """
     from scipy.special import chdtri  # noqa: PLC0415 - slow to import
 
-    points = _standing(values)
+    points = _robust_units(values)
     sample = points
     if len(points) > SAMPLE:
         sample = points[np.random.default_rng(0).choice(len(points), SAMPLE, replace=False)]
     axes = np.eye(values.shape[1])
     for _ in range(2):
         axes = _scaled(sample, axes)
-        axes = axes @ np.linalg.eigh(_agreement(sample @ axes))[1]
+        axes = axes @ np.linalg.eigh(_robust_correlations(sample @ axes))[1]
     axes = _scaled(sample, axes)
     if axes.shape[1] == 0:
         return np.zeros(len(points))
@@ -99,9 +99,9 @@ def robust_distances(values: Floats) -> Floats:
     return np.sqrt((places**2).sum(1) / chdtri(axes.shape[1], TAIL))
 
 
-def reach_of(values: Floats) -> Reach:
-    """Return the standard deviations of the variables and the distances of the records."""
-    return Reach(spread(values), robust_distances(values))
+def noise_scale(values: Floats) -> NoiseScale:
+    """Return the standard deviation of each variable and the robust distance of each record."""
+    return NoiseScale(spread(values), robust_distances(values))
 
 
 @method(
@@ -112,7 +112,7 @@ def reach_of(values: Floats) -> Reach:
         Parameter("most", float, 10.0, "how many times as strong it is at most for an outlier", low=1),
     ),
     keeps=("means and covariances between variables, in expectation",),
-    basis=reach_of,
+    basis=noise_scale,
     random=True,
     reference=TEMPL,
 )
@@ -122,7 +122,7 @@ def outlier_noise(
     percent: float = 10.0,
     most: float = 10.0,
     rng: np.random.Generator,
-    basis: Reach | None = None,
+    basis: NoiseScale | None = None,
 ) -> Floats:
     """Add normal noise that grows with the distance of a record from the bulk of the data.
 
@@ -130,7 +130,7 @@ def outlier_noise(
     `noise`, and those outside as many times more as they are farther away than its edge, at most `most`
     times. Means, and covariances between variables, are kept in expectation; variances grow by more than
     with `noise`, and the largest values are the least reliable. Measure the risk of outliers
-    (`linkage_outliers`): one who is alone far away needs a large `percent` even so.
+    (`linkage_outliers`): a single record far from all others needs a large `percent` even so.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def outlier_noise(
     rng
         Source of randomness.
     basis
-        `reach_of(values)`, where it is known.
+        `noise_scale(values)`, where it is known.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def outlier_noise(
     >>> print(f"{mean[:-1].mean():.0f} {mean[-1]:.0f}")
     8 84
     """
-    reach = reach_of(values) if basis is None else basis
+    reach = noise_scale(values) if basis is None else basis
     draws = normals(rng, values.shape[::-1])
     draws *= (reach.sizes * (percent / 100))[:, None]
     draws *= np.clip(reach.distances, 1.0, most)

@@ -37,12 +37,12 @@ def first_component(points: Floats) -> Floats:
 
 
 def component_of(values: Floats) -> Floats:
-    """Return each record's first principal component score, all variables standardised."""
+    """Return each record's first principal component score, all variables standardised before."""
     return first_component(mdav_points(values))
 
 
 def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Ints:
-    """Return the number of each record's group along the first component; -1 without any value."""
+    """Return the number of each record's group of k neighbours on the first component; -1 if it is empty."""
     places = component_of(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     order = present[np.argsort(places[present], kind="stable")]
@@ -114,7 +114,7 @@ def pca_microaggregation(
 
 
 def blocks_of(points: Floats, rows: Ints, largest: int) -> list[Ints]:
-    """Halve the records at the median of their first component until no block is too large."""
+    """Return blocks of row numbers: records halved at the median first component until none is too large."""
     found, waiting = [], [rows]
     while waiting:
         part = waiting.pop()
@@ -128,12 +128,12 @@ def blocks_of(points: Floats, rows: Ints, largest: int) -> list[Ints]:
 
 
 def largest_block(k: int, block: int) -> int:
-    """Return the largest block size for which half of a block with one more record is at least 3k."""
+    """Return the largest number of records to a block: `block`, or 6k if that is more."""
     return max(block, 6 * k)
 
 
 def blocked_numbers(values: Floats, *, k: int = 3, block: int = 10_000, basis: Floats | None = None) -> Ints:
-    """Return the number of each record's group by MDAV within blocks; -1 without any value."""
+    """Return the number of each record's group by MDAV within blocks of records; -1 without any value."""
     points = mdav_points(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     groups, formed = np.full(len(values), -1), 0
@@ -143,8 +143,8 @@ def blocked_numbers(values: Floats, *, k: int = 3, block: int = 10_000, basis: F
     return groups
 
 
-def compared_with_exact(values: Floats, options: dict[str, Any]) -> list[str]:
-    """Return a sentence on the extra loss that blocks cause, measured on a sample."""
+def notes_on_blocks(values: Floats, options: dict[str, Any]) -> list[str]:
+    """Return a note on the variance that blocked MDAV loses beyond exact MDAV, measured on a sample."""
     k = options["k"]
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     largest = largest_block(k, options["block"])
@@ -174,7 +174,7 @@ def compared_with_exact(values: Floats, options: dict[str, Any]) -> list[str]:
     group_size="k",
     groups=blocked_numbers,
     largest_linkage=share_of_groups,
-    release_notes=compared_with_exact,
+    release_notes=notes_on_blocks,
     reference="MDAV as in Domingo-Ferrer & Torra 2005, doi:10.1007/s10618-005-0007-5, within blocks",
 )
 def blocked_mdav(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Orders:
-    """The columns of a file sorted, each without its missing cells."""
+    """Each column of a matrix sorted without its missing cells, with the rows of its observed cells."""
 
     def __init__(self, values: Floats) -> None:
         self.seen = [np.flatnonzero(~np.isnan(column)) for column in values.T]
@@ -32,24 +32,28 @@ class Orders:
 
     @cached_property
     def stacked(self) -> tuple[Floats, Ints]:
-        """Sorted values and ranks of short and complete columns, one line per column."""
+        """Sorted values and ranks of all columns as two matrices, one row per column; only if `short`."""
         return np.stack([c.sorted for c in self.columns]), np.stack([c.rank for c in self.columns])
 
 
 def largest_move(options: dict[str, Any], values: Floats) -> int:
-    """Return the largest number of ranks by which a value can move."""
+    """Return the largest number of ranks by which rank swapping can move a value, over all columns."""
     n = len(values)
-    rule = _rule(**options)
-    if rule.adapts:
-        return max(0, *(rule.of(column.sorted).window(column.n)[1] for column in Orders(values).columns))
-    shorter = math.ceil(1 / rule.tails) if rule.tails else 0  # a column with missing cells may move more
-    return max(0, *(rule.window(m)[1] for m in range(max(n - shorter, 0), n + 1)))
+    parameters = _swap_parameters(**options)
+    if parameters.adapts:
+        return max(
+            0,
+            *(parameters.for_column(column.sorted).window(column.n)[1] for column in Orders(values).columns),
+        )
+    # A column with missing cells may move more.
+    shorter = math.ceil(1 / parameters.tails) if parameters.tails else 0
+    return max(0, *(parameters.window(m)[1] for m in range(max(n - shorter, 0), n + 1)))
 
 
-def short_tails(values: Floats, options: dict[str, Any]) -> list[str]:
-    """Return a note on tails so short that their mean discloses single values."""
+def notes_on_tails(values: Floats, options: dict[str, Any]) -> list[str]:
+    """Return a note if a tail has so few values that its mean discloses single values."""
     seen = (~np.isnan(values)).sum(axis=0)
-    tails = [Rule(0, options["tails"]).window(int(n))[0] for n in seen]
+    tails = [SwapParameters(0, options["tails"]).window(int(n))[0] for n in seen]
     if not any(0 < tail < FEWEST for tail in tails):
         return []
     return [f"a tail has fewer than {FEWEST} values, so its mean discloses single values; raise tails"]
@@ -103,7 +107,7 @@ def short_tails(values: Floats, options: dict[str, Any]) -> list[str]:
     basis=Orders,
     random=True,
     window=largest_move,
-    release_notes=short_tails,
+    release_notes=notes_on_tails,
     reference="Moore 1996, U.S. Bureau of the Census, Statistical Research Division, RR 96-04",
 )
 def rank_swap(
@@ -179,18 +183,18 @@ def rank_swap(
     [1.0, 2.0, 3.0, 4.0]
     """
     orders = Orders(values) if basis is None else basis
-    rule = _rule(p=p, tails=tails, bound=bound, start=start, r0=r0, k0=k0)
-    if orders.short and not rule.adapts:
-        return _swapped_stack(orders, rule, rng)
+    parameters = _swap_parameters(p=p, tails=tails, bound=bound, start=start, r0=r0, k0=k0)
+    if orders.short and not parameters.adapts:
+        return _swapped_stack(orders, parameters, rng)
     masked = values.copy(order="F")
     for j, (seen, column) in enumerate(zip(orders.seen, orders.columns, strict=True)):
         if seen.size > 1:
-            masked[seen, j] = swapped(column, rule, rng)
+            masked[seen, j] = swapped(column, parameters, rng)
     return masked
 
 
-class Rule(NamedTuple):
-    """Parameters of a rank swapping."""
+class SwapParameters(NamedTuple):
+    """Parameters of rank swapping; r0 or k0 above 0 replace the share p by one that fits each column."""
 
     p: float
     tails: float = 0.0
@@ -201,14 +205,15 @@ class Rule(NamedTuple):
 
     @property
     def adapts(self) -> bool:
-        """True where the largest move depends on the values of a column."""
+        """True if the largest move depends on the values of a column: r0 or k0 is above 0."""
         return self.r0 > 0 or self.k0 > 0
 
-    def of(self, ordered: Floats) -> Rule:
-        """Return the parameters for one column, given its ascending values, with p computed from r0 or k0."""
+    def for_column(self, ordered: Floats) -> SwapParameters:
+        """Return the parameters for one column of ascending values, with p computed from r0 or k0."""
         return self._replace(p=self._share(ordered), r0=0.0, k0=0.0) if self.adapts else self
 
     def _share(self, ordered: Floats) -> float:
+        """Return the largest move in a column as a share of its values, computed from r0 or k0."""
         n = ordered.size
         tail = self.window(n)[0]
         ends = [max(tail - 1, 0), min(n - tail, n - 1)]  # where the tails end, or the ends of the column
@@ -222,42 +227,43 @@ class Rule(NamedTuple):
         return min(math.sqrt(8 / 3) * self.k0 * abs(float(inside.mean()) + low / cut), 1.0)
 
     def window(self, n: int) -> tuple[int, int]:
-        """Return how many values at each end are not swapped, and the largest move of the others in ranks."""
+        """Return how many of n values at each end are not swapped, and the largest move in ranks."""
         tail = max(math.ceil(n * self.tails) - 1, 0)
         return tail, math.floor((n - 2 * tail) * self.p + 1e-9) - self.exclusive  # 0.29 * 100 is below 29
 
 
-def _rule(
+def _swap_parameters(
     *, p: float, tails: float, bound: str, start: str = "lowest", r0: float = 0.0, k0: float = 0.0
-) -> Rule:
+) -> SwapParameters:
+    """Return `SwapParameters` from the method's options; raise ValueError if both r0 and k0 are set."""
     if r0 > 0 and k0 > 0:
         raise ValueError(f"r0 is {r0:g} and k0 is {k0:g}; set one of them and leave the other at 0")
-    return Rule(p, tails, bound == "exclusive", start == "highest", r0, k0)
+    return SwapParameters(p, tails, bound == "exclusive", start == "highest", r0, k0)
 
 
-def swapped(column: OrderedColumn, rule: Rule, rng: np.random.Generator) -> Floats:
-    """Return one column after swapping, in the order of the rows."""
-    tail, window = rule.of(column.sorted).window(column.n)
+def swapped(column: OrderedColumn, parameters: SwapParameters, rng: np.random.Generator) -> Floats:
+    """Return one column after rank swapping, its values in the order of the rows."""
+    tail, window = parameters.for_column(column.sorted).window(column.n)
     with borrowed(column.n) as scratch:
         ordered = scratch.view(np.float64)
-        ordered[:] = column.sorted[::-1] if rule.downwards else column.sorted
+        ordered[:] = column.sorted[::-1] if parameters.downwards else column.sorted
         if tail:
             level_tails(ordered[None, :], tail)
         swap_ranks(ordered[tail : column.n - tail], window, rng)
-        return ordered.take(column.n - 1 - column.rank if rule.downwards else column.rank)
+        return ordered.take(column.n - 1 - column.rank if parameters.downwards else column.rank)
 
 
-def _swapped_stack(orders: Orders, rule: Rule, rng: np.random.Generator) -> Floats:
-    """Swap all columns of a short and complete file in a few kernel calls."""
+def _swapped_stack(orders: Orders, parameters: SwapParameters, rng: np.random.Generator) -> Floats:
+    """Return the matrix after rank swapping all columns of a short file without missing cells at once."""
     values, rank = orders.stacked
     n = values.shape[1]
-    tail, window = rule.window(n)
-    ordered = values[:, ::-1].copy() if rule.downwards else values.copy()
+    tail, window = parameters.window(n)
+    ordered = values[:, ::-1].copy() if parameters.downwards else values.copy()
     if tail:
         level_tails(ordered, tail)
     swap_stack(ordered[:, tail : n - tail], window, rng)
     masked = np.empty_like(ordered)
-    hand_out(ordered, n - 1 - rank if rule.downwards else rank, masked)
+    hand_out(ordered, n - 1 - rank if parameters.downwards else rank, masked)
     return masked.T
 
 
@@ -341,5 +347,5 @@ def p_distribution_swap(
 
 
 def drawn_moves(n: int, p: float, rng: np.random.Generator) -> Ints:
-    """Draw the intended move of each rank, in ranks; taken ranks are handled later."""
+    """Return a random move for each of n ranks: n times the size of a normal draw, in whole ranks."""
     return np.rint(np.abs(p / 2 + p / 2 * normals(rng, (n,))) * n).astype(np.int64)

@@ -25,7 +25,7 @@ QUANTILES = ("interpolated", "step")
 
 
 def ordered(column: Floats) -> tuple[Ints, Floats]:
-    """Return the rows of the observed values in ascending order, and the sorted values."""
+    """Return the rows of a column's observed values in ascending order, and the sorted values."""
     order = np.argsort(column, kind="stable")  # NaN comes last
     order = order[: len(column) - np.count_nonzero(np.isnan(column))]
     return order, column[order]
@@ -40,7 +40,7 @@ def block_starts(values: Floats) -> Ints:
 
 
 def averaged_samples(values: Floats, samples: int, rng: np.random.Generator) -> Floats:
-    """Return mean order statistics of bootstrap samples; equal values get equal means."""
+    """Return sorted bootstrap samples of sorted values, averaged; equal values get equal means."""
     n = len(values)
     largest = float(np.abs(values).max())
     unit = 2.0 ** max(math.frexp(largest)[1] - 960, 0)  # 1, except where a sum could overflow
@@ -126,29 +126,30 @@ def resample(values: Floats, *, samples: int = 10, rng: np.random.Generator) -> 
 # --- information preserving statistical obfuscation ---
 
 
-def positive(triangle: Floats) -> Floats:
-    """Return signs that make the diagonal of a triangular factor positive, hence the factor unique."""
+def diagonal_signs(triangle: Floats) -> Floats:
+    """Return the signs, 1 or -1, of the diagonal of a triangular matrix; they make a QR factor unique."""
     return np.where(np.diag(triangle) < 0, -1.0, 1.0)
 
 
-def without(parts: Floats, basis: Floats) -> Floats:
-    """Return the residuals of columns after removing their mean and their fit on orthonormal columns."""
+def residuals_on(parts: Floats, basis: Floats) -> Floats:
+    """Return the columns of `parts` minus their means and their projection on orthonormal columns."""
     parts = parts - parts.mean(axis=0)
     return parts - basis @ (basis.T @ parts)
 
 
-def explained_by(given: Floats) -> Floats:
-    """Return orthonormal columns that span, with a constant, the possibly dependent given columns."""
+def orthonormal_basis(given: Floats) -> Floats:
+    """Return orthonormal columns that span, with a constant, the given columns, which may be dependent."""
     if not given.shape[1]:
         return given
     left, sizes, _ = np.linalg.svd(given - given.mean(axis=0), full_matrices=False)
     return left[:, sizes > sizes.max() * max(given.shape) * np.finfo(np.float64).eps]
 
 
-def filled(units: Floats, seen: Bools, rng: np.random.Generator) -> Floats:
-    """Draw missing cells from the normal distribution given the other cells of their records.
+def with_missing_drawn(units: Floats, seen: Bools, rng: np.random.Generator) -> Floats:
+    """Return the matrix with missing cells drawn from the normal distribution given the record's others.
 
-    A full record is drawn and then moved by what its seen cells miss, times their regression.
+    A full record is drawn; its missing cells then move by their regression on the difference between its
+    observed and its drawn cells.
     """
     root = covariance_root(np.where(seen, units, np.nan))
     covariance = root.T @ root
@@ -158,14 +159,14 @@ def filled(units: Floats, seen: Bools, rng: np.random.Generator) -> Floats:
     for pattern, rows in zip(patterns, rows_of, strict=True):
         gaps, known = np.flatnonzero(~pattern), np.flatnonzero(pattern)
         inverse = np.linalg.pinv(covariance[np.ix_(known, known)], rcond=1e-10, hermitian=True)
-        missed = units[np.ix_(rows, known)] - drawn[np.ix_(rows, known)]
-        moved = missed @ (inverse @ covariance[np.ix_(known, gaps)])
+        difference = units[np.ix_(rows, known)] - drawn[np.ix_(rows, known)]
+        moved = difference @ (inverse @ covariance[np.ix_(known, gaps)])
         drawn[np.ix_(rows, gaps)] += moved
     return np.where(seen, units, drawn)
 
 
-def enough(options: dict[str, Any], p: int) -> int:
-    """Return the smallest number of records that leaves enough residual directions to draw."""
+def records_needed(options: dict[str, Any], p: int) -> int:
+    """Return the smallest number of records that IPSO needs for p variables and the given columns."""
     return p + len(options["given"]) + 2
 
 
@@ -180,7 +181,7 @@ def enough(options: dict[str, Any], p: int) -> int:
         "linear relations between variables (complete data)",
     ),
     random=True,
-    records=enough,
+    records=records_needed,
     window=kept_exactly,
     paired=False,
     paired_by="given",
@@ -239,13 +240,13 @@ def ipso(values: Floats, *, given: tuple[int, ...] = (), rng: np.random.Generato
     size[size == 0] = 1.0  # constant, or without any value
     units = deviations(scaled) / size
     if not seen.all():
-        units = filled(units, seen, rng)
-    basis = explained_by(units[:, list(given)])
+        units = with_missing_drawn(units, seen, rng)
+    basis = orthonormal_basis(units[:, list(given)])
     wanted = units[:, others]
-    residuals = without(wanted, basis)
+    residuals = residuals_on(wanted, basis)
     triangle = cast("Floats", np.linalg.qr(residuals, mode="r"))
-    fresh, drawn = np.linalg.qr(without(normals(rng, wanted.shape), basis))
-    change = (fresh * positive(drawn)) @ (positive(triangle)[:, None] * triangle) - residuals
+    fresh, drawn = np.linalg.qr(residuals_on(normals(rng, wanted.shape), basis))
+    change = (fresh * diagonal_signs(drawn)) @ (diagonal_signs(triangle)[:, None] * triangle) - residuals
     masked = scaled.copy(order="K")
     masked[:, others] = np.where(seen[:, others], scaled[:, others] + change * size[others], np.nan)
     return masked * powers
@@ -262,7 +263,7 @@ def correlation_root(correlations: Floats) -> Floats:
 
 
 def quantiles_at(values: Floats, shares: Floats, rule: str) -> Floats:
-    """Return quantiles of sorted values, interpolated or as one of the values."""
+    """Return the quantiles of sorted values at the given shares, interpolated or as one of the values."""
     n = len(values)
     if rule == "step":
         return values[np.minimum((shares * n).astype(np.int64), n - 1)]

@@ -47,11 +47,11 @@ class Rules:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """Text of each rule in its normal form."""
+        """Text of each edit rule in its normal form, such as "total = a + b"."""
         return tuple(rule.text for rule in self.rules)
 
     def broken(self, values: Floats) -> Bools:
-        """Return a boolean matrix: which records (rows) break which rules (columns).
+        """Return a boolean matrix: which records (rows) break which edit rules (columns).
 
         A bound is compared as it stands. A sum holds if it misses by no more than what the rounding of
         floating-point numbers explains: for numbers with few decimals, if it holds in decimal arithmetic.
@@ -64,22 +64,22 @@ class Rules:
         return found
 
     def violations(self, values: Floats) -> Ints:
-        """Count the records that break each rule."""
+        """Return the number of records that break each edit rule."""
         return self.broken(values).sum(axis=0)
 
     def repaired(self, values: Floats, places: Sequence[int] | None, free: Sequence[bool] | Bools) -> Floats:
-        """Return the records with the smallest change that makes all rules hold; see `repair.repaired`."""
+        """Return the records with the smallest changes that make all rules hold; see `repair.repaired`."""
         return repair.repaired(self.columns, self.rules, values, places, np.asarray(free, np.bool_))
 
     def projected(self, values: Floats, spread: Floats) -> Floats:
-        """Return the nearest records that satisfy the rules; see `project.projected`."""
+        """Return for each record the nearest point that satisfies the rules; see `project.projected`."""
         unit = np.asarray(spread, np.float64)
         return project.projected(self.columns, self.rules, values, unit, self.broken(values))
 
     def within(self, columns: Sequence[str]) -> Rules | None:
-        """Return the rules that name only the given columns; None where there is none."""
+        """Return those rules that name no other than the given columns; None if there are none."""
         known = set(columns)
-        return _made([rule for rule in self.rules if known.issuperset(rule.columns)], self.columns)
+        return _collected([rule for rule in self.rules if known.issuperset(rule.columns)], self.columns)
 
 
 def asks_to_discover(text: object) -> bool:
@@ -88,7 +88,7 @@ def asks_to_discover(text: object) -> bool:
 
 
 def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
-    """Return the edit rules that a user declares as text or asks to have discovered in the original data.
+    """Return edit rules from texts such as "TOTAL = A + B", or discover them in the original data.
 
     Parameters
     ----------
@@ -120,18 +120,18 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     if not isinstance(given, (str, list, tuple)):
         raise TypeError(f"rules are {given!r}; {EXAMPLES}, or give 'discover'")
     texts = [given] if isinstance(given, str) else list(given)
-    wanted = [text for text in texts if not asks_to_discover(text)]
-    found = [rule for text in wanted for rule in parsed(text, list(names))]
-    if len(wanted) < len(texts):
+    declared = [text for text in texts if not asks_to_discover(text)]
+    found = [rule for text in declared for rule in parsed(text, list(names))]
+    if len(declared) < len(texts):
         found += discover.discovered(names, values)
-    rules = _made(found, names)
-    if rules is not None and wanted:
+    rules = _collected(found, names)
+    if rules is not None and declared:
         _refuse_contradictions(rules, values[:, [list(names).index(name) for name in rules.columns]])
     return rules
 
 
-def _made(found: Sequence[Rule], names: Sequence[str]) -> Rules | None:
-    """Build `Rules` without duplicates, with their columns in the order of the table."""
+def _collected(found: Sequence[Rule], names: Sequence[str]) -> Rules | None:
+    """Return `Rules` made of the given rules without duplicates; None if there is no rule."""
     first: dict[object, Rule] = {}
     for rule in found:
         first.setdefault(rule.meaning, rule)
@@ -155,6 +155,7 @@ def _refuse_contradictions(rules: Rules, values: Floats) -> None:
 
 
 def _satisfiable(rules: Sequence[Rule], columns: Sequence[str]) -> bool:
+    """Return True if some values of the columns satisfy all rules, by linear programming."""
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, rarely needed
 
     size = max([1.0, *(abs(float(rule.constant)) for rule in rules)])  # the unit of all columns

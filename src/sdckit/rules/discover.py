@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.rules.parse import Rule
 
-EVIDENCE = 10  # so many different records at least must keep a sum
-SPARE = 100  # records beyond the number of columns on which relations are looked for
-VANISHING = 1e-10  # share of the largest entry below which elimination takes an entry for 0
-CLOSE = 1e-5  # how near to -1, 0 or 1 a factor must come to be tried on all records
-COMBINED = 200_000  # combinations of dependent columns that are tried at most
+EVIDENCE = 10  # fewest distinct records that must satisfy a sum
+SPARE = 100  # records beyond the number of columns that are searched for relations
+VANISHING = 1e-10  # share of the largest entry below which elimination treats an entry as 0
+CLOSE = 1e-5  # largest deviation from -1, 0 or 1 of a factor that is tried on all records
+COMBINED = 200_000  # most combinations of dependent columns that are tried
 MISSING = 0.5  # columns with a larger share of missing cells take part in no sum
 
 
 def discovered(names: Sequence[str], values: Floats) -> list[Rule]:
-    """Return the rules found: totals first, then columns without a negative value, in table order."""
+    """Return the edit rules that hold in the data: totals of other columns, then columns never negative."""
     zero = Fraction(0)
     lowest = np.fmin.reduce(values, axis=0)
     signs = [
         rule_of({name: -1}, zero, equality=False) for name, low in zip(names, lowest, strict=True) if low >= 0
     ]
-    return [*sums(names, values), *signs]
+    return [*discovered_sums(names, values), *signs]
 
 
-def sums(names: Sequence[str], values: Floats) -> list[Rule]:
-    """Return independent equalities "total = sum of parts" that hold in every complete record.
+def discovered_sums(names: Sequence[str], values: Floats) -> list[Rule]:
+    """Return independent rules "total = sum of parts" that hold in every complete record of the data.
 
     Columns that do not vary, or have few values, are no parts; of equal columns, the first stands for all.
     """
@@ -64,13 +64,14 @@ def sums(names: Sequence[str], values: Floats) -> list[Rule]:
 
 
 def _candidates(values: Floats) -> list[int]:
+    """Return the numbers of the columns that may be part of a sum: varying, with few missing cells."""
     varying = np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0)
     seen = np.isnan(values).mean(axis=0) <= MISSING
     return [int(j) for j in np.flatnonzero(varying & seen)]
 
 
 def _equal_columns(values: Floats, used: list[int]) -> list[tuple[int, int]]:
-    """Return pairs of a column and the first earlier column that equals it."""
+    """Return pairs (j, i) of columns with equal values, i being the first column that equals column j."""
     head = values[: 10 * EVIDENCE]
     found: list[tuple[int, int]] = []
     for first, j in itertools.combinations(used, 2):
@@ -86,7 +87,7 @@ def _equal_columns(values: Floats, used: list[int]) -> list[tuple[int, int]]:
 
 
 def _sample(values: Floats, used: list[int]) -> Floats:
-    """Return distinct complete records drawn with a fixed seed from the whole file."""
+    """Return distinct complete records of the used columns, drawn with a fixed seed from the file."""
     gaps = np.zeros(len(values), np.bool_)
     for j in used:
         gaps |= np.isnan(values[:, j])
@@ -98,10 +99,10 @@ def _sample(values: Floats, used: list[int]) -> Floats:
 
 
 def _relations(sample: Floats) -> Iterator[Ints]:
-    """Yield factors -1, 0, 1 of sums that are 0 in all sampled records: one total minus its parts.
+    """Yield vectors of factors -1, 0, 1, one per column, whose sum is 0 in all sampled records.
 
-    Elimination leaves some columns as combinations of the others. Any relation is fixed by its factors on the
-    former, so that those are all that need be tried.
+    Exactly one factor differs in sign from all others: one total minus its parts. Elimination leaves some
+    columns as combinations of the others; the factors of the former fix a relation, so only these are tried.
     """
     p = sample.shape[1]
     unit = powers_of_two(sample)
@@ -124,7 +125,7 @@ def _relations(sample: Floats) -> Iterator[Ints]:
 
 
 def _factors(count: int) -> Iterator[Floats]:
-    """Yield every vector of -1, 0 and 1 up to its sign, those with few non-zero entries first."""
+    """Yield every vector of `count` factors -1, 0 or 1 up to its sign, those with few non-zeros first."""
     for size in range(1, count + 1):
         for places in itertools.combinations(range(count), size):
             for signs in itertools.product((1.0, -1.0), repeat=size - 1):
@@ -134,7 +135,7 @@ def _factors(count: int) -> Iterator[Floats]:
 
 
 def _eliminated(matrix: Floats) -> tuple[Floats, list[int]]:
-    """Return the reduced row echelon form (full pivoting) and the column of each pivot."""
+    """Return the reduced row echelon form of a matrix (full pivoting) and the column of each pivot."""
     matrix = matrix.copy()
     limit = VANISHING * np.abs(matrix).max(initial=0.0)
     pivots: list[int] = []
@@ -152,10 +153,10 @@ def _eliminated(matrix: Floats) -> tuple[Floats, list[int]]:
 
 
 def _holds(rule: Rule, names: Sequence[str], values: Floats) -> bool:
-    """Return True if a sum holds in all complete records, enough of them distinct and not all 0."""
+    """Return True if a rule holds in all complete records and enough of them are distinct and not all 0."""
     chosen = values[:, [list(names).index(name) for name in rule.columns]]
     chosen = chosen[~np.isnan(chosen).any(axis=1)]
     if rule.broken(list(chosen.T)).any():
         return False
-    telling = chosen[(chosen != 0).any(axis=1)][: 100 * EVIDENCE]
-    return len(np.unique(telling, axis=0)) >= EVIDENCE
+    nonzero = chosen[(chosen != 0).any(axis=1)][: 100 * EVIDENCE]
+    return len(np.unique(nonzero, axis=0)) >= EVIDENCE

@@ -1,4 +1,4 @@
-"""Edit rules on masked data: which columns they bind, and the repair after a masking."""
+"""Edit rules applied to a masking: which columns the repair may change, the repair, and notes on it."""
 
 from __future__ import annotations
 
@@ -24,56 +24,56 @@ if TYPE_CHECKING:
     from sdckit.rules import Rules
 
 
-NAMED = 4  # so many rules a sentence names
+NAMED = 4  # most rules that a sentence names
 
 
 @dataclass(frozen=True)
 class Edits:
-    """The edit rules of a table, with its masked columns and those that stay unchanged.
+    """The edit rules of a table, its original values, its masked columns and those kept unchanged.
 
-    `values` holds the table's own values of all columns that a rule names.
+    `values` holds the original values of all columns that a rule names.
     """
 
     rules: Rules
-    masked: tuple[str, ...]  # the columns that a masking changes,
+    masked: tuple[str, ...]  # the columns that the method masks
     values: Floats
-    kept: tuple[str, ...] = ()  # except for those that the method's parameters keep
+    kept: tuple[str, ...] = ()  # masked columns that the method's parameters keep unchanged
 
     def keeping(self, kept: Sequence[str]) -> Edits:
-        """Return these edit rules with further columns that must not change."""
+        """Return a copy of these edit rules with the names of columns that must not change."""
         return replace(self, kept=tuple(kept))
 
     def is_free(self, name: str) -> bool:
-        """Return True if the repair may change this column."""
+        """Return True if the repair may change the named column: it is masked and not kept."""
         return name in self.masked and name not in self.kept
 
     @property
     def free(self) -> Bools:
-        """Which columns of the rules the repair may change."""
+        """Boolean for each column that a rule names: True where the repair may change it."""
         return np.array([self.is_free(name) for name in self.rules.columns])
 
-    def allow(self, method: Method) -> None:
-        """Raise ValueError for a rule on an unmasked column that would break up the groups of a method."""
+    def refuse_split_groups(self, method: Method) -> None:
+        """Raise ValueError if a rule with an unmasked column would split the groups of a method."""
         for rule, text in zip(self.rules.rules, self.rules.texts, strict=True):
             fixed = [name for name in rule.columns if not self.is_free(name)]
             if method.group_size is not None and fixed and len(fixed) < len(rule.columns):
                 raise ValueError(
-                    f"{method.name} hides records in groups, and the rule {text} would tell them apart by "
+                    f"{method.name} hides records in groups, and the rule {text} would distinguish them by "
                     f"{fixed[0]!r}, which is not masked; mask it too or drop the rule"
                 )
 
     @property
-    def known(self) -> Rules | None:
-        """The rules on masked columns alone, which an intruder can apply to a masked record."""
+    def public_rules(self) -> Rules | None:
+        """The rules on masked columns alone, which an intruder can apply to a masked record, or None."""
         return self.rules.within(self.masked)
 
     @property
-    def listed(self) -> str:
-        """Text of the first few rules."""
+    def summary(self) -> str:
+        """Texts of the first few rules, joined by semicolons."""
         return shortened(self.rules.texts, NAMED, "; ")
 
-    def table(self, masked: Floats) -> Floats:
-        """Return the columns of the rules, with masked values where a column is masked."""
+    def values_with(self, masked: Floats) -> Floats:
+        """Return the columns that rules name, with the masked values in place of the original ones."""
         values = self.values.copy(order="F")
         for j, name in enumerate(self.rules.columns):
             if name in self.masked:
@@ -81,35 +81,36 @@ class Edits:
         return values
 
     def repaired(self, masked: Floats, places: Sequence[int] | None) -> Floats:
-        """Return the masked columns with the smallest change that makes the rules hold."""
+        """Return the masked columns with the smallest changes that make the edit rules hold."""
         columns = self.rules.columns
         decimals = None
         if places is not None:
-            of = dict(zip(self.masked, places, strict=True))
+            given = dict(zip(self.masked, places, strict=True))
             decimals = [
-                of[name] if name in of else decimals_of(self.values[:, j]) for j, name in enumerate(columns)
+                given[name] if name in given else decimals_of(self.values[:, j])
+                for j, name in enumerate(columns)
             ]
-        found = self.rules.repaired(self.table(masked), decimals, self.free)
+        found = self.rules.repaired(self.values_with(masked), decimals, self.free)
         result = masked.copy(order="F")
         for j, name in enumerate(columns):
             if self.is_free(name):
                 result[:, self.masked.index(name)] = found[:, j]
         return result
 
-    def told(self, before: Floats, after: Floats) -> list[str]:
-        """Return sentences on what the repair changed and what it suppressed."""
+    def notes(self, before: Floats, after: Floats) -> list[str]:
+        """Return sentences on how many masked cells the repair changed and how many it suppressed."""
         lost = int((np.isnan(after) & ~np.isnan(before)).sum())
         touched = int(((before != after) & ~np.isnan(before)).sum()) - lost
         cells = int((~np.isnan(before)).sum())
         rate = f"{touched} of {cells} masked cells were changed"
         complete = " without a missing cell" if np.isnan(after).any() else ""
-        told = [f"edit rules hold in every record{complete} ({self.listed}): {rate}"]
+        notes = [f"edit rules hold in every record{complete} ({self.summary}): {rate}"]
         if lost:
-            told.append(f"cells that could not meet the edit rules and were suppressed: {lost}")
-        return told
+            notes.append(f"cells that could not meet the edit rules and were suppressed: {lost}")
+        return notes
 
     def warn_of_originals(self, original: Floats, before: Floats, after: Floats) -> None:
-        """Warn of masked columns in which the repair restores every original value."""
+        """Warn of masked columns in which the repair brings every original value back."""
         back = untouched(original, after) & ~untouched(original, before)
         found = ", ".join(repr(name) for name, idle in zip(self.masked, back, strict=True) if idle)
         if found:
@@ -121,7 +122,7 @@ class Edits:
 
 
 def named_columns(given: Any, table: Table) -> list[str]:
-    """Return the numeric columns that declared rules name, whatever their role."""
+    """Return the numeric columns of a table that rules given as text name, whatever their role."""
     if isinstance(given, rules.Rules):
         return list(given.columns)
     declared = [rule for text in _texts(given) if not rules.asks_to_discover(text) for rule in parse(text)]
@@ -131,13 +132,13 @@ def named_columns(given: Any, table: Table) -> list[str]:
 
 
 def _texts(given: Any) -> list[str]:
-    """Return the rules that are given as text; `rules_of` refuses everything else."""
+    """Return those of the given rules that are text, as a list; `rules_of` refuses all others."""
     several = given if isinstance(given, (list, tuple)) else [given]
     return [text for text in several if isinstance(text, str)]
 
 
 def edits_of(given: Any, data: PreparedTable) -> Edits | None:
-    """Build the edit rules, declared or to be discovered, for a table of which some columns are masked."""
+    """Return the edit rules, declared or discovered, of prepared data; warn of rules the original breaks."""
     if given is None:
         return None
     if data.table is None:

@@ -32,16 +32,16 @@ TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-SAME = {"==": "=", "≤": "<=", "≥": ">="}
-TURNED = {"=": "=", "<=": ">=", ">=": "<="}
+SAME = {"==": "=", "≤": "<=", "≥": ">="}  # other spellings of a relation
+TURNED = {"=": "=", "<=": ">=", ">=": "<="}  # the relation after multiplying both sides by -1
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A sum of columns with integer factors that equals a constant or does not exceed it.
+    """One edit rule: a sum of columns with integer factors that equals a constant or does not exceed it.
 
-    The terms stand in the order of the wording, its subject first; a rule on one column has the factor
-    1 or -1.
+    The terms are in the order of the rule's text, the column on its left first; a rule on one column has
+    the factor 1 or -1.
     """
 
     terms: tuple[tuple[str, int], ...]
@@ -51,18 +51,18 @@ class Rule:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns in the rule."""
+        """Names of the columns in the rule, in the order of its text."""
         return tuple(name for name, _ in self.terms)
 
     @cached_property
     def meaning(self) -> tuple[object, ...]:
-        """A canonical form that is equal for all texts of the same rule."""
+        """Canonical form of the rule as a tuple, equal for all texts with the same meaning."""
         ordered = sorted(self.terms)
         sign = -1 if self.equality and ordered[0][1] < 0 else 1
         return (*((name, sign * factor) for name, factor in ordered), self.equality, sign * self.constant)
 
     def broken(self, cells: Sequence[Floats]) -> Bools:
-        """Return which records break the rule, given the cells of its columns; see `Rules.broken`."""
+        """Return which records break the rule, given one array of cells for each of its columns."""
         if len(cells) == 1:
             factor = self.terms[0][1]
             bound = float(self.constant * factor)  # the factor is 1 or -1
@@ -71,7 +71,7 @@ class Rule:
             return np.asarray(cells[0] > bound if factor > 0 else cells[0] < bound)
         total = np.zeros(cells[0].shape)
         size = np.full(cells[0].shape, abs(float(self.constant)))
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows breaks no rule
+        with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows breaks no rule
             for (_, factor), column in zip(self.terms, cells, strict=True):
                 total += factor * column
                 size += abs(factor) * np.abs(column)
@@ -80,11 +80,11 @@ class Rule:
             return np.asarray((np.abs(total) if self.equality else total) > tolerance)
 
 
-Side = tuple[dict[str, Fraction], Fraction]
+Side = tuple[dict[str, Fraction], Fraction]  # one side of a rule: the factor of each column, and the constant
 
 
 def parse(text: str) -> list[Rule]:
-    """Parse a text into rules; a chain such as 0 <= A <= 100 gives two."""
+    """Return the rules in a text such as "A = B + C"; a chain such as 0 <= A <= 100 gives two."""
     tokens = _tokens(text)
     places = [i for i, (kind, _) in enumerate(tokens) if kind == "relation"]
     if not places:
@@ -102,6 +102,7 @@ def parse(text: str) -> list[Rule]:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
+    """Return the tokens of a rule's text as pairs (kind, word); raise ValueError at unknown characters."""
     found, place = [], 0
     while text[place:].strip():
         match = TOKEN.match(text, place)
@@ -116,7 +117,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 def _side(tokens: list[tuple[str, str]], text: str) -> Side:
-    """Parse one side of a rule: a sum of numbers and columns, equal columns added up."""
+    """Parse the tokens of one side of a rule; return the factor of each column and the constant."""
     factors: dict[str, Fraction] = {}
     constant, place = Fraction(0), 0
     while place < len(tokens) or place == 0:
@@ -135,7 +136,7 @@ def _side(tokens: list[tuple[str, str]], text: str) -> Side:
 
 
 def _product(tokens: list[tuple[str, str]], place: int, text: str) -> tuple[str | None, Fraction, int]:
-    """Parse a product or quotient of numbers and at most one column."""
+    """Parse a product of numbers and at most one column; return column, number and the next position."""
     name, number, by = None, Fraction(1), "*"
     while True:
         kind, word = tokens[place] if place < len(tokens) else ("end", "")
@@ -153,7 +154,7 @@ def _product(tokens: list[tuple[str, str]], place: int, text: str) -> tuple[str 
 
 
 def _rule(left: Side, relation: str, right: Side, text: str) -> Rule:
-    """Bring all terms to one side, with integer factors that have no common divisor."""
+    """Return the rule "left relation right" with all columns on one side and coprime integer factors."""
     names = list(dict.fromkeys([*left[0], *right[0]]))
     factors = {name: left[0].get(name, Fraction(0)) - right[0].get(name, Fraction(0)) for name in names}
     factors = {name: factor for name, factor in factors.items() if factor}
@@ -169,7 +170,7 @@ def _rule(left: Side, relation: str, right: Side, text: str) -> Rule:
 
 
 def rule_of(factors: dict[str, int], constant: Fraction, *, equality: bool) -> Rule:
-    """Build a rule with its normal text: a total before its parts, a column before its bound."""
+    """Return a rule with its normal text: a total before its parts, a column before its bound."""
     subject = _subject(factors)
     if equality and factors[subject] < 0:
         factors, constant = {name: -factor for name, factor in factors.items()}, -constant
@@ -181,6 +182,7 @@ def rule_of(factors: dict[str, int], constant: Fraction, *, equality: bool) -> R
 
 
 def _subject(factors: dict[str, int]) -> str:
+    """Return the column that stands alone on the left of a rule's text: a total if there is one."""
     for sign in (1, -1):
         same = [name for name, factor in factors.items() if factor * sign > 0]
         if len(same) == 1 and abs(factors[same[0]]) == 1 and len(factors) > 2:
@@ -189,7 +191,7 @@ def _subject(factors: dict[str, int]) -> str:
 
 
 def _text(factors: dict[str, int], constant: Fraction, *, equality: bool) -> str:
-    """Write the rule with its subject on the left and all other terms on the right."""
+    """Return the text of a rule: its first column on the left and all other terms on the right."""
     (subject, factor), *rest = factors.items()
     relation = "=" if equality else "<="
     if factor < 0:
@@ -210,12 +212,12 @@ def _text(factors: dict[str, int], constant: Fraction, *, equality: bool) -> str
 
 
 def quoted(name: str) -> str:
-    """Quote a column name with backquotes where rules need them."""
+    """Return a column name, in backquotes if it is no plain identifier."""
     return name if PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def number_text(number: Fraction) -> str:
-    """Write a number as an exact decimal or, where there is none, as a fraction."""
+    """Return the text of a number: an exact decimal or, if there is none, a fraction."""
     rest = number.denominator
     for prime in (2, 5):
         while rest % prime == 0:
@@ -228,7 +230,7 @@ def number_text(number: Fraction) -> str:
 
 
 def parsed(text: object, names: list[str]) -> list[Rule]:
-    """Parse a text into rules and check that the table has their columns."""
+    """Return the rules in a text; raise ValueError if the table lacks one of their columns."""
     if not isinstance(text, str):
         raise TypeError(f"rule {text!r} is no text; {EXAMPLES}")
     rules = parse(text)

@@ -58,7 +58,7 @@ def _left_out(wanted: Iterable[Setting], settings: Sequence[Setting]) -> list[st
 
 def _rules(edits: Edits | None) -> list[str]:
     """Return a note on the edit rules that the masked files satisfy."""
-    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.listed})"]
+    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.summary})"]
 
 
 def _cells(table: pl.DataFrame) -> list[str]:

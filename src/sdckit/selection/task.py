@@ -58,7 +58,7 @@ class Stratum:
             self.original,
             masked if self.rows is None else masked[self.rows],
             width,
-            rules=None if edits is None else edits.known,
+            rules=None if edits is None else edits.public_rules,
         )
 
     def masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
@@ -144,7 +144,7 @@ class Task:
                     masking.enough_records(setting.method, stratum.original.values, setting.options, what)
                     placed(setting.method, setting.options, stratum.original.columns)
                 if (edits := self._edits(setting)) is not None:
-                    edits.allow(setting.method)
+                    edits.refuse_split_groups(setting.method)
             except ValueError as error:
                 if not setting.usual:
                     raise
