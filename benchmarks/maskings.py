@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.settings import placed
+from sdckit.core.settings import function_options
 from sdckit.masking import METHODS
 from timing import Row, row, seconds
 
@@ -27,7 +27,7 @@ def table(n: int, p: int) -> Floats:
 
 
 def masked(method: Method, values: Floats) -> Any:
-    options = placed(method, method.defaults(), NAMES[: values.shape[1]])
+    options = function_options(method, method.defaults(), NAMES[: values.shape[1]])
     extra = {"rng": np.random.default_rng(1)} if method.random else {}
     return method.function(values, **options, **extra)
 

@@ -59,9 +59,9 @@ def metrics(family: str) -> str:
         ["metric", "what it measures", "range", "options", "reference"],
         [
             [
-                f"`{metric.name}`" + ("" if metric.standing == "default" else f" ({metric.standing})"),
+                f"`{metric.name}`" + ("" if metric.status == "default" else f" ({metric.status})"),
                 metric.summary,
-                metric.span,
+                metric.range_text,
                 ", ".join(f"`{parameter.name}`" for parameter in metric.parameters),
                 metric.reference,
             ]
@@ -80,7 +80,7 @@ def reference() -> str:
             ["method", "what it does", "keeps", "parameters", "reference"],
             [
                 [
-                    f"`{method.name}`" + ("" if method.standing == "default" else f" ({method.standing})"),
+                    f"`{method.name}`" + ("" if method.status == "default" else f" ({method.status})"),
                     method.summary + ("" if method.paired else ". Rows stand for no original record"),
                     "; ".join(method.keeps),
                     "<br>".join(f"`{p.name}={_shown(p.default)}` {p.text}" for p in method.parameters),

@@ -45,7 +45,7 @@ def test_methods_are_listed_with_standing_and_rows(tmp_path):
     for row in rows:
         method = sdc.METHODS[row["method"]]
         assert (row["rows"] == "paired") == method.paired
-        assert row["tried"] == method.standing
+        assert row["tried"] == method.status
         assert row["does"]
         assert row["reference"]
         assert all(parameter.name in row["parameters"] for parameter in method.parameters)

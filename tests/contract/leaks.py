@@ -16,7 +16,7 @@ import polars as pl
 
 THRESHOLD = 10
 DISTINCTIVE = 4  # significant digits; shorter numbers occur everywhere
-TOGETHER = 3  # cells of one record side by side, or all of them where it has fewer
+FEWEST_REPORTED = 3  # cells of one record side by side, or all of them where it has fewer
 RUN = 9  # cells of one column
 COUNTS = {"records", "count", "counts", "original", "masked", "n"}
 EDGES = {"edge", "edges", "low", "high", "range", "min", "max"}
@@ -125,7 +125,7 @@ def _records(text, cells, masked):
     """Cells of one record, or a run of a column, that stand side by side, whatever lies between them."""
     public = pl.DataFrame() if masked is None else masked.select(pl.selectors.numeric()).cast(pl.Float64)
     rows, told = _places(cells), _places(public)
-    width = min(TOGETHER, cells.width)
+    width = min(FEWEST_REPORTED, cells.width)
     bare = TAG.sub(" ", text)
     for one in (text, bare, _ungrouped(bare)):
         shown = [value for value, _ in _read(PLAIN, one)]

@@ -234,12 +234,12 @@ def test_metric_with_a_settled_option_is_the_metric_with_that_option(metric, n):
         name = f"{metric.name}:{option}={value}"
         (settled,) = metrics_named(name)
         assert (settled.name, settled.fixed_options) == (name, {option: value})
-        assert settled.open == metric.open - {option}
+        assert settled.open_options == metric.open_options - {option}
         rng = {"rng": 5} if value == "random" else {}
         assert sdc.evaluate(x, y, metrics=[name], rng=5)[name] == metric.function(
             x, y, **{option: value}, **rng
         )
-        given = {key: others[key] for key in settled.open if key in others}
+        given = {key: others[key] for key in settled.open_options if key in others}
         rng = {"rng": 5} if metric.random else {}
         expected = metric.function(x, y, **given, **{option: value}, **rng)
         assert settled.score_with(pair_of(x, y), others).value.overall == expected

@@ -11,7 +11,7 @@ from contract import SHAPES, data, masked_by, needed, small, strong, suited
 from invariants import Masked, check_cells_shared, check_group_sizes, check_window
 from maskings import fails
 from promises import DRAWS, PROMISES, read
-from sdckit.core.settings import parameters_of, placed
+from sdckit.core.settings import function_options, parameters_of
 
 METHODS = sdc.METHODS
 KEPT = [(name, phrase) for name, method in METHODS.items() for phrase in method.keeps]
@@ -73,7 +73,7 @@ def masked_with(method, values, options, seed):
     values = np.asfortranarray(values)
     options = parameters_of(method, options)
     names = [f"x{j}" for j in range(1, values.shape[1] + 1)]
-    taken = placed(method, options, names)
+    taken = function_options(method, options, names)
     return Masked(
         values,
         masked_by(method, values, options, seed),
@@ -153,7 +153,7 @@ def test_promises_hold_within_strata(name):
             before, after = (t.filter(g=stratum).drop("g").to_numpy() for t in (frame, masked))
             assert not np.array_equal(before, after)
             window = method.window(options, before) if method.window else None
-            found = Masked(before, after, placed(method, options, ["x1", "x2", "x3"]), None, window)
+            found = Masked(before, after, function_options(method, options, ["x1", "x2", "x3"]), None, window)
             assert not fails(PROMISES[words].check, found), words
 
 

@@ -14,7 +14,7 @@ import sdckit as sdc
 from command import good
 from contract import strong
 from read_page import Read
-from sdckit.core.settings import text_of
+from sdckit.core.settings import parameters_text
 from sdckit.core.text import number
 from sdckit.io.files import read
 
@@ -53,7 +53,7 @@ def parameters_of(method):
 
 
 def words_of(parameters):
-    return [word for name in parameters for word in ("--set", text_of({name: parameters[name]}))]
+    return [word for name in parameters for word in ("--set", parameters_text({name: parameters[name]}))]
 
 
 def masked_by(folder, method, *more, metrics):
@@ -63,7 +63,7 @@ def masked_by(folder, method, *more, metrics):
 
 
 def metrics_of(method):
-    return ["brmae", "linkage", "linkage_outliers"] if method.pairs(parameters_of(method)) else ["ks"]
+    return ["brmae", "linkage", "linkage_outliers"] if method.keeps_pairing(parameters_of(method)) else ["ks"]
 
 
 def assert_one_risk(folder, method, *, by=None, rules=None):
@@ -119,7 +119,7 @@ def test_strata(folder, method):
 def test_rules(folder, method):
     release = assert_one_risk(folder, method, rules=RULE)
     assert list(release.disclosure.rules.texts) == [RULE]
-    if method.window and method.pairs(method.defaults() | parameters_of(method)):
+    if method.window and method.keeps_pairing(method.defaults() | parameters_of(method)):
         assert "window_rules" in release.evaluation.parts["linkage"]
 
 

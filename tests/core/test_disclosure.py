@@ -114,11 +114,11 @@ def test_windows_by_stratum_may_be_given_by_name():
 
 KNOWN = Disclosure.of("rank_swap", {})
 REFUSED = {
-    "the disclosure tells about the masking and method is given too": {"method": "noise"},
-    "the disclosure tells about the masking and window is given too": {"window": 0.1},
-    "the disclosure tells about the masking and rules is given too": {"rules": "a >= 0"},
-    "the disclosure tells about the masking and stratified is given too": {"stratified": True},
-    "the disclosure tells about the masking and paired is given too": {"paired": False},
+    "the disclosure says how the file was masked and method is given too": {"method": "noise"},
+    "the disclosure says how the file was masked and window is given too": {"window": 0.1},
+    "the disclosure says how the file was masked and rules is given too": {"rules": "a >= 0"},
+    "the disclosure says how the file was masked and stratified is given too": {"stratified": True},
+    "the disclosure says how the file was masked and paired is given too": {"paired": False},
 }
 
 
@@ -133,9 +133,9 @@ def test_nothing_is_said_twice(message):
     [
         (
             {"method": "rank_swap", "window": 0.1},
-            "window follows from the method, rank_swap, and is given",
+            "the method rank_swap determines the window and window is given",
         ),
-        ({"parameters": {"p": 0.1}}, "there is no method for the parameters p; name the method"),
+        ({"parameters": {"p": 0.1}}, "parameters p are given without a method; name the method"),
         ({"method": "swap"}, "swap"),
         ({"method": "rank_swap", "parameters": {"q": 1}}, "method 'rank_swap' has no parameter 'q'"),
         ({"method": "rank_swap", "parameters": {"p": {"x": 0.1}}}, "there are no strata; give one number"),

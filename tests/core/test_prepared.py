@@ -7,7 +7,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.core.prepared import PreparedTable
-from sdckit.core.roles import Roles, resolve
+from sdckit.core.roles import Roles, resolve_roles
 from sdckit.core.table import Table
 
 N = 60
@@ -34,14 +34,14 @@ def with_codes():
 
 
 def test_roles_are_resolved_in_one_place():
-    found = resolve(Table(data()), **ROLES)
+    found = resolve_roles(Table(data()), **ROLES)
     assert found == Roles(NAMES, key=("id",), weights="w", by=("g",), na=(-9.0,))
     with pytest.raises(AttributeError):
         found.key = ()
 
 
 def test_names_count_once_and_codes_are_numbers():
-    found = resolve(Table(data()), columns=["b", "b"], by=["g", "g"], key=["id", "id"], na=["-9", 1])
+    found = resolve_roles(Table(data()), columns=["b", "b"], by=["g", "g"], key=["id", "id"], na=["-9", 1])
     assert found == Roles(("b",), key=("id",), by=("g",), na=(-9.0, 1.0))
 
 
@@ -92,7 +92,7 @@ def test_every_function_names_columns_that_look_like_another_role(call):
 
 def test_prepared_data_carry_roles_strata_weights_and_codes():
     prepared = sdc.prepare(with_codes(), **ROLES)
-    assert prepared.roles == resolve(Table(data()), **ROLES)
+    assert prepared.roles == resolve_roles(Table(data()), **ROLES)
     assert [(name, len(rows)) for name, rows in prepared.strata] == [("x", 30), ("y", 30)]
     assert [part.n for _, _, part in prepared.parts] == [30, 30]
     assert prepared.weights == pytest.approx(data()["w"].to_numpy())

@@ -21,14 +21,14 @@ def test_columns_are_the_numeric_ones_without_another_role():
     frame = pl.DataFrame(
         {"k": [7, 5, 9], "a": [1.0, 2.0, 4.0], "s": ["x", "y", "x"], "f": [True, False, True]}
     )
-    assert Table(frame).numeric(None, leave_out=["k"]) == ["a"]
-    assert Table(frame).numeric(["a", "k", "a"]) == ["a", "k"]
+    assert Table(frame).numeric_columns(None, leave_out=["k"]) == ["a"]
+    assert Table(frame).numeric_columns(["a", "k", "a"]) == ["a", "k"]
     with pytest.raises(TypeError, match="column 's' is not numeric"):
-        Table(frame).numeric(["s"])
+        Table(frame).numeric_columns(["s"])
     with pytest.raises(ValueError, match=r"unknown column 'aa' \(did you mean 'a'\?\)"):
-        Table(frame).numeric(["aa"])
+        Table(frame).numeric_columns(["aa"])
     with pytest.raises(ValueError, match="no numeric column left"):
-        Table(frame.select("s")).numeric(None)
+        Table(frame.select("s")).numeric_columns(None)
 
 
 def test_what_looks_like_an_identifier_or_a_weight_is_named_in_a_warning():

@@ -43,7 +43,7 @@ MASKING_CASES = {
     "groups of a method without": (
         {},
         mask("--groups g"),
-        "noise forms no groups of records to number; take one of: mdav, ",
+        "noise forms no groups of records to number; choose from: mdav, ",
     ),
     "groups under a taken name": (
         {},
@@ -141,17 +141,17 @@ MASKING_CASES = {
     "pairs of a copula": (
         {},
         mask("--metrics brmae", method="copula"),
-        "rows that are not paired have no value of brmae; take other metrics, such as ks",
+        "brmae needs paired rows and these are not; choose a metric such as ks",
     ),
     "pairs of a copula, before any work": (
         {},
         mask("--metrics brmae,linkage", method="copula", data="no.csv"),
-        "rows that are not paired have no value of brmae, linkage; take other metrics, such as ks",
+        "brmae, linkage need paired rows and these are not; choose a metric such as ks",
     ),
     "pairs of unpaired files": (
         {},
         evaluate("--unpaired --metrics mae"),
-        "rows that are not paired have no value of mae; take other metrics, such as ks",
+        "mae needs paired rows and these are not; choose a metric such as ks",
     ),
     "records of unpaired files": (
         {},
@@ -203,7 +203,7 @@ MASKING_CASES = {
             "--metrics",
             "brmae",
         ],
-        "rows that are not paired have no value of brmae; take other metrics, such as ks",
+        "brmae needs paired rows and these are not; choose a metric such as ks",
     ),
     "search among unpaired methods": (
         {},

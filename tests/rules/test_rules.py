@@ -170,7 +170,7 @@ def test_other_files(tarragona):
     found = rules_of("discover", tarragona.columns, tarragona.to_numpy())
     assert found.texts == tuple(f"{name} >= 0" for name in tarragona.columns if tarragona[name].min() >= 0)
     sample = Table(sdc.load_sample())
-    names = sample.numeric(None)
+    names = sample.numeric_columns(None)
     found = rules_of("discover", names, sample.floats(names))
     assert [rule.text for rule in found.rules if rule.equality] == [
         "turnover = domestic_sales + export_sales"

@@ -333,10 +333,10 @@ def paper(output: Path, **given: Any) -> None:
         lines = command.run(
             output,
             data=parsing.names(given["data"]) or [],
-            replications=checks.count_of("replications", given["replications"]),
+            replications=checks.checked_count("replications", given["replications"]),
             formats=parsing.names(given["formats"]) or [],
             seed=given["seed"],
-            workers=given["workers"] and checks.count_of("workers", given["workers"]),
+            workers=given["workers"] and checks.checked_count("workers", given["workers"]),
             overwrite=given["overwrite"],
         )
     except KeyboardInterrupt as stop:
@@ -358,8 +358,8 @@ def metrics(**given: bool) -> None:
             "title": metric.title,
             "measures": metric.summary,
             "family": metric.family,
-            "range": metric.span,
-            "measured": metric.standing,
+            "range": metric.range_text,
+            "measured": metric.status,
             "options": ", ".join(parameter.name for parameter in metric.parameters),
             "reference": metric.reference,
         }
@@ -382,7 +382,7 @@ def methods(**given: bool) -> None:
             "parameters": "; ".join(terminal.parameter_text(parameter) for parameter in method.parameters),
             "keeps": "; ".join(method.keeps),
             "rows": terminal.rows_text(method),
-            "tried": method.standing,
+            "tried": method.status,
             "reference": method.reference,
         }
         for method in METHODS.values()

@@ -42,7 +42,7 @@ def source_of(data: Path, asked: Request, given: dict[str, Any]) -> Source:
     """The original; refused where it is too short for the report that is asked for."""
     source = files.read(data, asked.dialect)
     if given["report"]:
-        checks.enough_to_report(source.frame.height)
+        checks.require_reportable_size(source.frame.height)
     return source
 
 
@@ -99,8 +99,8 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     asked = request.understood(given)
     method = registry.method_named(given["method"])
     parameters = request.settings(given["settings"])
-    settings.parameters_known(method, parameters)
-    registry.metrics_of_rows(asked.metrics, paired=method.pairs(method.defaults() | parameters))
+    settings.check_parameters(method, parameters)
+    registry.metrics_for_rows(asked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
     decimals = request.decimals(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
     request.check_report(given["report"], [data], overwrite=given["overwrite"])

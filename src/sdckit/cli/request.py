@@ -12,7 +12,7 @@ import polars as pl
 from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.core import checks, randomness, registry
 from sdckit.core.disclosure import disclosure_of
-from sdckit.core.settings import called
+from sdckit.core.settings import method_text
 from sdckit.core.text import plural
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
@@ -134,7 +134,7 @@ class Request:
             "strata": ", ".join(self.by),
             "weights": self.weights or "",
             "edit rules": "; ".join(self.rules or ()),
-            "masked by": called(self.made_by, self.made_with or {}) if self.made_by else "",
+            "masked by": method_text(self.made_by, self.made_with or {}) if self.made_by else "",
         }
 
 
@@ -153,22 +153,22 @@ def understood(given: dict[str, Any]) -> Request:
         ),
         made_by=given.get("made_by"),
         made_with=settings(given["settings"]) or None if "made_by" in given else None,
-        window=given.get("window") and checks.share_of("window", given["window"]),
+        window=given.get("window") and checks.checked_share("window", given["window"]),
         stratified=given.get("stratified", False),
         paired=not given.get("unpaired", False),
         rules=list(given["rules"]) or None,
     )
     if asked.made_by is not None:
         record = registry.method_named(asked.made_by)
-        pairs = record.pairs(record.defaults() | (asked.made_with or {}))
+        pairs = record.keeps_pairing(record.defaults() | (asked.made_with or {}))
         asked = replace(asked, paired=asked.paired and pairs)
-    chosen, _ = registry.metrics_of_rows(asked.metrics, paired=asked.paired)
+    chosen, _ = registry.metrics_for_rows(asked.metrics, paired=asked.paired)
     if asked.missing == "penalise" and not any(metric.bounded for metric in chosen):
         raise ValueError(
             f"none of the metrics {', '.join(metric.name for metric in chosen)} has a largest value, so that "
             "missing cells have no penalty; add brmae or brmse, or use --missing pairwise"
         )
-    checks.no_weights_with(asked.ties, asked.weights)
+    checks.require_midranks_for_weights(asked.ties, asked.weights)
     randomness.generator(asked.seed)
     return asked
 
@@ -189,9 +189,9 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Request, Any, dict[str, Any
     repeated = given["replications"]
     checks.one_of("format", given["form"], sweep_output.FORMATS)
     more = {
-        "replications": 1 if repeated is None else checks.count_of("replications", repeated),
+        "replications": 1 if repeated is None else checks.checked_count("replications", repeated),
         "draws": checks.one_of("rule for draws", given["draws"] or "common", sweeping.DRAWS),
-        "workers": given["workers"] and checks.count_of("workers", given["workers"]),
+        "workers": given["workers"] and checks.checked_count("workers", given["workers"]),
         "per_variable": given["variables"],
         "detail": given["detail"],
     }
@@ -215,9 +215,9 @@ def understood_search(given: dict[str, Any]) -> dict[str, Any]:
         "rules": list(given["rules"]) or None,
         "max_risk": checked_limits(limits(given["limits"]), given["minimise"]),
         "minimise": given["minimise"],
-        "replications": checks.count_of("replications", given["replications"]),
+        "replications": checks.checked_count("replications", given["replications"]),
         "decimals": decimals(given),
-        "workers": given["workers"] and checks.count_of("workers", given["workers"]),
+        "workers": given["workers"] and checks.checked_count("workers", given["workers"]),
     }
 
 
@@ -249,7 +249,7 @@ def settings(words: Sequence[str], option: str = "--set", example: str = "k=5") 
 
 def decimals(given: dict[str, Any]) -> int | str | None:
     """Check the decimals of a release; "none" leaves them as they are."""
-    return checks.rounding(None if given["decimals"] == "none" else given["decimals"])
+    return checks.checked_decimals(None if given["decimals"] == "none" else given["decimals"])
 
 
 def limits(words: Sequence[str]) -> dict[str, str]:

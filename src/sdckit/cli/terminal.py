@@ -206,9 +206,9 @@ def _plain(content: Any) -> Any:
 
 def parameter_text(parameter: Parameter) -> str:
     """Return a parameter with its default and range, as text."""
-    from sdckit.core.parameters import range_of  # noqa: PLC0415 - not needed for --help
+    from sdckit.core.parameters import range_text  # noqa: PLC0415 - not needed for --help
 
-    span = f",{range_of(parameter)}" if parameter.low is not None else ""
+    span = f",{range_text(parameter)}" if parameter.low is not None else ""
     choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span
     default = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
     default = "none" if default in ((), {}) else default

@@ -1,1 +1,1 @@
-"""Shared definitions of all layers above: registry, input checks, tables and column roles."""
+"""Definitions that all other packages share: registry, input checks, tables, roles of columns."""

@@ -1,4 +1,4 @@
-"""All checks of user input; each error is one line with the fact, the value and the remedy."""
+"""Checks of user input that return the checked value or raise a one-line error with the remedy."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
 
 MISSING = ("pairwise", "penalise")
-TOGETHER = 10  # so many records at least stand behind a figure that is to be published
+FEWEST_REPORTED = 10  # records behind a published figure, at least
 
 
-class NotApplicable(ValueError):  # noqa: N818 - the data are no error, they only do not suit
-    """Raised where a metric has no value for the data; `evaluate` skips metrics not asked for by name."""
+class NotApplicable(ValueError):  # noqa: N818 - public, and named after what it says about the metric
+    """Error of a metric that has no value for the data; `evaluate` skips metrics not named by the user."""
 
 
 def one_of(what: str, value: object, choices: Collection[str]) -> str:
-    """Return `value` if it is among the choices; else raise an error."""
+    """Return `value` if it is one of the choices; else raise ValueError with the most similar choice."""
     if isinstance(value, str) and value in choices:
         return value
     close = get_close_matches(str(value), list(choices), n=1)
@@ -34,7 +34,7 @@ def one_of(what: str, value: object, choices: Collection[str]) -> str:
 
 
 def as_number(value: Any) -> float | None:
-    """Return a finite number, also from text; None for anything else."""
+    """Return a finite number or numeric text as a float; None for anything else."""
     if isinstance(value, (bool, np.bool_)):
         return None
     try:
@@ -44,38 +44,38 @@ def as_number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def count_of(what: str, value: object) -> int:
-    """Return a whole number of at least 1; else raise an error."""
+def checked_count(what: str, value: object) -> int:
+    """Return `value` as a whole number of at least 1; else raise ValueError."""
     number = as_number(value)
     if number is None or not float(number).is_integer() or number < 1:
         raise ValueError(f"{what} is {value!r}; give a whole number of at least 1")
     return int(number)
 
 
-def share_of(what: str, value: object) -> float:
-    """Return a number from 0 to 1; else raise an error."""
+def checked_share(what: str, value: object) -> float:
+    """Return `value` as a number from 0 to 1; else raise ValueError."""
     number = as_number(value)
     if number is None or not 0 <= number <= 1:
         raise ValueError(f"{what} is {value!r}; give a share from 0 to 1, such as 0.05")
     return number
 
 
-def missing_rule(rule: str, *, bounded: bool, name: str) -> str:
-    """Check the rule for missing cells; "penalise" needs a metric with a largest value."""
+def checked_missing_rule(rule: str, *, bounded: bool, name: str) -> str:
+    """Return the rule for missing cells; raise ValueError if it is unknown or the metric unbounded."""
     one_of("rule for missing cells", rule, MISSING)
     if rule == "penalise" and not bounded:
         raise ValueError(f"{name} has no largest value, so missing='penalise' is undefined; use 'pairwise'")
     return rule
 
 
-def no_weights_with(ties: str, weights: object) -> None:
-    """Raise an error for weights with a tie rule other than mid-ranks."""
+def require_midranks_for_weights(ties: str, weights: object) -> None:
+    """Raise ValueError if weights are given with a tie rule other than "average" (mid-ranks)."""
     if weights is not None and ties != "average":
         raise ValueError(f"weights go with ties='average' only, not {ties!r}; drop one of the two")
 
 
-def finite(values: Floats, names: Sequence[str]) -> Floats:
-    """Return the values; raise an error for infinities (NaN is a missing cell)."""
+def require_finite(values: Floats, names: Sequence[str]) -> Floats:
+    """Return the matrix `values` unchanged; raise ValueError if a column has infinite values."""
     if count_special(values.T.ravel())[1]:
         for j, name in enumerate(names):
             bad = int(np.isinf(values[:, j]).sum())
@@ -87,8 +87,8 @@ def finite(values: Floats, names: Sequence[str]) -> Floats:
     return values
 
 
-def weights_of(values: Floats, name: str) -> Floats:
-    """Return the weights; raise an error for missing, zero or negative ones."""
+def checked_weights(values: Floats, name: str) -> Floats:
+    """Return the survey weights unchanged; raise ValueError if one is missing, infinite or not above 0."""
     bad = int((~(values > 0) | np.isinf(values)).sum())
     if bad:
         raise ValueError(
@@ -97,8 +97,8 @@ def weights_of(values: Floats, name: str) -> Floats:
     return values
 
 
-def apart(columns: Collection[str] | None, roles: Collection[str]) -> None:
-    """Raise an error for a variable that is also a key, weight or stratum column."""
+def require_one_role(columns: Collection[str] | None, roles: Collection[str]) -> None:
+    """Raise ValueError if one of the variables `columns` is also a key, weight or stratum column."""
     for name in columns or ():
         if name in roles:
             raise ValueError(
@@ -106,8 +106,8 @@ def apart(columns: Collection[str] | None, roles: Collection[str]) -> None:
             )
 
 
-def representable(masked: Floats, names: Sequence[str], method: str) -> None:
-    """Raise an error for masked values beyond the range of floating-point numbers."""
+def require_representable(masked: Floats, names: Sequence[str], method: str) -> None:
+    """Raise ValueError if a masked column has infinite values: the numbers are too large for the method."""
     for j, name in enumerate(names):
         if np.isinf(masked[:, j]).any():
             raise ValueError(
@@ -115,14 +115,14 @@ def representable(masked: Floats, names: Sequence[str], method: str) -> None:
             )
 
 
-def same_length(what: str, length: int, n: int) -> None:
-    """Raise an error for an option with another number of records than the data."""
+def require_length(what: str, length: int, n: int) -> None:
+    """Raise ValueError if an option has another number of values (`length`) than there are records (`n`)."""
     if length != n:
         raise ValueError(f"{what} has {length} values for {n} records; give one per record")
 
 
-def no_missing_keys(missing: Bools, name: str, file: str) -> None:
-    """Raise an error for records without a key; `missing` marks them."""
+def require_complete_keys(missing: Bools, name: str, file: str) -> None:
+    """Raise ValueError if the key is missing in a record; `missing` is True for such records."""
     count = int(np.count_nonzero(missing))
     if count:
         raise ValueError(
@@ -131,8 +131,8 @@ def no_missing_keys(missing: Bools, name: str, file: str) -> None:
         )
 
 
-def unique_keys(found: int, total: int, name: str, file: str) -> None:
-    """Raise an error for a key that two records share."""
+def require_unique_keys(found: int, total: int, name: str, file: str) -> None:
+    """Raise ValueError if fewer keys are distinct (`found`) than there are records (`total`)."""
     if found != total:
         again = total - found
         raise ValueError(
@@ -140,8 +140,8 @@ def unique_keys(found: int, total: int, name: str, file: str) -> None:
         )
 
 
-def enough_records(n: int, needed: int, *, what: str, method: str, parameter: str) -> None:
-    """Raise an error for fewer records than the method's group size."""
+def require_group_size(n: int, needed: int, *, what: str, method: str, parameter: str) -> None:
+    """Raise ValueError if there are fewer records (`n`) than the group size of the method (`needed`)."""
     if n < needed:
         remedy = f"lower {parameter}" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
@@ -149,8 +149,8 @@ def enough_records(n: int, needed: int, *, what: str, method: str, parameter: st
         )
 
 
-def records_for(n: int, needed: int, *, what: str, method: str) -> None:
-    """Raise an error for fewer records than the method needs."""
+def require_records(n: int, needed: int, *, what: str, method: str) -> None:
+    """Raise ValueError if there are fewer records (`n`) than the method needs for its columns (`needed`)."""
     if n < needed:
         remedy = "take fewer columns" + (" or merge strata" if what.startswith("stratum") else "")
         raise ValueError(
@@ -158,22 +158,23 @@ def records_for(n: int, needed: int, *, what: str, method: str) -> None:
         )
 
 
-def enough_to_report(n: int) -> None:
-    """Raise an error for a report on so few records that measures disclose single records."""
-    if n < TOGETHER:
+def require_reportable_size(n: int) -> None:
+    """Raise ValueError if a report on `n` records would disclose single records: 10 are needed."""
+    if n < FEWEST_REPORTED:
         raise ValueError(
-            f"a report needs at least {TOGETHER} records and the data have {n}; print the measures instead"
+            f"a report needs at least {FEWEST_REPORTED} records and the data have {n}; "
+            "print the measures instead"
         )
 
 
-def at_least_two(n: int) -> None:
-    """Raise an error for data with fewer than two records."""
+def require_two_records(n: int) -> None:
+    """Raise ValueError if the data have fewer than two records."""
     if n < 2:
         raise ValueError(f"the data have {n} {plural(n, 'record')}; give at least 2")
 
 
-def declared_missing(na: object) -> list[float]:
-    """Return the values that the user declared missing."""
+def missing_codes(na: object) -> list[float]:
+    """Return the numbers that stand for missing cells as floats; raise ValueError for other types."""
     if na is None:
         return []
     values = list(na) if isinstance(na, (list, tuple, set, frozenset, np.ndarray)) else [na]
@@ -184,8 +185,8 @@ def declared_missing(na: object) -> list[float]:
     return [number for number in numbers if number is not None]
 
 
-def rounding(decimals: object) -> int | str | None:
-    """Check the number of decimals: None, 'original' or 0 to 15."""
+def checked_decimals(decimals: object) -> int | str | None:
+    """Return the number of decimals to round to: None, "original" or 0 to 15; else raise ValueError."""
     if decimals is None or decimals == "original":
         return decimals
     number = as_number(decimals)
@@ -194,8 +195,8 @@ def rounding(decimals: object) -> int | str | None:
     return int(number)
 
 
-def some_columns(names: Sequence[str]) -> None:
-    """Raise an error for data without numeric columns, or with one named like the whole-file row."""
+def require_usable_names(names: Sequence[str]) -> None:
+    """Raise ValueError if there is no numeric column, or one named "all" as the row of the whole file."""
     if "all" in names:
         raise ValueError("a column is named 'all', which stands for the whole file in tables; rename it")
     if not names:
@@ -204,8 +205,8 @@ def some_columns(names: Sequence[str]) -> None:
         )
 
 
-def known_columns(wanted: Iterable[str], known: Sequence[str], what: str = "column") -> None:
-    """Raise an error for a column that the data do not have."""
+def require_known(wanted: Iterable[str], known: Sequence[str], what: str = "column") -> None:
+    """Raise ValueError if one of the names (of columns or strata) is not among the known ones."""
     for name in wanted:
         if name not in known:
             one_of(what, name, known)

@@ -1,4 +1,4 @@
-"""What a masking publishes about itself, and an intruder therefore knows: all but its random draws."""
+"""What is published about the masking of a file, method and parameters, and so known to an intruder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Window = Callable[[str, "Floats", Sequence[str]], Any]
 
 @dataclass(frozen=True)
 class Disclosure:
-    """What is known about the masking of one file.
+    """Method, parameters, largest move in ranks, edit rules and strata known of a file's masking.
 
     `method` is a name of `sdc.METHODS`, None where it is not known; `parameters` has a value for each of its
     parameters, or values by stratum. `window(stratum, values, columns)` is the largest move in ranks among
@@ -27,7 +27,7 @@ class Disclosure:
     method: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     window: Window | None = None
-    rules: Any = None  # text, or rules in the form that the layer above has for them
+    rules: Any = None  # text, or a `Rules` object of the package `rules`
     by: tuple[str, ...] = ()
     paired: bool = True
     keeps: tuple[str, ...] = ()
@@ -37,48 +37,50 @@ class Disclosure:
     def of(
         cls, method: str, parameters: Mapping[str, Any], *, by: Sequence[str] = (), rules: Any = None
     ) -> Disclosure:
-        """Return what a method of the registry publishes with these parameters."""
+        """Return the disclosure of a file masked by a method of `sdc.METHODS` with these parameters."""
         record = registry.method_named(method)
-        values = settings.completed(record, parameters, grouped=bool(by))
+        values = settings.parameters_with_strata(record, parameters, grouped=bool(by))
         return cls(
             method=record.name,
             parameters=values,
             window=None if record.window is None else MethodWindow(record.name, values),
             rules=rules,
             by=tuple(by),
-            paired=record.pairs(values),
+            paired=record.keeps_pairing(values),
             keeps=record.keeps,
             deterministic=not record.random,
         )
 
     @property
     def uninformed(self) -> bool:
-        """True where neither the method nor a window is known."""
+        """True where neither the masking method nor a bound on the move in ranks is known."""
         return self.method is None and self.window is None
 
     def width(self, stratum: str, values: Floats, columns: Sequence[str]) -> Any:
-        """Return the largest move in ranks among these original values; None where none is published."""
+        """Return the largest move in ranks among a stratum's original values; None if not published."""
         return None if self.window is None else self.window(stratum, values, columns)
 
 
 @dataclass(frozen=True)
 class MethodWindow:
-    """The largest move in ranks that a method of the registry publishes with its parameters."""
+    """Largest move in ranks of a masking method, computed from its published parameters."""
 
     method: str
     parameters: Mapping[str, Any]
 
     def __call__(self, stratum: str, values: Floats, columns: Sequence[str]) -> Any:
-        """Return it for the original values of a stratum."""
+        """Return the largest move in ranks among the original values of a stratum."""
         record = registry.METHODS[self.method]
-        options = settings.about(record, settings.in_stratum(record, self.parameters, stratum), columns)
+        options = settings.options_of_columns(
+            record, settings.parameters_in_stratum(record, self.parameters, stratum), columns
+        )
         assert record.window is not None  # noqa: S101 - only made for methods that have one
-        return record.window(settings.placed(record, options, columns), values)
+        return record.window(settings.function_options(record, options, columns), values)
 
 
 @dataclass(frozen=True)
 class GivenWindow:
-    """The largest move in ranks as a user states it: a share of the records or a function of their values.
+    """Largest move in ranks as a user states it: a share of the records or a function of their values.
 
     Either may also be given for each stratum by its name.
     """
@@ -86,14 +88,14 @@ class GivenWindow:
     given: float | Callable[[Floats], Any] | Mapping[str, float | Callable[[Floats], Any]]
 
     def __call__(self, stratum: str, values: Floats, _columns: Sequence[str]) -> Any:
-        """Return it for the original values of a stratum."""
+        """Return the largest move in ranks among the original values of a stratum."""
         window = self.given
         if isinstance(window, Mapping):
-            checks.known_columns([stratum], list(window), "stratum with a window")
+            checks.require_known([stratum], list(window), "stratum with a window")
             window = window[stratum]
         if callable(window):
             return window(values)
-        return int(checks.share_of("window", window) * len(values) + 1e-9)  # 0.29 * 100 is below 29
+        return int(checks.checked_share("window", window) * len(values) + 1e-9)  # 0.29 * 100 is below 29
 
 
 def disclosure_of(
@@ -107,20 +109,20 @@ def disclosure_of(
     rules: Any = None,
     by: Sequence[str] = (),
 ) -> Disclosure:
-    """Return the one record of what is known: a disclosure, or what is stated in its place."""
+    """Return the given disclosure, or build one from the options; raise ValueError where both are given."""
     if disclosure is not None:
         stated = {"method": method, "parameters": parameters, "window": window, "rules": rules}
         stated |= {"stratified": stratified or None, "paired": None if paired else False}
         for name in [name for name, value in stated.items() if value is not None]:
-            raise ValueError(f"the disclosure tells about the masking and {name} is given too; drop one")
+            raise ValueError(f"the disclosure says how the file was masked and {name} is given too; drop one")
         return disclosure
     strata = tuple(by) if stratified else ()
     if method is not None:
         if window is not None:
-            raise ValueError(f"the window follows from the method, {method}, and is given too; drop one")
+            raise ValueError(f"the method {method} determines the window and window is given too; drop one")
         found = Disclosure.of(method, parameters or {}, by=strata, rules=rules)
         return found if paired else replace(found, paired=False)
     if parameters:
-        raise ValueError(f"there is no method for the parameters {', '.join(parameters)}; name the method")
+        raise ValueError(f"parameters {', '.join(parameters)} are given without a method; name the method")
     given = None if window is None else GivenWindow(window)
     return Disclosure(window=given, rules=rules, by=strata, paired=paired)

@@ -1,4 +1,4 @@
-"""Parameters of methods and metrics: their types and ranges, and checks of the values that a user gives."""
+"""Parameters of methods and metrics: types, ranges, and checks of the values that a user gives."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class Parameter:
     """One option of a method or metric: its type, default, range and the grid a sweep tries.
 
-    A number or a word, as a rule. Of kind `tuple` it holds names of columns, of kind `dict` a number for
-    some columns; the method's function gets the places of the former, and of the latter one number for each
-    column, `fill` where nothing was said. `off` is the value, if any, of a parameter that is not in use.
+    Most parameters are a number or a word. One of kind `tuple` holds names of columns, and the method's
+    function gets the column numbers; one of kind `dict` holds a number for some columns, and the function
+    gets one number for each column, `fill` where none was given. `off` is the value, if any, that switches
+    the parameter off.
     """
 
     name: str
@@ -37,12 +38,12 @@ class Parameter:
 
     @property
     def numeric(self) -> bool:
-        """True where the parameter is one number."""
+        """True for a parameter that is one number, False for words and for values by column."""
         return self.kind in (int, float)
 
 
 def parameter_value(parameter: Parameter, value: Any) -> Any:
-    """Check one value against the parameter's type, range and choices; text is converted."""
+    """Return `value` in the type of the parameter; raise ValueError for a wrong type, range or choice."""
     name, kind = parameter.name, parameter.kind
     if parameter.choices:
         return one_of(name, value, parameter.choices)
@@ -50,20 +51,22 @@ def parameter_value(parameter: Parameter, value: Any) -> Any:
         return _column_names(name, value)
     if kind is dict:
         single = replace(parameter, kind=float)
-        return {column: parameter_value(single, number) for column, number in by_name(name, value).items()}
+        return {
+            column: parameter_value(single, number) for column, number in numbers_by_name(name, value).items()
+        }
     number = as_number(value)
     if number is None or (kind is int and not float(number).is_integer()):
         wanted = "a whole number" if kind is int else "a number"
-        raise ValueError(f"{name} is {value!r}; give {wanted}{range_of(parameter)}")
+        raise ValueError(f"{name} is {value!r}; give {wanted}{range_text(parameter)}")
     below = parameter.low is not None and number < parameter.low
     above = parameter.high is not None and number > parameter.high
     if below or above:
-        raise ValueError(f"{name} is {value}, out of range; give a number{range_of(parameter)}")
+        raise ValueError(f"{name} is {value}, out of range; give a number{range_text(parameter)}")
     return kind(number)
 
 
 def _column_names(what: str, value: Any) -> tuple[str, ...]:
-    """Return column names from a list or from comma-separated text; quotes protect a comma."""
+    """Return column names from a list or from comma-separated text; a name with a comma is quoted."""
     if isinstance(value, str) and (not value or value.strip(", ")):
         value = [n.strip() for n in next(csv.reader([value], skipinitialspace=True), []) if n.strip()]
     if isinstance(value, str) or not isinstance(value, Iterable) or isinstance(value, (dict, np.ndarray)):
@@ -71,8 +74,8 @@ def _column_names(what: str, value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(name) for name in value))
 
 
-def by_name(what: str, value: Any) -> dict[str, Any]:
-    """Return values by name, from a dictionary or from text such as a:2,b:0.5."""
+def numbers_by_name(what: str, value: Any) -> dict[str, Any]:
+    """Return a dictionary of values by name, from a dictionary or from text such as a:2,b:0.5."""
     if isinstance(value, str):
         pairs = [p.rpartition(":") for p in next(csv.reader([value], skipinitialspace=True), []) if p.strip()]
         found = {name.strip(): number.strip() for name, _, number in pairs}
@@ -82,8 +85,8 @@ def by_name(what: str, value: Any) -> dict[str, Any]:
     return {str(name): number for name, number in value.items()}
 
 
-def range_of(parameter: Parameter) -> str:
-    """Return the range of a parameter as text."""
+def range_text(parameter: Parameter) -> str:
+    """Return the range of a parameter as text, such as " from 0 to 1"; empty without a lower bound."""
     if parameter.low is not None and parameter.high is not None:
         return f" from {parameter.low:g} to {parameter.high:g}"
     return f" of at least {parameter.low:g}" if parameter.low is not None else ""

@@ -1,4 +1,4 @@
-"""A table with its roles, converted to numbers once for all later steps."""
+"""A table with the roles of its columns, its variables converted once to a matrix of numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.roles import Roles, keys_of, resolve, strata_of, warn_about_objects, warn_about_roles
+from sdckit.core.roles import Roles, keys_of, resolve_roles, strata_of, warn_about_objects, warn_about_roles
 from sdckit.core.table import Table, names_of
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class PreparedTable:
-    """A table with resolved roles and the matrix of its variables.
+    """A table with the roles of its columns and the float matrix of its variables.
 
     `values` has a column for each variable, NaN where a cell is missing; `weights` has one number for each
-    record, or is None; `codes` has, for each variable, what stood in its missing cells, where codes were
-    declared. `table` is the table itself, None where only the numbers were kept.
+    record, or is None; `codes` has, for each variable, the contents of its missing cells, where missing codes
+    were declared. `table` is the table itself, None where only the numbers were kept.
     """
 
     def __init__(
@@ -56,41 +56,44 @@ class PreparedTable:
         leave_out: Iterable[str] = (),
         warn: bool = True,
     ) -> Self:
-        """Prepare a table; one that is prepared is returned, where the options do not contradict it.
+        """Return the prepared table of `data`; data prepared before are returned with the further options.
 
-        Numeric columns in `leave_out` are variables only where `columns` names them. `warn` names columns
-        that look like another role, where `columns` is not given.
+        Options that contradict prepared data raise ValueError. Numeric columns in `leave_out` are variables
+        only where `columns` names them. With `warn`, and without `columns`, warnings name variables that look
+        like an identifier or a survey weight.
         """
         if isinstance(data, cls):
-            return data.again(columns=columns, key=key, weights=weights, by=by, na=na)
+            return data.with_options(columns=columns, key=key, weights=weights, by=by, na=na)
         table = Table(data)
-        roles = resolve(table, columns=columns, key=key, weights=weights, by=by, na=na, leave_out=leave_out)
+        roles = resolve_roles(
+            table, columns=columns, key=key, weights=weights, by=by, na=na, leave_out=leave_out
+        )
         if warn and columns is None:
-            warn_about_objects(table, roles.others)
-        values, codes = _read(table, roles)
+            warn_about_objects(table, roles.other_columns)
+        values, codes = _read_variables(table, roles)
         if warn and columns is None:
             warn_about_roles(table, roles.variables, values)
         return cls(roles, values, weights=weight_values(table, weights), table=table, codes=codes)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the variables."""
+        """Names of the variables, the columns that are masked and measured."""
         return self.roles.variables
 
     @cached_property
     def strata(self) -> list[tuple[str, Ints]]:
-        """Names and rows of the strata, in order of first appearance; one stratum "all" without any."""
+        """Name and row numbers of each stratum, by first appearance; one named "all" without strata."""
         if self.roles.by and self.table is None:
             raise ValueError("the prepared data have no table to read strata from; prepare the table anew")
         return strata_of(self.table, self.roles.by) if self.table else [("all", np.arange(self.n))]
 
     def require_unique_key(self) -> None:
-        """Raise an error for a key that is missing or names two records."""
+        """Raise ValueError if the key is missing in a record or shared by two records."""
         if self.roles.key and self.table is not None:
             keys_of(self.table, self.roles.key, "original")
 
     def matrix(self, names: Sequence[str]) -> Floats:
-        """Return columns of the table as numbers, variables or not; variables are not read again."""
+        """Return columns of the table, variables or not, as an n x p float matrix."""
         others = [name for name in names if name not in self.columns]
         read = np.empty((self.n, 0)) if self.table is None else self.table.floats(others, self.roles.na)
         found = np.empty((self.n, len(names)), order="F")
@@ -99,21 +102,21 @@ class PreparedTable:
             found[:, j] = self.values[:, self.columns.index(name)] if known else read[:, others.index(name)]
         return found
 
-    def again(self, *, columns: Any, key: Any, weights: Any, by: Any, na: Any) -> Self:
-        """Return the same data with further roles; refuse an option that contradicts those they have."""
+    def with_options(self, *, columns: Any, key: Any, weights: Any, by: Any, na: Any) -> Self:
+        """Return the same data with added roles; raise ValueError for an option that contradicts one."""
         roles = self.roles
         if columns is not None and set(names_of(columns)) != set(self.columns):
-            raise _contradiction("columns", self.columns, names_of(columns), "name its columns")
-        if na is not None and set(checks.declared_missing(na)) != set(roles.na):
-            raise _contradiction("na", roles.na, checks.declared_missing(na), "declare missing codes")
+            raise _contradiction_error("columns", self.columns, names_of(columns), "name its columns")
+        if na is not None and set(checks.missing_codes(na)) != set(roles.na):
+            raise _contradiction_error("na", roles.na, checks.missing_codes(na), "declare missing codes")
         added: dict[str, Any] = {}
         for option, given, known in (("key", key, roles.key), ("by", by, roles.by)):
             names = tuple(dict.fromkeys(names_of(given)))
             if known and given is not None and names != known:
-                raise _contradiction(option, known, names, f"give {option}")
+                raise _contradiction_error(option, known, names, f"give {option}")
             if names and not known:
                 added[option] = names
-        found = None if weights is None else self._weights_again(weights)
+        found = None if weights is None else self._new_weights(weights)
         if found is not None and isinstance(weights, (str, int)):
             added["weights"] = str(weights)
         if not added and found is None:
@@ -122,31 +125,35 @@ class PreparedTable:
         more.check(self.table)
         return self.with_roles(more, self.weights if found is None else found)
 
-    def _weights_again(self, weights: Any) -> Floats | None:
-        """Return weights that the data do not have yet; None where they have the same."""
+    def _new_weights(self, weights: Any) -> Floats | None:
+        """Return weights that the data lack; None where they have the same; ValueError for others."""
         named = isinstance(weights, (str, int))
         if self.weights is not None and named and str(weights) == self.roles.weights:
             return None
         if self.table is None:
-            raise ValueError("the prepared data have no table to read weights from; give weights to prepare")
+            raise ValueError(
+                "the prepared data have no table to read weights from; pass weights= to prepare()"
+            )
         found = weight_values(self.table, weights)
         if self.weights is None or found is None:
             return found
         if np.array_equal(self.weights, found):
             return None
         ours = (self.roles.weights or "one number per record",)
-        raise _contradiction("weights", ours, (str(weights) if named else "other numbers",), "give weights")
+        raise _contradiction_error(
+            "weights", ours, (str(weights) if named else "other numbers",), "give weights"
+        )
 
     def with_roles(self, roles: Roles, weights: Floats | None) -> Self:
-        """Return the same data with other strata, key or weights."""
+        """Return a copy of the prepared data with other roles of columns and other weights."""
         other = copy(self)
         other.roles, other.weights = roles, weights
         other.__dict__.pop("strata", None)
         return other
 
 
-def _contradiction(option: str, known: Iterable[Any], given: Iterable[Any], remedy: str) -> ValueError:
-    """Return the error for an option that says something else than the prepared data."""
+def _contradiction_error(option: str, known: Iterable[Any], given: Iterable[Any], remedy: str) -> ValueError:
+    """Return the ValueError for an option that differs from the one the data were prepared with."""
     ours = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in known) or "none"
     theirs = ", ".join(f"{one:g}" if isinstance(one, float) else str(one) for one in given) or "none"
     return ValueError(
@@ -155,8 +162,8 @@ def _contradiction(option: str, known: Iterable[Any], given: Iterable[Any], reme
     )
 
 
-def _read(table: Table, roles: Roles) -> tuple[Floats, list[Floats]]:
-    """Return the variables with NaN in missing cells, and what stood in those where codes are declared."""
+def _read_variables(table: Table, roles: Roles) -> tuple[Floats, list[Floats]]:
+    """Return the variables as floats, NaN in missing cells, and the codes that missing cells held."""
     values = table.floats(roles.variables)
     if not roles.na:
         return values, []
@@ -167,13 +174,13 @@ def _read(table: Table, roles: Roles) -> tuple[Floats, list[Floats]]:
 
 
 def weight_values(table: Table, weights: Any) -> Floats | None:
-    """Return survey weights, by the name of their column or as one number per record."""
+    """Return survey weights as floats, from the named column or from one number per record."""
     if weights is None:
         return None
     if isinstance(weights, (str, int)):
         name = str(weights)
-        values = table.floats(table.numeric([name]))[:, 0]
+        values = table.floats(table.numeric_columns([name]))[:, 0]
     else:
         name, values = "weights", Table(weights).floats(["x1"])[:, 0]
-        checks.same_length("weights", len(values), table.n)
-    return checks.weights_of(values, name)
+        checks.require_length("weights", len(values), table.n)
+    return checks.checked_weights(values, name)

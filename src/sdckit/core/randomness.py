@@ -1,4 +1,4 @@
-"""Random generators: from a user's seed or generator, and one for each stream of a sweep."""
+"""Random generators from a user's seed or generator, and independent ones for the runs of a sweep."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def generator(rng: object) -> np.random.Generator:
-    """Return a generator: fresh entropy for None, a seed or a Generator otherwise."""
+    """Return a numpy Generator: `rng` itself, one seeded by a number, or an unpredictable one for None."""
     if isinstance(rng, np.random.Generator):
         return rng
     if isinstance(rng, (bool, np.bool_)) or not (rng is None or isinstance(rng, (int, np.integer))):
@@ -26,23 +26,23 @@ def generator(rng: object) -> np.random.Generator:
 
 
 def entropy_of(rng: object) -> int:
-    """Return the seed of a sweep's streams: fresh for None, the seed itself, or drawn from a Generator."""
+    """Return a whole number to seed all runs of a sweep: the given seed, or one drawn from `rng`."""
     if isinstance(rng, (int, np.integer)) and generator(rng):
         return int(rng)
     return int.from_bytes(generator(rng).bytes(16), "big")
 
 
 class _Digest(ISeedSequence):
-    """A seed sequence from a digest, as good as numpy's SeedSequence and much faster to build."""
+    """Seed sequence for numpy made from the SHA-256 digest of a text, faster to build than numpy's own."""
 
     def __init__(self, text: str) -> None:
         self.words = np.frombuffer(hashlib.sha256(text.encode()).digest(), "<u8").astype(np.uint64)
 
     def generate_state(self, n_words: int, dtype: Any = np.uint64) -> Any:
-        """Return the first words of the digest."""
+        """Return the first `n_words` words of the digest as an array of the given type."""
         return self.words[:n_words].astype(dtype)
 
 
 def stream_generator(entropy: int, stream: Sequence[int]) -> np.random.Generator:
-    """Return an independent generator for each seed and stream."""
+    """Return the random generator of one run of a sweep, from the sweep's seed and the run's numbers."""
     return np.random.Generator(np.random.SFC64(_Digest(f"{entropy} {stream}")))  # type: ignore[arg-type]

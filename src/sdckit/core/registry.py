@@ -1,4 +1,4 @@
-"""Registry of metrics and methods: each function with a record of its properties.
+"""Registry of metrics and masking methods: each function with a record of its properties.
 
 `@metric` and `@method` file a record under the function's name and return the function unchanged.
 `METRICS` and `METHODS` are the only lists: the packages `metrics` and `masking` import all their modules
@@ -14,7 +14,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from sdckit.core.checks import NotApplicable, missing_rule, one_of
+from sdckit.core.checks import NotApplicable, checked_missing_rule, one_of
 from sdckit.core.parameters import parameter_value
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 METRICS: dict[str, Metric] = {}
 METHODS: dict[str, Method] = {}
 
-LAST = 1000  # the place of a record that names none
+LAST = 1000  # position in lists of a record without a `place`
 Shown = Literal["headline", "overview", "table"]
 Function = TypeVar("Function", bound="Callable[..., object]")
 Record = TypeVar("Record", "Metric", "Method")
@@ -33,19 +33,18 @@ Record = TypeVar("Record", "Metric", "Method")
 
 @dataclass(frozen=True)
 class Metric:
-    """A measure of a pair (original, masked).
+    """Properties of one metric, which compares an original with a masked file; filed by `@metric`.
 
-    `score` computes it from a prepared pair, `function` is the public call that returns a float,
-    `explain` turns a score into a sentence for people who are not specialists. `needs` says what the
-    metric looks at: "cells", "ranks", "rows" (records as a whole), "columns" (each variable's values,
-    whatever their order), "moments" or "table" (both files stacked). A pair and its score are of types that
-    the layer of metrics defines (`metrics.pair.Pair`, `metrics.score.Score`); nothing here looks into them.
+    `score` computes the metric from a `metrics.pair.Pair` and returns a `metrics.score.Score`; `function` is
+    the public function that returns a float; `explain` turns a score into a sentence for readers who are not
+    specialists. `needs` says what the metric compares: "cells", "ranks", "rows" (whole records), "columns"
+    (the values of each variable in any order), "moments" or "table" (both files stacked).
 
-    `shown` says where a value appears: "headline" everywhere, "overview" in every table that leaves some out,
-    "table" in the full ones. `default` metrics are measured where none is named, `default_unpaired` ones
-    beside them where rows are not paired. `any_data` marks a metric that no data are unsuited for,
-    `bounded_by_method` a share of records that `Method.largest_linkage` bounds, `noted` one that the note
-    compares. `untied_level(n)` is the value of n records without ties in unrelated order.
+    `shown` says where a value appears: "headline" everywhere, "overview" also in shortened tables, "table" in
+    full tables only. `default` metrics are computed where the user names none, `default_unpaired` ones in
+    addition where rows are not paired. `any_data` marks a metric that has a value for any data,
+    `bounded_by_method` one that `Method.largest_linkage` bounds, `noted` one that the paper on bounded rank
+    losses compares. `untied_level(n)` is the value for n records without ties in unrelated order.
     """
 
     name: str
@@ -60,18 +59,20 @@ class Metric:
     reference: str
     parameters: tuple[Parameter, ...] = ()
     random: bool = False  # takes `rng`, for options that draw
-    fixed_options: dict[str, Any] = field(default_factory=dict)  # options that the name fixes, see `fixed`
+    fixed_options: dict[str, Any] = field(
+        default_factory=dict
+    )  # options that the name fixes, see `with_fixed_options`
     by_variable: bool = True  # False where only the file as a whole has a value
-    records: int = 2  # needed at least, and so are
-    variables: int = 1
+    records: int = 2  # fewest that the metric needs
+    variables: int = 1  # fewest that the metric needs
     paired: bool = True
-    informed: bool = False  # makes use of what a masking publishes about itself
+    informed: bool = False  # uses what is published about the masking
     default: bool = True
     default_unpaired: bool = False
     experimental: bool = False
     extra: str | None = None
     aliases: tuple[str, ...] = ()  # earlier names, which callers may still use
-    place: int = LAST  # in lists, the smallest first
+    place: int = LAST  # position in lists, the smallest first
     shown: Shown = "table"
     colour: str | None = None  # a name of `report.charts`
     noted: bool = False
@@ -81,38 +82,38 @@ class Metric:
 
     @property
     def identical(self) -> float:
-        """Value on unchanged data whose records all differ: no loss, or the full risk."""
+        """Value of the metric on unchanged data without equal records: no loss, or the full risk."""
         return self.best if self.family == "loss" else self.bounds[1]
 
     @property
     def bounded(self) -> bool:
-        """True where the largest possible value is known."""
+        """True for a metric whose largest possible value is finite."""
         return self.bounds[1] != float("inf")
 
     @property
-    def standing(self) -> str:
-        """State of the metric: "default", "on request" or "experimental"."""
+    def status(self) -> str:
+        """When the metric is computed: "default", "on request" or "experimental"."""
         return "experimental" if self.experimental else "default" if self.default else "on request"
 
     @property
-    def span(self) -> str:
-        """Range of possible values, as text."""
+    def range_text(self) -> str:
+        """Range of possible values as text, such as "0 to 1" or "0 and up"."""
         if not self.bounded:
             return "0 and up"
         return "0 to 1" if self.best == 0 else "0 to 1, 1 is best"
 
     @property
     def summary(self) -> str:
-        """The first line of the function's documentation."""
+        """First line of the docstring of the metric's function."""
         return first_line(self.function)
 
     @cached_property
-    def open(self) -> frozenset[str]:
+    def open_options(self) -> frozenset[str]:
         """Names of the options that a caller may set."""
         return frozenset(parameter.name for parameter in self.parameters)
 
-    def fixed(self, name: str, options: dict[str, Any]) -> Metric:
-        """The same metric under another name, with some options settled; what holds for the defaults goes."""
+    def with_fixed_options(self, name: str, options: dict[str, Any]) -> Metric:
+        """Return the metric under another name with some of its options fixed to given values."""
         left = tuple(parameter for parameter in self.parameters if parameter.name not in options)
         score = partial(self.score, **options)
         return replace(
@@ -126,8 +127,8 @@ class Metric:
         )
 
     def score_with(self, pair: object, options: Mapping[str, Any], **details: bool) -> Any:
-        """Score a pair with those of the options that this metric knows and leaves open."""
-        given = {name: value for name, value in options.items() if name in self.open}
+        """Return the score of a pair of files, with those of the options that this metric takes."""
+        given = {name: value for name, value in options.items() if name in self.open_options}
         if "missing" in given and not self.bounded:
             given["missing"] = "pairwise"  # a penalty is defined for bounded losses only
         if self.random:
@@ -137,22 +138,22 @@ class Metric:
 
 @dataclass(frozen=True)
 class Method:
-    """A masking: `function(values, **parameters)` maps an n x p matrix to one of the same shape.
+    """Properties of one masking method; its function maps an n x p matrix to one of the same shape.
 
     NaN cells are missing. Random methods also take `rng`. `basis(values)` computes what depends on the
-    values alone, for any parameters; who masks the same values often hands it in as `basis=`.
+    values alone and not on parameters; a caller that masks the same values again passes it as `basis=`.
     `group_size` names the parameter that says how many records the method needs at least.
-    `records(options, p)` is that number where it depends on more than one parameter. `groups` are the
-    numbers of the groups of records that the method publishes together, `groups(values, **options)`; its
-    function takes them as `groups=`. `window(options, values)` is the largest move in ranks, where the
-    method publishes one, for all columns or for each: an intruder knows it. `largest_linkage(options)` bounds
-    the share of records that any linkage finds in complete data. `release_notes(values, options)` are
-    sentences that a release should come with. `groups`, `window` and `release_notes` get the options as the
-    function takes them.
-    `keeps` are promises that the tests read by their words, "column means (aggregate=mean, complete data)":
-    in parentheses stands what they need.
-    A method that is not `paired` makes rows that stand for no original record: measures that compare row
-    by row have no meaning for it. `paired_by` names the parameter whose columns tie rows to records again.
+    `records(options, p)` is that number where it depends on more than one parameter.
+    `groups(values, **options)` returns the group number of each record, for methods that publish groups of
+    records together; the function takes them as `groups=`. `window(options, values)` is the largest move in
+    ranks, for all columns or for each, where the method publishes one: an intruder knows it.
+    `largest_linkage(options)` is an upper bound of the share of records that any linkage finds in complete
+    data. `release_notes(values, options)` returns sentences to publish with a release. `groups`, `window` and
+    `release_notes` get the options as the function takes them. `keeps` lists properties that the method
+    preserves, such as "column means (aggregate=mean, complete data)", conditions in parentheses; the tests
+    check each of them. A method that is not `paired` makes rows that stand for no original record, so that
+    no metric can compare row by row. `paired_by` names the parameter whose columns pair rows with records
+    again.
     """
 
     name: str
@@ -174,61 +175,63 @@ class Method:
     default: bool = False
     experimental: bool = False
     extra: str | None = None
-    place: int = LAST  # in lists, the smallest first
+    place: int = LAST  # position in lists, the smallest first
     colour: str | None = None  # a name of `report.charts`
 
     @property
     def summary(self) -> str:
-        """The first line of the function's documentation."""
+        """First line of the docstring of the method's function."""
         return first_line(self.function)
 
     @property
-    def standing(self) -> str:
-        """State of the method: "default", "on request" or "experimental"."""
+    def status(self) -> str:
+        """When the method is tried: "default", "on request" or "experimental"."""
         return "experimental" if self.experimental else "default" if self.default else "on request"
 
-    def pairs(self, options: dict[str, Any]) -> bool:
-        """Return True if, with these options, each masked row stands for the record in its place."""
+    def keeps_pairing(self, options: dict[str, Any]) -> bool:
+        """Return True if, with these options, each masked row stands for the original record in its place."""
         return self.paired or (self.paired_by is not None and bool(options[self.paired_by]))
 
     def defaults(self) -> dict[str, Any]:
-        """The value of every parameter that the user did not set."""
+        """Return the default value of each parameter, by name."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
 
 def metric(
     *, score: Callable[..., Any], explain: Callable[[Any], str], **record: Any
 ) -> Callable[[Function], Function]:
-    """Register the decorated public function as a metric under its own name."""
+    """Return a decorator that files a public function in `METRICS` with these properties."""
 
-    def file(function: Function) -> Function:
+    def register(function: Function) -> Function:
+        """File the function in `METRICS` under its own name and return it unchanged."""
         name = function.__name__
         _insert(METRICS, Metric(name=name, score=score, explain=explain, function=function, **record))  # type: ignore[arg-type]
         return function
 
-    return file
+    return register
 
 
 def method(**record: Any) -> Callable[[Function], Function]:
-    """Register the decorated function as a masking method under its own name."""
+    """Return a decorator that files a masking function in `METHODS` with these properties."""
 
-    def file(function: Function) -> Function:
+    def register(function: Function) -> Function:
+        """File the function in `METHODS` under its own name and return it unchanged."""
         _insert(METHODS, Method(name=function.__name__, function=function, **record))
         return function
 
-    return file
+    return register
 
 
 def _insert(records: dict[str, Record], record: Record) -> None:
-    """Insert a record in order, independent of the order of imports."""
+    """Add a record to a registry and sort the registry, so that the order of imports does not matter."""
     records[record.name] = record
-    ordered = sorted(records.values(), key=_order)
+    ordered = sorted(records.values(), key=_sort_key)
     records.clear()
     records.update((one.name, one) for one in ordered)
 
 
-def _order(record: Metric | Method) -> tuple[bool, int, str, int]:
-    """Return the sort key: losses before risks, then by place, module and line."""
+def _sort_key(record: Metric | Method) -> tuple[bool, int, str, int]:
+    """Return the sort key of a record: losses before risks, then its place number, module and line."""
     function: Any = record.function
     risk = isinstance(record, Metric) and record.family == "risk"
     return risk, record.place, function.__module__, function.__code__.co_firstlineno
@@ -241,18 +244,18 @@ def import_modules(package: str) -> None:
 
 
 def functions_of(family: str) -> dict[str, Callable[..., float]]:
-    """Return the functions of all metrics of a family, by name and by alias."""
+    """Return the public function of each metric of a family ("loss" or "risk"), by name and by alias."""
     own = [metric for metric in METRICS.values() if metric.family == family]
     return {name: metric.function for metric in own for name in (metric.name, *metric.aliases)}
 
 
 def shown_metrics(*kinds: Shown, family: str | None = None) -> list[Metric]:
-    """Return the metrics that are shown in one of these ways, of both families or of one."""
+    """Return the metrics whose `shown` is one of the kinds, of both families or of one."""
     return [m for m in METRICS.values() if m.shown in kinds and family in (None, m.family)]
 
 
 def current_name(name: Any) -> Any:
-    """Return the name that tables use: for an alias, options included, that of its metric."""
+    """Return a metric's name with an alias replaced by the present name; options after ":" are kept."""
     if not isinstance(name, str):
         return name
     plain, colon, options = name.partition(":")
@@ -261,25 +264,25 @@ def current_name(name: Any) -> Any:
 
 
 def short_title(name: str) -> str | None:
-    """Return the title of a method or metric; None for other names."""
+    """Return the title of a method, or of a metric up to its first comma; None for other names."""
     if name in METRICS:
         return METRICS[name].title.split(",")[0]
     return METHODS[name].title if name in METHODS else None
 
 
 def first_line(function: Callable[..., object]) -> str:
-    """Return the first sentence of a docstring."""
+    """Return the first line of a function's docstring without its full stop."""
     return (function.__doc__ or "").strip().split("\n", 1)[0].rstrip(".")
 
 
 def method_named(name: object) -> Method:
-    """Look up a masking method."""
+    """Return the registered masking method of this name; raise ValueError for an unknown one."""
     import_module("sdckit.masking")  # by name: importing it files all methods, and it lies above this layer
     return METHODS[one_of("method", name, METHODS)]
 
 
 def metrics_named(names: str | Iterable[str] | None) -> list[Metric]:
-    """Look up metrics; None gives the default ones, in the order of the registry.
+    """Return the registered metrics of these names, or the default ones for None.
 
     A name may fix options of its metric, as in "il1:zeros=drop" or "brmae:ties=first".
     """
@@ -291,8 +294,8 @@ def metrics_named(names: str | Iterable[str] | None) -> list[Metric]:
     return [_metric_named(name) for name in dict.fromkeys(map(current_name, names))]
 
 
-def metrics_of_rows(names: str | Iterable[str] | None, *, paired: bool) -> tuple[list[Metric], list[str]]:
-    """Look up metrics; where rows are not paired, those that make sense, and the names of the others."""
+def metrics_for_rows(names: str | Iterable[str] | None, *, paired: bool) -> tuple[list[Metric], list[str]]:
+    """Return the metrics to compute and the names left out because masked rows have no original record."""
     chosen = metrics_named(names)
     if paired:
         return chosen, []
@@ -301,13 +304,15 @@ def metrics_of_rows(names: str | Iterable[str] | None, *, paired: bool) -> tuple
         chosen = [m for m in METRICS.values() if not m.experimental and m.extra is None]
     kept = [metric for metric in chosen if not metric.paired]
     if not kept:
+        verb = "needs" if len(left_out) == 1 else "need"
         raise ValueError(
-            f"rows that are not paired have no value of {', '.join(left_out)}; take other metrics, such as ks"
+            f"{', '.join(left_out)} {verb} paired rows and these are not; choose a metric such as ks"
         )
     return kept, left_out
 
 
 def _metric_named(name: object) -> Metric:
+    """Return the metric of a name such as "brmae" or "brmae:ties=first", its options checked and fixed."""
     plain, *options = name.split(":") if isinstance(name, str) else ("",)
     metric = METRICS[one_of("metric", plain if plain in METRICS else name, METRICS)]
     if not options:
@@ -320,12 +325,12 @@ def _metric_named(name: object) -> Metric:
         if word in fixed:
             raise ValueError(f"metric {name!r} sets {word!r} twice; set it once")
         fixed[word] = parameter_value(known[word], value)
-    missing_rule(fixed.get("missing", "pairwise"), bounded=metric.bounded, name=metric.name)
-    return metric.fixed(str(name), fixed)
+    checked_missing_rule(fixed.get("missing", "pairwise"), bounded=metric.bounded, name=metric.name)
+    return metric.with_fixed_options(str(name), fixed)
 
 
-def suits(name: str, records: int, variables: int) -> None:
-    """Raise an error for data with fewer records or variables than this metric needs."""
+def require_size(name: str, records: int, variables: int) -> None:
+    """Raise NotApplicable if there are fewer records or variables than the named metric needs."""
     metric = METRICS[name]
     for what, needed, found in (
         ("records", metric.records, records),

@@ -1,4 +1,4 @@
-"""The roles of columns: variables, key, weights and strata, resolved and checked in one place."""
+"""Roles of columns: variables, key, survey weights and strata, resolved and checked in one place."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" o
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column of a table plays which role.
+    """Names of the columns that are variables, key, survey weights and strata, and the missing codes.
 
-    `variables` are masked and measured; the columns of `key` identify a record together, the values of those
-    of `by` form strata; `weights` is the column of survey weights, None without one or where weights were
-    given as numbers. `na` are the numbers that stand for a missing cell.
+    `variables` are masked and measured. The columns of `key` together identify a record; the values of the
+    columns of `by` form strata. `weights` is the column of survey weights, None without weights and where
+    weights were given as numbers. `na` are the numbers that stand for a missing cell.
     """
 
     variables: tuple[str, ...]
@@ -40,19 +40,19 @@ class Roles:
     na: tuple[float, ...] = ()
 
     @property
-    def others(self) -> list[str]:
-        """The columns that are no variables because they have another role."""
+    def other_columns(self) -> list[str]:
+        """Names of the columns that are a key, a stratum or the survey weights."""
         return [*self.key, *self.by, *([] if self.weights is None else [self.weights])]
 
     def check(self, table: Table | None) -> None:
-        """Refuse columns that the table does not have, and variables that have another role."""
+        """Raise ValueError if the table lacks a named column, or if a variable also has another role."""
         if table is None:
             raise ValueError("the prepared data have no table to read roles from; prepare the table anew")
-        checks.known_columns(self.others, table.names)
-        checks.apart(self.variables, self.others)
+        checks.require_known(self.other_columns, table.names)
+        checks.require_one_role(self.variables, self.other_columns)
 
 
-def resolve(
+def resolve_roles(
     table: Table,
     *,
     columns: Any = None,
@@ -62,80 +62,81 @@ def resolve(
     na: Any = None,
     leave_out: Iterable[str] = (),
 ) -> Roles:
-    """Return the roles that a user asked for, after every check; see `Roles`.
+    """Return the checked roles of a table's columns from the options that a user gave.
 
     Without `columns`, all numeric columns without another role are variables, those in `leave_out` excepted.
     """
-    checks.at_least_two(table.n)
+    checks.require_two_records(table.n)
     asked = Roles(
         variables=tuple(names_of(columns)),
         key=tuple(dict.fromkeys(names_of(key))),
         weights=str(weights) if isinstance(weights, (str, int)) else None,
         by=tuple(dict.fromkeys(names_of(by))),
-        na=tuple(checks.declared_missing(na)),
+        na=tuple(checks.missing_codes(na)),
     )
     asked.check(table)
-    variables = table.numeric(columns, leave_out=[*asked.others, *leave_out])
+    variables = table.numeric_columns(columns, leave_out=[*asked.other_columns, *leave_out])
     return replace(asked, variables=tuple(variables))
 
 
 def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, Ints]]:
-    """Names and rows of the strata, in order of first appearance; one stratum "all" without `by`."""
+    """Return name and row numbers of each stratum, by first appearance; one named "all" without `by`."""
     names = names_of(by)
     if not names:
         return [("all", np.arange(table.n))]
-    columns = [[_level(cell) for cell in table.column(name).to_list()] for name in names]
+    columns = [[_hashable_level(cell) for cell in table.column(name).to_list()] for name in names]
     rows: dict[tuple[Hashable, ...], list[int]] = {}
     for i, levels in enumerate(zip(*columns, strict=True)):
         rows.setdefault(levels, []).append(i)
     labels: dict[str, Ints] = {}
     for levels, found in rows.items():
-        label = ", ".join(_shown(level, alone=len(names) == 1) for level in levels)
-        if label in labels:  # 1 and "1" in a column of objects
+        label = ", ".join(_level_text(level, alone=len(names) == 1) for level in levels)
+        if label in labels:  # as for 1 and "1" in a column of objects
             label = ", ".join("(missing)" if level is None else repr(level) for level in levels)
         labels[label] = np.array(found)
     return list(labels.items())
 
 
-def _level(cell: Any) -> Hashable:
+def _hashable_level(cell: Any) -> Hashable:
+    """Return the cell of a stratum column as a dictionary key: None if missing, text for a list."""
     if is_missing(cell):
         return None
     try:
         hash(cell)
-    except TypeError:  # a list, say
+    except TypeError:  # such as a list
         return repr(cell)
     return cell
 
 
-def _shown(level: Hashable, *, alone: bool) -> str:
-    """The level as text, in quotation marks where it could be taken for something else."""
+def _level_text(level: Hashable, *, alone: bool) -> str:
+    """Return the value of a stratum column as text, quoted where it could be mistaken for a reserved word."""
     if level is None:
         return "(missing)"
     text = str(level)
-    unclear = text == "all" if alone else "," in text  # tables use all for the file
+    unclear = text == "all" if alone else "," in text  # in tables, "all" stands for the whole file
     return repr(text) if unclear or text == "(missing)" or text.startswith(("'", '"')) else text
 
 
 def keys_of(table: Table, key: str | Sequence[str], file: str) -> list[tuple[Any, ...]]:
-    """The key of each record; refused where it is missing or names two records of the file."""
+    """Return the key of each record as a tuple; raise ValueError if one is missing or repeated."""
     names = names_of(key)
     columns = [table.column(name) for name in names]
     label = ", ".join(names)
-    gaps = np.logical_or.reduce([_gaps(column) for column in columns])
-    checks.no_missing_keys(gaps, label, file)
+    gaps = np.logical_or.reduce([_missing_cells(column) for column in columns])
+    checks.require_complete_keys(gaps, label, file)
     keys = list(zip(*(column.to_list() for column in columns), strict=True))
-    checks.unique_keys(len(set(keys)), len(keys), label, file)
+    checks.require_unique_keys(len(set(keys)), len(keys), label, file)
     return keys
 
 
-def _gaps(column: nw.Series[Any]) -> Bools:
-    """Which cells are missing: null, and NaN in a column of floats."""
+def _missing_cells(column: nw.Series[Any]) -> Bools:
+    """Return True for each cell of a column that is null, or NaN in a column of floats."""
     gaps: Bools = column.is_null().to_numpy().astype(np.bool_)
     return gaps | np.isnan(column.to_numpy()) if column.dtype.is_float() else gaps
 
 
 def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints:
-    """Row of `masked` for each row of `original` with the same key."""
+    """Return, for each row of `original`, the row number in `masked` with the same key."""
     ours, theirs = keys_of(original, key, "original"), keys_of(masked, key, "masked")
     place = {value: i for i, value in enumerate(theirs)}
     absent = [value for value in ours if value not in place]
@@ -148,7 +149,7 @@ def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints
 
 
 def warn_about_roles(table: Table, columns: Sequence[str], values: Floats) -> None:
-    """Name columns that look like identifiers or survey weights: they are rarely meant."""
+    """Warn of variables that look like an identifier or a survey weight by name and values."""
     for j, name in enumerate(columns):
         if _looks_like_identifier(name, values[:, j]) and table.frame is not None:
             warn(f"column {name!r} looks like an identifier; leave it out with columns or name it as key")
@@ -157,7 +158,7 @@ def warn_about_roles(table: Table, columns: Sequence[str], values: Floats) -> No
 
 
 def warn_about_objects(table: Table, leave_out: Sequence[str] = ()) -> None:
-    """Name the columns that hold nothing but numbers, yet in a type that is not numeric."""
+    """Warn of columns that hold only numbers but are stored as objects, and so are not masked."""
     for name in table.names if table.frame is not None else ():
         column = table.column(name)
         if name in leave_out or column.dtype not in {nw.Object, nw.Unknown}:
@@ -171,9 +172,10 @@ def warn_about_objects(table: Table, leave_out: Sequence[str] = ()) -> None:
 
 
 def _looks_like_identifier(name: str, values: Floats) -> bool:
+    """Return True if all values are distinct whole numbers, and consecutive or named like an identifier."""
     if values.size < 3 or np.isnan(values).any() or (values != np.floor(values)).any():
         return False
     if not IDENTIFIER.search(name) and values.max() != values.min() + values.size - 1:
-        return False  # before the sort, which takes longer
+        return False  # checked before sorting, which takes longer
     ordered = np.sort(values)
     return bool((ordered[1:] > ordered[:-1]).all())

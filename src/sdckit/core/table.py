@@ -1,4 +1,4 @@
-"""Tables of any dataframe type: float64 columns inside, the same type out.
+"""Tables of any dataframe type: columns read as float64, results returned in the same type.
 
 pandas, polars, pyarrow and whatever else narwhals knows; numpy arrays of one or two dimensions;
 lists of numbers. The caller's object is never changed.
@@ -25,14 +25,14 @@ LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
 
 
 class Table:
-    """A table of any type, read by column name; labels that are not text are converted to text."""
+    """A pandas, polars, pyarrow or numpy table read by column name; labels that are no text become text."""
 
     def __init__(self, data: Any) -> None:
         self.native = data
         self.frame: nw.DataFrame[Any] | None = None
         self.labels: Any = None  # pandas' own labels where they are no text, or the name of a series
         if isinstance(data, (list, tuple, np.ndarray)):
-            self.array = _as_array(data)
+            self.array = _numeric_array(data)
             self.names = [f"x{j + 1}" for j in range(self.array.shape[1])]
             self.n = len(self.array)
             return
@@ -43,7 +43,7 @@ class Table:
             self.labels = data.columns
             data = data.copy(deep=False)
             data.columns = _text_labels(data)
-        found = _opened(data)
+        found = _open_frame(data)
         self.series = isinstance(found, nw.Series)
         if isinstance(found, nw.Series):
             self.labels = found.name
@@ -52,28 +52,27 @@ class Table:
         self.names = list(self.frame.columns)
         self.n = len(self.frame)
 
-    def numeric(
+    def numeric_columns(
         self, columns: str | Iterable[str] | None, *, leave_out: Iterable[str | None] = ()
     ) -> list[str]:
-        """Return the columns to work on: the given ones, or all numeric ones without another role."""
+        """Return names of numeric columns: the given ones, checked, or all that have no other role."""
         if columns is not None:
             names = names_of(columns)
-            checks.known_columns(names, self.names)
+            checks.require_known(names, self.names)
             for name in names:
                 if not self._is_numeric(name):
-                    raise TypeError(
-                        f"column {name!r} is not numeric but {self._kind(name)}; convert it or leave it out"
-                    )
-            checks.some_columns(names)
+                    kind = self._type_name(name)
+                    raise TypeError(f"column {name!r} is not numeric but {kind}; convert it or leave it out")
+            checks.require_usable_names(names)
             return list(dict.fromkeys(names))
         roles = set(leave_out)
         names = [name for name in self.names if name not in roles and self._is_numeric(name)]
-        checks.some_columns(names)
+        checks.require_usable_names(names)
         return names
 
     def floats(self, columns: Sequence[str], na: object = None) -> Floats:
-        """Return the columns as an n x p matrix, column by column in memory; NaN where a cell is missing."""
-        declared = checks.declared_missing(na)
+        """Return the columns as an n x p float matrix in column order, NaN where a cell is missing."""
+        declared = checks.missing_codes(na)
         if self.frame is None:
             same = list(columns) == self.names
             chosen = self.array if same else self.array[:, [self.names.index(name) for name in columns]]
@@ -81,15 +80,15 @@ class Table:
         else:
             values = np.empty((self.n, len(columns)), order="F")
             for j, name in enumerate(columns):
-                values[:, j] = self._as_floats(name)
+                values[:, j] = self._column_floats(name)
         for value in declared:
             values[values == value] = np.nan
-        values += 0.0  # turns -0.0 into 0.0: sorts exchange the two on some CPUs and not on others
-        return checks.finite(values, columns)
+        values += 0.0  # turns -0.0 into 0.0, since the order of the two in a sort depends on the CPU
+        return checks.require_finite(values, columns)
 
     def column(self, name: str) -> nw.Series[Any]:
-        """Return one column, whatever the dataframe type."""
-        checks.known_columns([name], self.names)
+        """Return one column as a narwhals series; raise an error if it is unknown or data are an array."""
+        checks.require_known([name], self.names)
         if self.frame is None:
             raise TypeError(f"column {name!r} of an array has no role; give a dataframe instead")
         return self.frame[name]
@@ -102,7 +101,7 @@ class Table:
         whole: Iterable[str] = (),
         more: dict[str, Ints] | None = None,
     ) -> Any:
-        """Return the table with new values in some columns; integer columns in `whole` stay integers.
+        """Return a copy of the table, in the caller's type, with new values in some columns.
 
         `more` are new columns of whole numbers.
         """
@@ -114,7 +113,10 @@ class Table:
                 return np.column_stack([array, *more.values()])
             return array.reshape(np.shape(self.native)) if np.ndim(self.native) == 1 else array
         integers = set(whole)
-        fresh = [self._series(name, values[:, j], whole=name in integers) for j, name in enumerate(columns)]
+        fresh = [
+            self._replaced_series(name, values[:, j], whole=name in integers)
+            for j, name in enumerate(columns)
+        ]
         backend = self.frame.implementation
         fresh += [
             nw.new_series(name, column, nw.Int64, backend=backend) for name, column in (more or {}).items()
@@ -129,7 +131,8 @@ class Table:
             native.columns = [*self.labels, *more] if more else self.labels
         return native
 
-    def _series(self, name: str, values: Floats, *, whole: bool) -> nw.Series[Any]:
+    def _replaced_series(self, name: str, values: Floats, *, whole: bool) -> nw.Series[Any]:
+        """Return a column with new values, as integers if `whole` and if it held integers before."""
         assert self.frame is not None  # noqa: S101 - arrays were dealt with
         old = self.frame[name]
         integer = whole and old.dtype.is_integer()
@@ -143,13 +146,16 @@ class Table:
         return make(old, values, integer=integer)
 
     def _is_numeric(self, name: str) -> bool:
+        """Return True if the column has a numeric type."""
         return self.frame is None or bool(self.frame[name].dtype.is_numeric())
 
-    def _kind(self, name: str) -> str:
+    def _type_name(self, name: str) -> str:
+        """Return the type of a column as a word for an error message."""
         dtype = self.column(name).dtype
         return "text" if dtype == nw.String else str(dtype)
 
-    def _as_floats(self, name: str) -> Floats:
+    def _column_floats(self, name: str) -> Floats:
+        """Return a column as float64; raise ValueError for integers or decimals beyond 2**53."""
         assert self.frame is not None  # noqa: S101 - arrays were dealt with
         series = self.frame[name]
         if series.dtype.is_integer() or series.dtype.is_decimal():
@@ -164,7 +170,7 @@ class Table:
 
 
 def names_of(columns: Any) -> list[str]:
-    """Return column names from one name or several; labels that are not text become text."""
+    """Return a list of column names from one name or several; labels that are not text become text."""
     if columns is None:
         return []
     several = isinstance(columns, Iterable) and not isinstance(columns, (str, bytes))
@@ -172,29 +178,33 @@ def names_of(columns: Any) -> list[str]:
 
 
 def _is_record_batch(data: Any) -> bool:
+    """Return True for a pyarrow RecordBatch."""
     pyarrow = nw.dependencies.get_pyarrow()
     return pyarrow is not None and isinstance(data, pyarrow.RecordBatch)
 
 
 def _text_labels(data: Any) -> list[str]:
+    """Return the column labels of a pandas table as text; raise ValueError if they repeat or have levels."""
     if data.columns.nlevels > 1:
         raise ValueError(
             f"the column names have {data.columns.nlevels} levels; flatten them first, "
             "such as with data.columns.map('_'.join)"
         )
-    return _unrepeated([str(label) for label in data.columns])
+    return _require_unique_names([str(label) for label in data.columns])
 
 
-def _unrepeated(names: list[str]) -> list[str]:
+def _require_unique_names(names: list[str]) -> list[str]:
+    """Return the names unchanged; raise ValueError if one occurs twice."""
     for name in names if len(set(names)) < len(names) else ():
         if names.count(name) > 1:
             raise ValueError(f"{names.count(name)} columns are named {name!r}; give each its own name")
     return names
 
 
-def _opened(data: Any) -> nw.DataFrame[Any] | nw.Series[Any]:
+def _open_frame(data: Any) -> nw.DataFrame[Any] | nw.Series[Any]:
+    """Return the data as a narwhals DataFrame or Series; raise TypeError for other types and lazy frames."""
     if nw.dependencies.is_pyarrow_table(data):
-        _unrepeated(data.column_names)
+        _require_unique_names(data.column_names)
     try:
         found = nw.from_native(data, allow_series=True)
     except TypeError as error:
@@ -208,6 +218,7 @@ def _opened(data: Any) -> nw.DataFrame[Any] | nw.Series[Any]:
 
 
 def _pandas_series(old: nw.Series[Any], values: Floats, *, integer: bool) -> nw.Series[Any]:
+    """Return a pandas-backed series with new values, integers in the integer type of the old series."""
     backend = old.implementation
     fresh = nw.new_series(old.name, values, nw.Float64, backend=backend)
     kind = str(old.to_native().dtype)
@@ -220,6 +231,7 @@ def _pandas_series(old: nw.Series[Any], values: Floats, *, integer: bool) -> nw.
 
 
 def _other_series(old: nw.Series[Any], values: Floats, *, integer: bool) -> nw.Series[Any]:
+    """Return a polars or pyarrow series with new values, null or NaN in missing cells as before."""
     missing, backend = np.isnan(values), old.implementation
     dtype = nw.Int64 if integer else nw.Float64
     cells = np.where(missing, 0, values).astype(np.int64) if integer else values
@@ -234,7 +246,8 @@ def _other_series(old: nw.Series[Any], values: Floats, *, integer: bool) -> nw.S
     return fresh
 
 
-def _as_array(data: Any) -> Floats:
+def _numeric_array(data: Any) -> Floats:
+    """Return a list or array as a numeric numpy array of two dimensions; raise an error for other data."""
     if isinstance(data, np.ma.MaskedArray):
         raise TypeError("the array is masked; mark its missing cells with array.astype(float).filled(np.nan)")
     try:
@@ -242,7 +255,7 @@ def _as_array(data: Any) -> Floats:
     except ValueError as error:
         raise ValueError("the rows of the list differ in length; give one value per variable") from error
     if array.dtype.kind == "O":
-        array = _from_objects(array)
+        array = _floats_from_objects(array)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"array of type {array.dtype} is not numeric; give numbers")
     if array.ndim not in (1, 2):
@@ -255,12 +268,12 @@ def _as_array(data: Any) -> Floats:
     return array.reshape(len(array), -1)
 
 
-def _from_objects(array: Any) -> Any:
-    """Convert numbers and None to floats; return anything else unchanged."""
+def _floats_from_objects(array: Any) -> Any:
+    """Return an object array of numbers and None as floats; other object arrays unchanged."""
     cells = array.ravel().tolist()
     if not all(is_missing(cell) or is_number(cell) for cell in cells):
         return array
-    # A float has as many digits as it has; any other number had more than are left of it.
+    # Floats are exact already; other large numbers would lose digits in the conversion.
     large = [cell for cell in cells if not (is_missing(cell) or isinstance(cell, float | np.floating))]
     large = [cell for cell in large if abs(cell) > LARGEST_INTEGER]
     if large:
@@ -273,7 +286,7 @@ def is_missing(cell: Any) -> bool:
     """Return True for None, NaN and pandas' NA."""
     if isinstance(cell, (str, list, np.ndarray)):
         return False
-    if cell is None or type(cell).__name__ == "NAType":  # pandas' NA refuses to be compared
+    if cell is None or type(cell).__name__ == "NAType":  # pandas' NA cannot be compared
         return True
     return bool(cell != cell)  # noqa: PLR0124 - NaN is the value that differs from itself
 
@@ -284,8 +297,8 @@ def is_number(cell: object) -> bool:
 
 
 def decimals_of(values: Floats) -> int:
-    """Return the largest number of decimals that a column shows, at most 15."""
-    seen = values[np.abs(values) < LARGEST_INTEGER]  # larger ones are whole
+    """Return the largest number of decimals, at most 15, that the values of a column have."""
+    seen = values[np.abs(values) < LARGEST_INTEGER]  # larger values are whole numbers
     for decimals in range(15):
         if (np.round(seen, decimals) == seen).all():
             return decimals
@@ -293,13 +306,13 @@ def decimals_of(values: Floats) -> int:
 
 
 def round_column(values: Floats, decimals: int) -> Floats:
-    """Round values to a number of decimals; those beyond 2**53 are whole and stay."""
+    """Return the values rounded to a number of decimals; values beyond 2**53 are whole and stay."""
     small = np.abs(values) < LARGEST_INTEGER
     return np.where(small, np.round(np.where(small, values, 0), decimals), values)
 
 
-def untouched(original: Floats, masked: Floats) -> Bools:
-    """Return which columns keep all observed values although they could have been changed."""
+def unchanged_columns(original: Floats, masked: Floats) -> Bools:
+    """Return True for each column that could have been masked and keeps all its observed values."""
     gaps = np.isnan(original)
     same: Bools = ((original == masked) | gaps).all(axis=0)
     if not same.any():

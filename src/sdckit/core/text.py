@@ -1,4 +1,4 @@
-"""Text helpers that several layers share: numbers, plural endings, shortened lists."""
+"""Texts that several packages share: formatted numbers, plural endings, shortened lists."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NAMED = 5  # so many columns or strata a sentence names
+NAMED = 5  # columns or strata that a sentence names at most
 
 
 def number(value: float | None) -> str:
-    """Format a number: four decimals below 1, four significant digits above; a dash without a value."""
+    """Return a number as text: four decimals below 1, four significant digits above, "-" for None and NaN."""
     if value is None or math.isnan(value):
         return "-"
     size = abs(value)
@@ -31,5 +31,5 @@ def plural(count: int, noun: str) -> str:
 
 
 def shortened(words: Sequence[str], most: int = NAMED, mark: str = ", ") -> str:
-    """Join the first few words and say how many more there are."""
+    """Return the first few words joined to one text, with the number of those left out."""
     return mark.join(words[:most]) + (f" and {len(words) - most} more" if words[most:] else "")

@@ -1,3 +1,3 @@
-"""The version of the package."""
+"""Version number of the package."""
 
 VERSION = "0.1.0"

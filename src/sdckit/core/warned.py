@@ -1,4 +1,4 @@
-"""Collect warnings as texts for the caller, besides issuing them as usual."""
+"""Issue warnings that point at the caller's line, and collect warnings as texts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ PACKAGE = str(Path(__file__).parent.parent)
 
 
 def warn(text: str) -> None:
-    """Warn; the warning points at the line that called the package, however deep in it this is."""
-    frame = _caller()
-    said = frame.f_globals.setdefault("__warningregistry__", {})  # so that Python's filters know it again
-    warnings.warn_explicit(text, UserWarning, *_line(frame), registry=said)
+    """Issue a UserWarning that points at the line outside the package from which the package was called."""
+    frame = _outside_caller()
+    issued = frame.f_globals.setdefault("__warningregistry__", {})  # lets Python's filters skip repetitions
+    warnings.warn_explicit(text, UserWarning, *_file_and_line(frame), registry=issued)
 
 
 @contextmanager
-def collected(texts: list[str]) -> Iterator[None]:
-    """Add the warnings of a block to a list, and issue each once when the block has ended.
+def collect_warnings(texts: list[str]) -> Iterator[None]:
+    """Add the texts of warnings raised in a `with` block to a list, and issue each once at its end.
 
-    They then point at the line that called the package, however deep in it they arose.
+    They point at the line that called the package, wherever in the package they were raised.
     """
     seen: list[warnings.WarningMessage] = []
     try:
@@ -37,16 +37,16 @@ def collected(texts: list[str]) -> Iterator[None]:
         for entry in seen:
             if str(entry.message) not in texts:
                 texts.append(str(entry.message))
-                warnings.warn_explicit(entry.message, entry.category, *_line(_caller()))
+                warnings.warn_explicit(entry.message, entry.category, *_file_and_line(_outside_caller()))
 
 
-def _line(frame: FrameType) -> tuple[str, int]:
-    """Return file and line of a call."""
+def _file_and_line(frame: FrameType) -> tuple[str, int]:
+    """Return the file name and line number of a stack frame."""
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def _caller() -> FrameType:
-    """Return the call into the package, the outermost one."""
+def _outside_caller() -> FrameType:
+    """Return the stack frame outside the package from which the package was called."""
     found = frame = sys._getframe(1)  # noqa: SLF001 - the standard way to a caller's line
     while frame.f_back is not None:
         if frame.f_code.co_filename.startswith(PACKAGE):

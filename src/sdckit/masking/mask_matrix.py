@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.settings import placed
-from sdckit.core.table import decimals_of, round_column, untouched
+from sdckit.core.settings import function_options
+from sdckit.core.table import decimals_of, round_column, unchanged_columns
 from sdckit.core.text import shortened
 from sdckit.kernels.jit import count_special
 
@@ -37,8 +37,10 @@ def apply(
     if groups is not None:
         extra["groups"] = groups
     with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses cells that overflow
-        masked: Floats = np.asfortranarray(method.function(values, **placed(method, options, names), **extra))
-    if method.group_size is None and method.pairs(options) and count_special(masked.T.ravel())[0]:
+        masked: Floats = np.asfortranarray(
+            method.function(values, **function_options(method, options, names), **extra)
+        )
+    if method.group_size is None and method.keeps_pairing(options) and count_special(masked.T.ravel())[0]:
         # Only methods with groups suppress cells; otherwise a new NaN is inf - inf.
         masked[np.isnan(masked) & ~np.isnan(values)] = np.inf
     return masked
@@ -47,7 +49,7 @@ def apply(
 def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Sequence[str]) -> Ints:
     """Return the number of each record's group as the method forms them; -1 for a record in no group."""
     assert method.groups is not None  # noqa: S101 - checked with the other options
-    groups: Ints = method.groups(values, **placed(method, options, names))
+    groups: Ints = method.groups(values, **function_options(method, options, names))
     return groups
 
 
@@ -56,10 +58,10 @@ def enough_records(method: Method, values: Floats, options: dict[str, Any], what
     present = int((~np.isnan(values)).any(axis=1).sum())  # a record without any value is in no group
     if method.group_size is not None:
         needed = options[method.group_size]
-        checks.enough_records(present, needed, what=what, method=method.name, parameter=method.group_size)
+        checks.require_group_size(present, needed, what=what, method=method.name, parameter=method.group_size)
     if method.records is not None:
         needed = method.records(options, values.shape[1])
-        checks.records_for(present, needed, what=what, method=method.name)
+        checks.require_records(present, needed, what=what, method=method.name)
 
 
 def places_of(values: Floats, decimals: int | str) -> list[int]:
@@ -101,7 +103,7 @@ def warn_of_originals(
     found = [
         f"{name!r} in stratum {stratum!r}" if stratified else repr(name)
         for stratum, rows in strata
-        for name, idle in zip(names, untouched(original[rows], masked[rows]), strict=True)
+        for name, idle in zip(names, unchanged_columns(original[rows], masked[rows]), strict=True)
         if idle and name not in kept
     ]
     if found:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
-from sdckit.core.settings import placed
+from sdckit.core.settings import function_options
 from sdckit.core.text import plural, shortened
 from sdckit.masking.mask_matrix import (
     apply,
@@ -90,7 +90,7 @@ class Job:
     @cached_property
     def paired(self) -> bool:
         """True if each masked row stands for the original record in the same row."""
-        return all(self.method.pairs(chosen) for chosen in self.options)
+        return all(self.method.keeps_pairing(chosen) for chosen in self.options)
 
     @cached_property
     def kept(self) -> list[str]:
@@ -113,7 +113,7 @@ class Job:
             if groups is not None:
                 numbers[rows] = np.where(groups < 0, -1, groups + numbers.max() + 1)
             masked[rows] = apply(self.method, part, chosen, rng, names=self.names, groups=groups)
-        checks.representable(masked, self.names, self.method.name)
+        checks.require_representable(masked, self.names, self.method.name)
         return masked, numbers
 
     def notes(self) -> list[str]:
@@ -122,7 +122,7 @@ class Job:
             return []
         found: dict[str, list[str]] = {}
         for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
-            options = placed(self.method, chosen, self.names)
+            options = function_options(self.method, chosen, self.names)
             for text in self.method.release_notes(self.values[rows], options):
                 found.setdefault(text, []).append(repr(stratum))
         return [
@@ -181,12 +181,12 @@ def perform(
 ) -> Masking:
     """Mask prepared data as `mask` does; return the masked table with notes and disclosure record."""
     record = registry.method_named(method)
-    settings.parameters_known(record, parameters)
-    digits = checks.rounding(decimals)
+    settings.check_parameters(record, parameters)
+    digits = checks.checked_decimals(decimals)
     generator = randomness.generator(rng)
     job = _job(record, data, parameters, digits, rules)
     if groups is not None:
-        settings.numbered(record, groups, job.table.names)
+        settings.check_group_column(record, groups, job.table.names)
     masked, numbers = job.masked(generator, numbered=groups is not None)
     masked = job.rounded(masked)
     job.warn(masked)

@@ -226,7 +226,7 @@ class Measuring:
         rng: Any = None,
     ) -> Measuring:
         """Check what needs no data."""
-        chosen, left_out = registry.metrics_of_rows(metrics, paired=known.paired)
+        chosen, left_out = registry.metrics_for_rows(metrics, paired=known.paired)
         checks.one_of("rule for missing cells", missing, checks.MISSING)
         options = {"ties": ties, "missing": missing, "rng": rng}
         return cls(chosen, left_out, metrics is not None, options, per_record)

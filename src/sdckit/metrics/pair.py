@@ -215,7 +215,7 @@ def _pair(original: Original, table: Table) -> Pair:
     absent = [name for name in original.columns if name not in table.names]
     if absent:
         raise ValueError(f"the masked data have no column {absent[0]!r}; they have: {', '.join(table.names)}")
-    values = table.floats(table.numeric(original.columns), original.roles.na)
+    values = table.floats(table.numeric_columns(original.columns), original.roles.na)
     return Pair(original, values, table=table)
 
 

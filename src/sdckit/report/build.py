@@ -54,7 +54,7 @@ def of_evaluation(
 
 def of_several(results: Mapping[str, Evaluation], *, records: int, facts: Mapping[str, str] = NONE) -> str:
     """Return a report with one risk-utility map for several masked files of the same original."""
-    checks.enough_to_report(records)
+    checks.require_reportable_size(records)
     values = {name: _values(result) for name, result in results.items()}
     points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
@@ -88,7 +88,7 @@ def of_sweep(
     facts: Mapping[str, str] = NONE,
 ) -> str:
     """Return a report on a sweep and, where a setting was chosen, on that release."""
-    checks.enough_to_report(found.records)
+    checks.require_reportable_size(found.records)
     settings = points_of(found.summary)
     done = [f"Masked in {settings.height:,} ways, by {_methods(settings)}, and measured each time."]
     if found.files > settings.height:

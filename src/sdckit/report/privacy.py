@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from sdckit.metrics.evaluation import Evaluation
     from sdckit.metrics.pair import Pair
 
-THRESHOLD = checks.TOGETHER  # records that a bin has at least, in the original and in the masked file alike
+THRESHOLD = (
+    checks.FEWEST_REPORTED
+)  # records that a bin has at least, in the original and in the masked file alike
 DIGITS = 2  # significant digits of an edge
 BINS = 10  # aimed at between the outer ones
 OUTER = 0.1  # share of the masked records below the first edge and above the last, about
@@ -125,7 +127,7 @@ def refuse_few(pair: Pair | None, evaluation: Evaluation | None) -> None:
     """Raise ValueError for data with so few records that measures would disclose single records."""
     records = _records(evaluation) if pair is None else pair.original.n
     if records is not None:
-        checks.enough_to_report(records)
+        checks.require_reportable_size(records)
 
 
 def _records(evaluation: Evaluation | None) -> int | None:

@@ -113,7 +113,7 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     Rules(a <= 2000; total = a + b; total >= 0; a >= 0; b >= 0)
     """
     if isinstance(given, Rules):
-        checks.known_columns(given.columns, names, "column of an edit rule")
+        checks.require_known(given.columns, names, "column of an edit rule")
         return given
     if given is None:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdckit import rules
 from sdckit.core import checks
-from sdckit.core.table import decimals_of, untouched
+from sdckit.core.table import decimals_of, unchanged_columns
 from sdckit.core.text import plural, shortened
 from sdckit.rules.parse import parse
 
@@ -111,7 +111,7 @@ class Edits:
 
     def warn_of_originals(self, original: Floats, before: Floats, after: Floats) -> None:
         """Warn of masked columns in which the repair brings every original value back."""
-        back = untouched(original, after) & ~untouched(original, before)
+        back = unchanged_columns(original, after) & ~unchanged_columns(original, before)
         found = ", ".join(repr(name) for name, idle in zip(self.masked, back, strict=True) if idle)
         if found:
             warnings.warn(
@@ -127,8 +127,8 @@ def named_columns(given: Any, table: Table) -> list[str]:
         return list(given.columns)
     declared = [rule for text in _texts(given) if not rules.asks_to_discover(text) for rule in parse(text)]
     names = [name for rule in declared for name in rule.columns]
-    checks.known_columns(names, table.names, "column of an edit rule")
-    return table.numeric(names) if names else []
+    checks.require_known(names, table.names, "column of an edit rule")
+    return table.numeric_columns(names) if names else []
 
 
 def _texts(given: Any) -> list[str]:

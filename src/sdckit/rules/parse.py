@@ -234,5 +234,5 @@ def parsed(text: object, names: list[str]) -> list[Rule]:
     if not isinstance(text, str):
         raise TypeError(f"rule {text!r} is no text; {EXAMPLES}")
     rules = parse(text)
-    checks.known_columns([name for rule in rules for name in rule.columns], names, "column of an edit rule")
+    checks.require_known([name for rule in rules for name in rule.columns], names, "column of an edit rule")
     return rules

@@ -95,8 +95,8 @@ def recommend(
     True
     """
     limits, minimise = checked_limits(max_risk, minimise), registry.current_name(minimise)
-    repeated = checks.count_of("replications", replications)
-    threads = sweeping.cores() if workers is None else checks.count_of("workers", workers)
+    repeated = checks.checked_count("replications", replications)
+    threads = sweeping.cores() if workers is None else checks.checked_count("workers", workers)
     settings = paired_alone(settings_of(plan))
     metrics = registry.metrics_named([minimise, *limits])
     prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)

@@ -155,7 +155,7 @@ class Choice:
             misses a limit: after the last draw, `LimitsMissed` is raised.
         """
         self.require_met()
-        plan = self.release_plan(decimals=decimals, tries=checks.count_of("tries", tries))
+        plan = self.release_plan(decimals=decimals, tries=checks.checked_count("tries", tries))
         return carry_out(plan, self.required_conditions.prepared(data), rng=rng)
 
     @property

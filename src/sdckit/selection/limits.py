@@ -31,7 +31,7 @@ def limits_of(max_risk: Any) -> dict[str, float]:
             raise ValueError(
                 f"{name!r} means nothing for methods that publish no window; limit linkage, which includes it"
             )
-        limits[metric.name] = checks.share_of(f"the limit of {name}", limit)
+        limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
     return limits
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, parameters, registry
 from sdckit.core.disclosure import Disclosure
-from sdckit.core.settings import called, parameter_named, parameters_of, text_of
+from sdckit.core.settings import method_text, parameter_named, parameters_of, parameters_text
 from sdckit.masking import METHODS
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class Setting:
     usual: bool = False  # from the method's own grid, which nobody asked for in particular
 
     def __str__(self) -> str:
-        return called(self.method.name, self.parameters)
+        return method_text(self.method.name, self.parameters)
 
     @property
     def paired(self) -> bool:
         """True where each masked row stands for the original record in the same place."""
-        return self.method.pairs(self.options)
+        return self.method.keeps_pairing(self.options)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Setting:
     @property
     def text(self) -> str:
         """Parameters that the plan names, as text such as "k=5"."""
-        return text_of(self.parameters)
+        return parameters_text(self.parameters)
 
     @property
     def value(self) -> float | None:

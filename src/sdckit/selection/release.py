@@ -11,7 +11,7 @@ import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.warned import collected
+from sdckit.core.warned import collect_warnings
 from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, perform
 from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
@@ -63,7 +63,7 @@ class ReleasePlan:
     per_record: bool = False
 
     def __str__(self) -> str:
-        return settings.called(self.method, self.parameters)
+        return settings.method_text(self.method, self.parameters)
 
     def mask(self, original: Original, rng: np.random.Generator) -> Masking:
         """Mask the data once, whatever the limits say."""
@@ -127,7 +127,7 @@ def carry_out(
     with reported_to(progress):
         for count in range(1, tries + 1):
             with suppress(LimitsMissed), ExitStack() as leaving:
-                with collected(warned):
+                with collect_warnings(warned):
                     made = plan.mask(original, generator)
                     written = leaving.enter_context(store(made))
                     pair = pair_by_row(original, written)  # as masked, whatever the key
@@ -229,9 +229,9 @@ def release(
         ties=ties,
         missing=missing,
         limits=limits,
-        tries=checks.count_of("tries", tries),
+        tries=checks.checked_count("tries", tries),
     )
     warned: list[str] = []
-    with collected(warned):
+    with collect_warnings(warned):
         original = Original.of(data, columns=columns, key=key, weights=weights, by=by, na=na)
     return carry_out(plan, original, rng=rng, progress=progress, warned=warned)

@@ -216,9 +216,9 @@ def sweep(
     [('k=2', 0.16666666666666666), ('k=3', 0.2222222222222222)]
     """
     wanted = settings_of(plan)
-    repeated = checks.count_of("replications", replications)
+    repeated = checks.checked_count("replications", replications)
     runs_of(wanted, repeated)  # refuses too many of them before any other check
-    threads = cores() if workers is None else checks.count_of("workers", workers)
+    threads = cores() if workers is None else checks.checked_count("workers", workers)
     how = {
         "metrics": _metrics(metrics, wanted),
         "draws": checks.one_of("rule for draws", draws, DRAWS),
@@ -243,7 +243,7 @@ def task_of(
     original: Original, conditions: Conditions, settings: Iterable[Setting], **how: Any
 ) -> tuple[Task, list[Setting]]:
     """Return the task that all runs share, checked before any work, and the settings the data allow."""
-    decimals = checks.rounding(conditions.decimals)
+    decimals = checks.checked_decimals(conditions.decimals)
     task = Task(
         Stratum("all", original),
         [Stratum(name, part, rows) for name, rows, part in original.parts],
@@ -260,7 +260,7 @@ def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> 
     """Return the metrics of a sweep; by default without row comparisons where a method needs that."""
     chosen = registry.metrics_named(names)
     if not any(setting.paired for setting in settings):
-        registry.metrics_of_rows(names, paired=False)  # refuses what would have no value at all
+        registry.metrics_for_rows(names, paired=False)  # refuses what would have no value at all
     if names is None and not all(setting.paired for setting in settings):
         chosen += [metric for metric in METRICS.values() if metric.default_unpaired]
     return chosen

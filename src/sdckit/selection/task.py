@@ -12,7 +12,7 @@ import numpy as np
 from sdckit import masking
 from sdckit.core import checks
 from sdckit.core.randomness import stream_generator
-from sdckit.core.settings import placed
+from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
 from sdckit.metrics.evaluation import FIGURES, figures, whole_figures
 from sdckit.metrics.pair import Pair
@@ -135,14 +135,14 @@ class Task:
         """
         for metric in self.metrics:
             if metric.random and self.whole.original.weights is not None:
-                checks.no_weights_with(str(metric.fixed_options.get("ties", self.ties)), True)
+                checks.require_midranks_for_weights(str(metric.fixed_options.get("ties", self.ties)), True)
         left, refused = [], None
         for setting in settings:
             try:
                 for stratum in self.strata or [self.whole]:
                     what = f"stratum {stratum.name!r}" if self.strata else "the file"
                     masking.enough_records(setting.method, stratum.original.values, setting.options, what)
-                    placed(setting.method, setting.options, stratum.original.columns)
+                    function_options(setting.method, setting.options, stratum.original.columns)
                 if (edits := self._edits(setting)) is not None:
                     edits.refuse_split_groups(setting.method)
             except ValueError as error:
@@ -163,12 +163,12 @@ class Task:
             masked = np.asfortranarray(masking.rounded(masked, self.places))
         edits = self._edits(run.setting)
         if edits is not None:
-            checks.representable(masked, self.whole.original.columns, run.setting.method.name)
+            checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
             masked = edits.repaired(masked, self.places)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
         pairs = [g.paired(masked, run.setting, edits, alone=not self.strata) for g in self.groups]
         if pairs[0].special[1]:
-            checks.representable(masked, self.whole.original.columns, run.setting.method.name)
+            checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
         rows = run.setting.paired
         found = [self._figures(metric, pairs, options, rows=rows) for metric in self.metrics]
         return np.concatenate([np.ravel(line) for lines in found for line in lines])

@@ -40,7 +40,7 @@ def score_il_variables(
 ) -> Score:
     """IL_variables of a pair."""
     checks.one_of("scale", scale, SCALES)
-    penalise = checks.missing_rule(missing, bounded=True, name="il_variables") == "penalise"
+    penalise = checks.checked_missing_rule(missing, bounded=True, name="il_variables") == "penalise"
     units = pair.original.spreads if scale == "spread" else np.ones(pair.p)
     known = ~np.isnan(units)
     cells = {j: angles(*pair.cells(j)[:2], float(units[j])) for j in np.flatnonzero(known).tolist()}

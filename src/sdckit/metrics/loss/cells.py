@@ -125,7 +125,7 @@ def score_cells(
     per_record: bool = False,
 ) -> Score:
     """Return the score of MAE, MSE, IL1 or IL1s of a pair."""
-    checks.missing_rule(missing, bounded=False, name="this metric")
+    checks.checked_missing_rule(missing, bounded=False, name="this metric")
     checks.one_of("rule for zeros", zeros, ZEROS)
     measure = partial(_score_plainly, cost, zeros=zeros, detail=detail, per_record=per_record)
     with np.errstate(over="ignore", invalid="ignore"):

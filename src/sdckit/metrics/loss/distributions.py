@@ -54,7 +54,7 @@ def score_ks(
 ) -> Score:
     """Return the KS score of a pair."""
     del detail  # the order plays no part, so no other level than the value exists
-    checks.missing_rule(missing, bounded=True, name="ks")
+    checks.checked_missing_rule(missing, bounded=True, name="ks")
     return score_variables(pair, measured(largest_gap, pair), missing=missing, per_record=per_record)
 
 
@@ -148,7 +148,7 @@ def score_hellinger(
 ) -> Score:
     """Return the Hellinger score of a pair."""
     del detail  # as for KS
-    checks.missing_rule(missing, bounded=True, name="hellinger")
+    checks.checked_missing_rule(missing, bounded=True, name="hellinger")
     return score_variables(pair, measured(hellinger_column, pair), missing=missing, per_record=per_record)
 
 
@@ -229,7 +229,7 @@ def score_wasserstein(
 ) -> Score:
     """Return the Wasserstein score of a pair."""
     checks.one_of("scale", scale, SCALES)
-    checks.missing_rule(missing, bounded=scale == "range", name="wasserstein with scale='spread'")
+    checks.checked_missing_rule(missing, bounded=scale == "range", name="wasserstein with scale='spread'")
     notes: list[str] = []
     if scale == "range":
         variables = measured(transport_in_range, pair)

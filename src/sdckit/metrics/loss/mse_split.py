@@ -113,7 +113,7 @@ def score_split(
     part: Part, pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
     """Return the score of one part of the MSE of a pair."""
-    checks.missing_rule(missing, bounded=False, name=f"mse_{part}")
+    checks.checked_missing_rule(missing, bounded=False, name=f"mse_{part}")
     sums = sums_of_parts(pair)
     weights = pair.counts.both.astype(np.float64)
     if pair.original.weights is not None:

@@ -25,7 +25,7 @@ NAMED = 10  # columns that a message names at most
 
 def complete_records(name: str, pair: Pair) -> tuple[Floats, Floats, Ints]:
     """Return original and masked values of the records complete in both files, and their rows."""
-    registry.suits(name, pair.original.n, pair.p)
+    registry.require_size(name, pair.original.n, pair.p)
     x, y = pair.original.values, pair.masked
     rows = np.arange(pair.original.n)
     if not pair.complete:

@@ -49,8 +49,8 @@ def score_rank(
 ) -> Score:
     """Return brMAE (cost "absolute") or brMSE ("squared") of a pair; rMAE or rMSE where not `bounded`."""
     checks.one_of("rule for ties", ties, TIES)
-    checks.missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
-    checks.no_weights_with(ties, pair.original.weights)
+    checks.checked_missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
+    checks.require_midranks_for_weights(ties, pair.original.weights)
     generator = randomness.generator(rng) if ties == "random" else None
     variables = _variables(cost, pair, ties, generator, bounded=bounded)
     levels: dict[str, Floats] = {"value": variables}

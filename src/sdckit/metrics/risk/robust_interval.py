@@ -113,7 +113,7 @@ def robust_distances(original: Original, seed: int) -> Floats:
 def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:
     """Raise an error for data whose densest half has no spread in some direction."""
     n, p = points.shape
-    registry.suits("rmdid", n, p)
+    registry.require_size("rmdid", n, p)
     if n <= 2 * p:
         raise checks.NotApplicable(
             f"rmdid needs more than twice as many complete records as variables and the data have {n} "

@@ -28,7 +28,7 @@ def weighted_score(
     >>> round(weighted_score(0.30, 0.20, 0.10, 0.40), 4)
     0.2875
     """
-    shares = [checks.share_of("a weight", weight) for weight in weights]
+    shares = [checks.checked_share("a weight", weight) for weight in weights]
     if len(shares) != 4 or not math.isclose(math.fsum(shares), 1.0):
         raise ValueError(f"the weights are {tuple(weights)!r}; give four that sum to 1")
     return math.fsum(weight * part for weight, part in zip(shares, (il, dld, pld, id_), strict=True))
