@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.text import plural
-from sdckit.kernels.jit import count_special
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -74,17 +73,15 @@ def require_midranks_for_weights(ties: str, weights: object) -> None:
         raise ValueError(f"weights go with ties='average' only, not {ties!r}; drop one of the two")
 
 
-def require_finite(values: Floats, names: Sequence[str]) -> Floats:
-    """Return the matrix `values` unchanged; raise ValueError if a column has infinite values."""
-    if count_special(values.T.ravel())[1]:
-        for j, name in enumerate(names):
-            bad = int(np.isinf(values[:, j]).sum())
-            if bad:
-                raise ValueError(
-                    f"column {name!r} has {bad} infinite {plural(bad, 'value')}; "
-                    "replace them or declare them missing"
-                )
-    return values
+def require_finite(values: Floats, names: Sequence[str]) -> None:
+    """Raise ValueError if a column of the matrix `values` has infinite values; NaN is a missing cell."""
+    for j, name in enumerate(names):
+        bad = int(np.isinf(values[:, j]).sum())
+        if bad:
+            raise ValueError(
+                f"column {name!r} has {bad} infinite {plural(bad, 'value')}; "
+                "replace them or declare them missing"
+            )
 
 
 def checked_weights(values: Floats, name: str) -> Floats:

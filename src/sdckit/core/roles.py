@@ -67,6 +67,8 @@ def resolve_roles(
     Without `columns`, all numeric columns without another role are variables, those in `leave_out` excepted.
     """
     checks.require_two_records(table.n)
+    if table.frame is None and not leave_out and columns is key is weights is by is na is None:
+        return Roles(tuple(table.names))
     asked = Roles(
         variables=tuple(names_of(columns)),
         key=tuple(dict.fromkeys(names_of(key))),

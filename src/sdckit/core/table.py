@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.kernels.jit import drop_zero_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,8 +84,10 @@ class Table:
                 values[:, j] = self._column_floats(name)
         for value in declared:
             values[values == value] = np.nan
-        values += 0.0  # turns -0.0 into 0.0, since the order of the two in a sort depends on the CPU
-        return checks.require_finite(values, columns)
+        # -0.0 becomes 0.0, since the order of the two in a sort depends on the CPU.
+        if drop_zero_signs(values.T.ravel()):
+            checks.require_finite(values, columns)
+        return values
 
     def column(self, name: str) -> nw.Series[Any]:
         """Return one column as a narwhals series; raise an error if it is unknown or data are an array."""

@@ -65,3 +65,13 @@ def count_special(values: Floats) -> tuple[Int, Int]:
         missing += values[i] != values[i]
         infinite += abs(values[i]) == np.inf
     return missing, infinite
+
+
+@kernel
+def drop_zero_signs(values: Floats) -> Int:
+    """Turn each -0.0 into 0.0, in place; return how many values are infinite."""
+    infinite = np.int64(0)
+    for i in range(values.size):
+        values[i] += 0.0
+        infinite += abs(values[i]) == np.inf
+    return infinite

@@ -88,7 +88,7 @@ def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Int
 
 
 @kernel
-def _flip_negatives(keys: Ints) -> None:
+def flip_negatives(keys: Ints) -> None:
     """Turn keys from floats back into integers, as far as they are negative from the start on."""
     for j in range(keys.size):
         if keys[j] >= 0:
@@ -96,17 +96,10 @@ def _flip_negatives(keys: Ints) -> None:
         keys[j] = _flip(keys[j])
 
 
-@kernel
-def _flip_negatives_of_rows(keys: Ints) -> None:
-    for row in range(len(keys)):
-        _flip_negatives(keys[row])
-
-
 def sort_as_floats(keys: Ints) -> None:
-    """Sort keys, or each row of them, as float64, which is faster than as int64; leave integers."""
+    """Sort keys as float64, which is faster than as int64; leave integers."""
     keys.view(np.float64).sort()
-    if keys.size and keys[..., :1].min() < 0:
-        _flip_negatives_of_rows(keys.reshape(-1, keys.shape[-1]))
+    flip_negatives(keys)
 
 
 @kernel
@@ -202,7 +195,7 @@ def _sort_apart(keys: Ints, front: Int, high: Int, width: int, *, inside_ties: b
     None where another value has the same high bits: then the place is not known.
     """
     sort_as_floats(keys[:front])
-    _flip_negatives(keys[front:])
+    flip_negatives(keys[front:])
     start, end = np.searchsorted(keys[:front], np.array([high, high + 1]) << width)
     if start != end:
         return None

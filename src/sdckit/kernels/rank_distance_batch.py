@@ -8,8 +8,8 @@ import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inner, kernel
 from sdckit.kernels.near_ties import count_collisions, ends, label_of, settle_run, starts_of_keys
-from sdckit.kernels.packed_sort import fill_keys, label_width, labels_of, sort_as_floats
-from sdckit.kernels.rank_distance import OrderedColumn, middle_sums, tie_sum, to_middles2
+from sdckit.kernels.packed_sort import fill_keys, flip_negatives, label_width, labels_of
+from sdckit.kernels.rank_distance import OrderedColumn, tie_sum, to_middles2
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import mean_gap
 
@@ -18,16 +18,25 @@ BY_ROW = ("average", "first", "last", "begin", "end")  # doubled ranks, and the 
 
 
 class SortedStack:
-    """Several short columns in order, equal values by row, with the tie block of each position."""
+    """Several short columns in order, equal values by row.
+
+    `tied` marks the columns that may hold equal values; for these, `first` has the first position of the
+    tie block of each position.
+    """
 
     def __init__(self, values: Floats) -> None:
-        rows = np.arange(values.shape[1])
+        self.n = values.shape[1]
+        rows = np.arange(self.n)
         self.width = label_width(rows.size - 1)
         self.keys = np.empty(values.shape, np.int64)
         self.first = np.empty(values.shape, np.int64)
         cut = _fill_stack(values.view(np.int64), rows, self.width, self.keys)
-        sort_as_floats(self.keys)
+        self.keys.view(np.float64).sort()  # faster than as integers
         self.tied = _settle_stack(self.keys, self.width, cut, rows, values, self.first)
+
+    def tie_blocks(self, j: Int) -> Ints:
+        """Return the first position of the tie block of each position of a column."""
+        return self.first[j] if self.tied[j] else np.arange(self.n)
 
 
 class ColumnStack:
@@ -46,18 +55,18 @@ class ColumnStack:
         """One of `BY_ROW` for each value; one line per column."""
         if what not in self._tables:
             found = self.sorted
-            self._tables[what] = _by_row(found.keys, found.width, found.first, BY_ROW.index(what))
+            self._tables[what] = _by_row(found.keys, found.width, found.first, found.tied, BY_ROW.index(what))
         return self._tables[what]
 
     def column(self, j: int) -> OrderedColumn:
         """Return one of the columns, without sorting it again."""
         order = labels_of(self.sorted.keys[j], self.sorted.width)
-        return OrderedColumn(self.values[j], order, self.sorted.first[j])
+        return OrderedColumn(self.values[j], order, self.sorted.tie_blocks(j))
 
     @cached_property
     def tie_sums(self) -> list[int]:
         """T of each column, see `tie_sum`."""
-        return [tie_sum(first) for first in self.sorted.first]
+        return [tie_sum(self.sorted.tie_blocks(j)) for j in range(len(self.values))]
 
     def order(self, masked: Floats) -> StackOrder:
         """Sort the masked columns, one line each."""
@@ -75,8 +84,9 @@ class StackOrder:
         """Rank distances of all columns under one of `RULES`, as arrays."""
         ours = self.stack.by_row("average" if ties == "expected" else ties)
         found = self.sorted
-        sums = _stack_sums(found.keys, found.width, found.first, found.tied, ours, RULES.index(ties))
-        absolute2, squared4 = sums[:, 0], sums[:, 1] + (sums[:, 2] << 32)
+        absolute2, squared4 = _stack_sums(
+            found.keys, found.width, found.first, found.tied, ours, RULES.index(ties)
+        )
         if ties != "expected":
             return RankSums(self.stack.n, absolute2, squared4)
         return self._expected(absolute2.astype(np.float64), squared4.astype(np.float64))
@@ -86,32 +96,45 @@ class StackOrder:
         begin, end = self.stack.by_row("begin"), self.stack.by_row("end")
         found = self.sorted
         for c in np.flatnonzero(found.tied | self.stack.sorted.tied):
-            absolute, cubes = _expected_sums(found.keys[c], found.width, found.first[c], begin[c], end[c])
+            absolute, cubes = _expected_sums(
+                found.keys[c], found.width, found.tie_blocks(c), begin[c], end[c]
+            )
             absolute2[c] = 2 * absolute
             squared4[c] += (self.stack.tie_sums[c] + cubes) / 3
         return RankSums(self.stack.n, absolute2, squared4)
 
 
 @kernel
-def _by_row(keys: Ints, width: int, first: Ints, what: int) -> Ints:
+def _by_row(keys: Ints, width: int, first: Ints, tied: Bools, what: int) -> Ints:
     """Write one of `BY_ROW`, given by its place there, for each row; one line per column."""
     low = (np.int64(1) << width) - 1
     found = np.empty(keys.shape, np.int64)
     last = np.empty(keys.shape[1], np.int64)
     for c in range(len(keys)):
-        ends(first[c], last)
-        for j in range(keys.shape[1]):
-            begin, end = first[c, j], last[j]
-            row = label_of(keys[c, j], low)
-            if what == 0:
-                found[c, row] = begin + end
-            elif what == 1:
-                found[c, row] = 2 * j
-            elif what == 2:
-                found[c, row] = 2 * (begin + end - j)
-            else:
-                found[c, row] = begin if what == 3 else end
+        if tied[c]:
+            ends(first[c], last)
+            _tied_by_row(keys[c], low, first[c], last, what, found[c])
+        else:
+            factor = 2 if what < 3 else 1
+            for j in range(keys.shape[1]):
+                found[c, label_of(keys[c, j], low)] = factor * j
     return found
+
+
+@inner
+def _tied_by_row(keys: Ints, low: Int, first: Ints, last: Ints, what: int, found: Ints) -> None:
+    """Write one of `BY_ROW` for each row of a column with ties."""
+    for j in range(keys.size):
+        begin, end = first[j], last[j]
+        row = label_of(keys[j], low)
+        if what == 0:
+            found[row] = begin + end
+        elif what == 1:
+            found[row] = 2 * j
+        elif what == 2:
+            found[row] = 2 * (begin + end - j)
+        else:
+            found[row] = begin if what == 3 else end
 
 
 @kernel
@@ -124,15 +147,17 @@ def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
 
 @kernel
 def _settle_stack(keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats, first: Ints) -> Bools:
-    """Put near ties into exact order and find the tie blocks; tell which columns may have any."""
+    """Put near ties into exact order and find the tie blocks; return which columns may have any.
+
+    The keys are sorted as floats, and turned into integers first.
+    """
     tied = np.zeros(len(keys), np.bool_)
     for c in range(len(keys)):
+        flip_negatives(keys[c])
         tied[c] = count_collisions(keys[c], width, 0, rows.size) > 0
-        if not tied[c]:
-            first[c] = rows
-        elif not cut[c]:
+        if tied[c] and not cut[c]:
             starts_of_keys(keys[c], width, first[c])
-        else:
+        elif tied[c]:
             _settle_column(keys[c], width, rows, masked[c], first[c])
     return tied
 
@@ -154,19 +179,31 @@ def _settle_column(keys: Ints, width: int, rows: Ints, values: Floats, first: In
 @kernel
 def _stack_sums(keys: Ints, width: int, first: Ints, tied: Bools, ours2: Ints, rule: int) -> Ints:
     """Sums of each column; `ours2` is the doubled original rank of each row."""
-    sums = np.empty((len(keys), 3), np.int64)
+    low = (np.int64(1) << width) - 1
+    sums = np.empty((2, len(keys)), np.int64)
     theirs2 = np.empty(keys.shape[1], np.int64)
     plain2 = 2 * np.arange(keys.shape[1])
     for c in range(len(keys)):
         if not tied[c] or rule == 1:
-            sums[c] = middle_sums(keys[c], width, plain2, 0, ours2[c])
+            sums[0, c], sums[1, c] = _column_sums(keys[c], low, plain2, ours2[c])
             continue
         theirs2[:] = first[c]
         to_middles2(theirs2)
         if rule == 2:
             theirs2[:] = 2 * theirs2 - plain2
-        sums[c] = middle_sums(keys[c], width, theirs2, 0, ours2[c])
+        sums[0, c], sums[1, c] = _column_sums(keys[c], low, theirs2, ours2[c])
     return sums
+
+
+@inner
+def _column_sums(keys: Ints, low: Int, theirs2: Ints, ours2: Ints) -> tuple[Int, Int]:
+    """Sums of |r - s| (doubled) and (r - s)**2 (times four); both fit int64 in a column that is short."""
+    absolute = squared = np.int64(0)
+    for j in range(keys.size):
+        difference = ours2[label_of(keys[j], low)] - theirs2[j]
+        absolute += abs(difference)
+        squared += difference * difference
+    return absolute, squared
 
 
 @kernel

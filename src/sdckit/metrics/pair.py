@@ -212,11 +212,15 @@ def pair_by_row(original: Original, masked: Any) -> Pair:
 
 def _pair(original: Original, table: Table) -> Pair:
     """Read the variables of the original from masked data, rows as they come."""
-    absent = [name for name in original.columns if name not in table.names]
-    if absent:
-        raise ValueError(f"the masked data have no column {absent[0]!r}; they have: {', '.join(table.names)}")
-    values = table.floats(table.numeric_columns(original.columns), original.roles.na)
-    return Pair(original, values, table=table)
+    names = list(original.columns)
+    if table.frame is not None or names != table.names:  # in an array of the same shape there is no doubt
+        absent = [name for name in names if name not in table.names]
+        if absent:
+            raise ValueError(
+                f"the masked data have no column {absent[0]!r}; they have: {', '.join(table.names)}"
+            )
+        names = table.numeric_columns(names)
+    return Pair(original, table.floats(names, original.roles.na), table=table)
 
 
 def _same_length(pair: Pair) -> Pair:
