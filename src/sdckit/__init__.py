@@ -47,7 +47,7 @@ _HOMES = {
 
 
 def _metrics() -> dict[str, Any]:
-    """Return the function of each metric, by name and by alias."""
+    """Return the public function of each metric, by name and by alias."""
     metrics = import_module("sdckit.metrics")
     families = (metrics.loss, metrics.risk)
     return {name: getattr(family, name) for family in families for name in family.__all__}

@@ -41,7 +41,7 @@ COMMANDS = {
     "metrics": ["--json", "--csv"],
     "methods": ["--json", "--csv"],
 }
-NOT_FOR_PUBLICATION = "note: not for publication: losses of single records tell how far each value moved\n"
+NOT_FOR_PUBLICATION = "note: not for publication: losses of single records show how far each value moved\n"
 HEAVY = ("numpy", "numba", "polars", "narwhals", "rich")
 
 

@@ -9,7 +9,7 @@ import sdckit as sdc
 from sdckit.core.disclosure import Disclosure, disclosure_of
 from sweeps import frame
 
-UNKNOWN = "for an intruder who does not know the method: linkage; name it if known"
+UNKNOWN = "for an intruder who does not know the masking method: linkage; name the method if it is published"
 COLUMNS = ["a", "b", "c"]
 
 
@@ -69,7 +69,7 @@ def test_measures_that_make_no_use_of_it_need_no_note(metric):
 @pytest.mark.parametrize("metric", ["linkage", "linkage_outliers", "window", "linkage_outliers:share=0.1"])
 def test_measures_that_do_are_named_in_a_note(metric):
     notes = sdc.evaluate(frame(), swapped(), metrics=["brmae", metric]).notes
-    assert any(f"the method: {metric};" in note for note in notes)
+    assert any(f"the masking method: {metric};" in note for note in notes)
     assert not sdc.evaluate(frame(), swapped(), metrics=metric, method="rank_swap").notes
 
 
@@ -139,7 +139,10 @@ def test_nothing_is_said_twice(message):
         ({"method": "swap"}, "swap"),
         ({"method": "rank_swap", "parameters": {"q": 1}}, "method 'rank_swap' has no parameter 'q'"),
         ({"method": "rank_swap", "parameters": {"p": {"x": 0.1}}}, "there are no strata; give one number"),
-        ({"disclosure": Disclosure(by=("g",)), "by": "h"}, "by h are asked for and those by g were masked"),
+        (
+            {"disclosure": Disclosure(by=("g",)), "by": "h"},
+            "by is h and the file was masked within strata of g",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, message):

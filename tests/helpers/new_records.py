@@ -9,7 +9,7 @@ METRIC = '''"""A loss for the tests."""
 import numpy as np
 
 from sdckit.core.registry import metric
-from sdckit.metrics.averages import pooled, record_means
+from sdckit.metrics.averages import pooled_means, record_means
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import Score
 
@@ -19,7 +19,7 @@ def score_changed(pair, *, detail=False, per_record=False):
     given = [pair.cells(j)[2] for j in range(pair.p)]
     weights = [np.ones(own.size) if weight is None else weight for own, weight in zip(cells, given)]
     sums = np.array([(own * weight).sum() for own, weight in zip(cells, weights)])
-    value = pooled(sums, np.array([weight.sum() for weight in weights]))
+    value = pooled_means(sums, np.array([weight.sum() for weight in weights]))
     records = record_means(pair.original.n, [(pair.both(j), own) for j, own in enumerate(cells)])
     used = pair.counts.both
     return Score(value, used, np.zeros_like(used), records=records if per_record else None)

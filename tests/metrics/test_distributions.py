@@ -11,8 +11,8 @@ import naive_loss
 import sdckit as sdc
 from contract import data, shaken
 from sdckit.core.registry import metrics_named
-from sdckit.metrics.loss.distributions import bin_edges, bin_of, hellinger_distance
-from sdckit.metrics.loss.per_variable import coupled
+from sdckit.metrics.loss.distributions import bin_edges, bin_numbers, hellinger_distance
+from sdckit.metrics.loss.per_variable import couple_quantiles
 from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")
@@ -48,7 +48,7 @@ def test_bins_have_quantile_edges_and_room_outside():
     x = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9])
     edges = bin_edges(x)  # three bins for nine records
     assert edges == pytest.approx([1, 1 + 8 / 3, 1 + 16 / 3, 9])
-    assert bin_of(np.array([0.9, 1, 3, 4, 7, 9, 9.1]), edges).tolist() == [0, 1, 1, 2, 3, 3, 5]
+    assert bin_numbers(np.array([0.9, 1, 3, 4, 7, 9, 9.1]), edges).tolist() == [0, 1, 1, 2, 3, 3, 5]
     assert bin_edges(np.arange(1000.0)).size == 21
     assert bin_edges(np.full(50, 3.0)).tolist() == [3]
     assert (
@@ -254,4 +254,4 @@ def test_the_split_is_shown_unless_metrics_are_named():
 
 def test_equal_values_are_coupled_in_the_order_of_their_rows():
     x, y = np.arange(300.0) % 3, np.arange(300.0)  # numpy's own order of ties differs between CPUs
-    assert np.array_equal(coupled(x, y, None).own, np.concatenate([y[i::3] for i in range(3)]))
+    assert np.array_equal(couple_quantiles(x, y, None).own, np.concatenate([y[i::3] for i in range(3)]))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import naive_risk
 import sdckit as sdc
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.risk.chance_level import MOST, mean_level, permutations, shuffled
+from sdckit.metrics.risk.chance_level import MOST, mean_level, permutations, shuffled_pairs
 from sdckit.metrics.risk.interval import score_rid, score_sdid
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
@@ -51,7 +51,7 @@ def test_permutations_are_the_same_at_every_call_and_fewer_for_long_files():
 
 def test_a_level_is_the_mean_over_the_permutations_that_have_one():
     pair = pair_of([[1.0, NAN], [2.0, 4.0]], [[1.0, 4.0], [2.0, NAN]])
-    levels = [score_sdid(other).value for other in shuffled(pair)]
+    levels = [score_sdid(other).value for other in shuffled_pairs(pair)]
     kept = [level.overall for level in levels]
     assert set(kept) == {0.0, 1.0}  # either order comes up
     known = [level.variables[1] for level in levels if not math.isnan(level.variables[1])]

@@ -19,7 +19,7 @@ from sdckit.metrics.pair import pair_of
 from sdckit.metrics.risk import linkage_attacks, linkage_scores
 from sdckit.metrics.risk.chance_level import permutations
 from sdckit.metrics.risk.linkage_scores import outliers
-from sdckit.metrics.risk.one_to_one import LARGEST, Matching
+from sdckit.metrics.risk.one_to_one import LARGEST, MatchingAttack
 from sdckit.metrics.score import WorstAttack
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
@@ -133,7 +133,7 @@ def test_the_check_sees_credit_by_the_order_of_rows(monkeypatch):
     x = np.random.default_rng(0).normal(size=(60, 2))
     arguments = (x, np.asarray(sdc.METHODS["mdav"].function(x, k=3)), 20, 3)
     check_groups(*arguments)
-    monkeypatch.setattr(Matching, "credits", as_solved)
+    monkeypatch.setattr(MatchingAttack, "credits", as_solved)
     assert fails(check_groups, *arguments)
 
 
@@ -142,9 +142,9 @@ def test_the_check_sees_a_first_of_equals(monkeypatch):
         found = kept(self, truth)
         return found._replace(expected=found.optimistic)
 
-    kept = linkage_attacks.Nearest.credits
+    kept = linkage_attacks.NearestAttack.credits
     x = np.random.default_rng(0).normal(size=(60, 2))
-    monkeypatch.setattr(linkage_attacks.Nearest, "credits", first)
+    monkeypatch.setattr(linkage_attacks.NearestAttack, "credits", first)
     assert fails(check_groups, x, np.asarray(sdc.METHODS["mdav"].function(x, k=3)), 20, 3)
 
 
@@ -334,7 +334,7 @@ def test_shares_are_told_in_hundredths(value, words):
     x = np.arange(5.0)
     found = score("dbrl", x, x)
     changed = replace(found, value=replace(found.value, overall=value))
-    assert linkage_scores.explain(changed).endswith(f"is right in {words} of 100 cases")
+    assert linkage_scores.explain_linkage(changed).endswith(f"is right in {words} of 100 cases")
 
 
 @pytest.mark.parametrize(

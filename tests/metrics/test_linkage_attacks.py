@@ -14,7 +14,7 @@ from linkages import ATTACKS, DIRECTIONS, NAN, all_values, score, tied_file, tie
 from maskings import fails
 from sdckit.kernels import kd_tree
 from sdckit.metrics.risk import linkage_attacks
-from sdckit.metrics.risk.one_to_one import Matching
+from sdckit.metrics.risk.one_to_one import MatchingAttack
 
 FILES = 240
 
@@ -164,7 +164,7 @@ def test_a_solver_alone_would_credit_the_order_of_rows(monkeypatch):
     y = x + 20
     turned = [np.roll(y, shift, axis=0) for shift in (0, 1, 5)]
     assert [sdc.matching(x, other) for other in turned] == pytest.approx([1 / 12] * 3)
-    monkeypatch.setattr(Matching, "credits", as_solved)
+    monkeypatch.setattr(MatchingAttack, "credits", as_solved)
     assert [sdc.matching(x, other) for other in turned] == [1.0] * 3
 
 
@@ -298,7 +298,7 @@ def costs_of(x, y):
 
 
 def credits_of(x, y):
-    return Matching(x, y).credits(np.arange(len(x)))
+    return MatchingAttack(x, y).credits(np.arange(len(x)))
 
 
 def test_matching_is_the_mean_over_all_best_assignments_of_equal_records():
@@ -333,7 +333,7 @@ def test_matching_knows_the_links_of_all_best_assignments():
 def test_the_shares_of_a_record_add_up_to_one():
     for seed in range(20):
         x, y = tied_file(seed, largest=80)
-        match = Matching(x, y)
+        match = MatchingAttack(x, y)
         ours, theirs = match.shares
         shares = match.possible * ours[:, None] * theirs
         assert shares.sum(0) == pytest.approx(1.0, abs=1e-6)
@@ -349,7 +349,7 @@ def test_matching_in_one_variable_leaves_open_who_is_who():
 def test_gower_distances_are_means_over_the_cells_that_are_there():
     x = np.array([[0.0, 0.0], [1.0, 10.0], [NAN, 20.0]])
     y = np.array([[0.5, NAN], [1.0, 10.0], [2.0, NAN]])
-    found = Matching(x, y, "gower").costs
+    found = MatchingAttack(x, y, "gower").costs
     inf = found[2, 2]
     assert found == pytest.approx(np.array([[0.25, 0.25, inf], [0.5, 0.0, 0.5], [1.0, 0.5, inf]]))
     assert inf == found[0, 2] > 2.0
@@ -358,7 +358,7 @@ def test_gower_distances_are_means_over_the_cells_that_are_there():
 def test_enormous_ranges_have_gower_distances():
     x = np.array([[1e308], [-1e308], [0.0]])
     assert sdc.matching(x, x, distance="gower") == 1.0
-    assert Matching(x, x, "gower").costs[0, 1] == pytest.approx(1.0)
+    assert MatchingAttack(x, x, "gower").costs[0, 1] == pytest.approx(1.0)
 
 
 def test_matching_links_by_elimination():

@@ -13,8 +13,8 @@ import sdckit as sdc
 from contract import data, shaken
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.loss.moments import overlap
-from sdckit.metrics.loss.per_file import correlations, dependent
-from sdckit.metrics.loss.probabilistic import Moments, families
+from sdckit.metrics.loss.per_file import correlations, dependent_columns
+from sdckit.metrics.loss.probabilistic import Moments, losses_by_family
 from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")
@@ -73,7 +73,7 @@ def test_census_has_one_relation_and_values_without_one_of_its_columns(census):
 
 def test_tarragona_has_no_relation(tarragona):
     matrix = correlations("eigen", tarragona.to_numpy(), tarragona.columns, "original")
-    assert dependent(matrix, tarragona.columns) == []
+    assert dependent_columns(matrix, tarragona.columns) == []
 
 
 # --- linear relations ---
@@ -84,7 +84,7 @@ def test_columns_of_two_relations_are_named_and_no_other():
     a, b, c, d, e = rng.normal(size=(5, 100))
     table = {"a": a, "b": b, "sum": a + 1e3 * b, "c": c, "d": d, "twice": 5 - 2 * d, "e": e}
     matrix = correlations("eigen", np.column_stack(list(table.values())), list(table), "original")
-    assert dependent(matrix, list(table)) == ["a", "b", "sum", "d", "twice"]
+    assert dependent_columns(matrix, list(table)) == ["a", "b", "sum", "d", "twice"]
 
 
 def test_a_relation_of_the_masked_data_stops_what_needs_their_inverse():
@@ -275,19 +275,19 @@ def test_variance_of_a_correlation_is_that_of_samples():
 
 def test_pil_of_constant_columns():
     x = np.column_stack([data(150), np.full(150, 0.1), 2 * data(150)[:, 0]])
-    kept = families(x, x)
+    kept = losses_by_family(x, x)
     assert all((values == 0).all() for values in kept.values())
     assert kept["correlations"].size == 6  # of ten pairs, four with the constant column
     moved = x.copy()
     moved[:, 3] += 0.1
-    assert families(x, moved)["means"].tolist() == [0, 0, 0, 1, 0]
-    assert families(x, moved)["quantiles"].mean() == pytest.approx(0.2)
+    assert losses_by_family(x, moved)["means"].tolist() == [0, 0, 0, 1, 0]
+    assert losses_by_family(x, moved)["quantiles"].mean() == pytest.approx(0.2)
     lost = x.copy()
     lost[:, 0] = 3.0
-    assert families(x, lost)["correlations"].tolist() == [1, 1, 1, 0, 0, 0]
+    assert losses_by_family(x, lost)["correlations"].tolist() == [1, 1, 1, 0, 0, 0]
     both = shaken(x)
     both[:, 4] = 2 * both[:, 0]  # perfectly correlated before and after
-    assert families(x, both)["correlations"][2] == 0
+    assert losses_by_family(x, both)["correlations"][2] == 0
 
 
 def test_what_has_no_use_for_weights_says_so():

@@ -8,7 +8,7 @@ import sdckit as sdc
 from contract import data, shaken
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.loss import propensity
-from sdckit.metrics.loss.propensity import design, fit_logistic, whitened
+from sdckit.metrics.loss.propensity import fit_logistic, model_columns, whiten
 from sdckit.metrics.pair import pair_of
 
 
@@ -155,7 +155,7 @@ def test_the_fit_is_a_maximum_where_files_are_apart():
     """Perfect separation: the ridge ends the climb, and no direction gains any more."""
     table = np.concatenate([np.arange(10.0), np.arange(20.0, 30)])[:, None]
     target = np.repeat([0.0, 1.0], 10)
-    white = whitened(design(table, "quadratic"))
+    white = whiten(model_columns(table, "quadratic"))
     fitted = fit_logistic(white, target)
     predictor = np.log(fitted[:10] / (1 - fitted[:10]))  # of the other half 1 - p rounds to 0
     weights = np.linalg.lstsq(np.column_stack([np.ones(10), white[:10]]), predictor)[0]

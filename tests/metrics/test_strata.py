@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.metrics.evaluation import within_strata
+from sdckit.metrics.evaluation import score_within_strata
 from sdckit.metrics.pair import pair_of
 from sweeps import frame
 
@@ -113,9 +113,9 @@ def test_scores_without_strata_come_back_as_they_are():
     pair = pair_of(frame(20), frame(20) * 1.1)
     metric = sdc.METRICS["dbrl"]
     score = metric.score(pair)
-    assert within_strata(metric, [score], [20]) is score
-    assert within_strata(metric, [score, None], [20, 20]) is score
-    assert within_strata(metric, [None, score], [20, 20]) is None
+    assert score_within_strata(metric, [score], [20]) is score
+    assert score_within_strata(metric, [score, None], [20, 20]) is score
+    assert score_within_strata(metric, [None, score], [20, 20]) is None
 
 
 # --- sweep, recommend, release ---

@@ -16,7 +16,7 @@ from maskings import NAN, fails, generator
 from sdckit.core.table import Table
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.risk.chance_level import shuffled
+from sdckit.metrics.risk.chance_level import shuffled_pairs
 from sdckit.metrics.score import WorstAttack
 from sdckit.rules import Rules, discover, rules_of
 
@@ -349,7 +349,7 @@ def test_parts_and_shuffles_of_a_pair_keep_the_rules():
     x, y, found = small_release()
     pair = Pair(prepare(x), y, rules=found)
     assert pair.take(np.arange(50)).rules is found
-    assert all(other.rules is found for other in shuffled(pair))
+    assert all(other.rules is found for other in shuffled_pairs(pair))
 
 
 def test_the_sentence_names_the_rules():

@@ -15,7 +15,7 @@ from sdckit.io import files
 from sdckit.io.source import like
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.rank_summary import ranks_of
+from sdckit.metrics.rank_summary import rank_table_of_pair
 from sdckit.selection import bisection, sweeping, wording
 from sdckit.selection.release import ReleasePlan, carry_out
 from sdckit.selection.release_file import ReleaseFile
@@ -170,7 +170,7 @@ def _evaluate_one(
         return str(build.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += report(given, page)
-    ranks = ranks_of(pair) if given["ranks"] else None
+    ranks = rank_table_of_pair(pair) if given["ranks"] else None
     extra = []
     if given["variables"]:
         extra += terminal.crossed(result, "variable")

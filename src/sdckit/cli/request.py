@@ -116,7 +116,7 @@ class Request:
             rules=self.rules,
             by=self.by,
         )
-        return evaluate_pair(pair, known, Measuring.of(known=known, per_record=per_record, **self.how))
+        return evaluate_pair(pair, known, Measuring.of(disclosure=known, per_record=per_record, **self.how))
 
     def records(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
         """Each record's losses beside its key, or its number where there is none."""

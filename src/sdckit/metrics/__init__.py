@@ -1,4 +1,4 @@
-"""Information loss and disclosure risk of a masked file, measured against its original.
+"""Metrics of information loss and of disclosure risk, which compare a masked file with its original.
 
 Importing this package files all metrics: `METRICS` is complete afterwards.
 """

@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     Rows = Bools | Ints | slice
 
 
-def mean_of(variables: Floats) -> float:
-    """Return the mean over the variables that have a value; NaN where none has."""
+def mean_over_variables(variables: Floats) -> float:
+    """Return the mean of the variables' values that are not NaN; NaN where all are."""
     known = [value for value in variables.tolist() if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
 
 
-def pooled(sums: Floats, weights: Floats) -> Values:
-    """Return the mean over the cells of each variable and over all cells, from sums; NaN without a cell."""
+def pooled_means(sums: Floats, weights: Floats) -> Values:
+    """Return sum / weight for each variable and for all cells together; NaN where the weight is 0."""
     known = weights > 0
     if known.all():
         return Values(float(sums.sum() / weights.sum()), sums / weights)
     overall = float(sums[known].sum() / weights[known].sum()) if known.any() else math.nan
-    return Values(overall, divided(sums, weights))
+    return Values(overall, divide_or_nan(sums, weights))
 
 
-def divided(total: Floats, count: Floats) -> Floats:
+def divide_or_nan(total: Floats, count: Floats) -> Floats:
     """Return each total divided by its count; NaN where the count is 0."""
     return np.divide(total, count, out=np.full(total.size, np.nan), where=count > 0)
 
 
 def record_means(n: int, costs: Iterable[tuple[Rows, Floats | float]]) -> Floats:
-    """Return the mean cost of each record over the variables in which it has one; NaN where it has none.
+    """Return the mean cost of each of n records over its variables; NaN for a record without a cost.
 
     `costs` has, for each variable, some rows and the cost of each.
     """
@@ -47,27 +47,27 @@ def record_means(n: int, costs: Iterable[tuple[Rows, Floats | float]]) -> Floats
     for rows, cost in costs:
         total[rows] += cost
         count[rows] += 1
-    return divided(total, count)
+    return divide_or_nan(total, count)
 
 
-def weights_of(pair: Pair) -> Floats:
-    """Return the weight of each record; ones where there are no weights."""
+def record_weights(pair: Pair) -> Floats:
+    """Return the survey weight of each record; ones where there are no weights."""
     return np.ones(pair.original.n) if pair.original.weights is None else pair.original.weights
 
 
 def suppressed_weight(pair: Pair) -> Floats:
-    """Return the weight of the cells of each variable that are missing in the masked file only."""
-    return np.array([weights_of(pair)[pair.suppressed(j)].sum() for j in range(pair.p)])
+    """Return, for each variable, the summed weight of the cells missing in the masked file only."""
+    return np.array([record_weights(pair)[pair.suppressed(j)].sum() for j in range(pair.p)])
 
 
-def penalised(pair: Pair, variables: Floats, empty: Bools | None = None) -> Floats:
-    """Add the suppressed cells of a variable to its mean as complete losses.
+def penalise_suppressed(pair: Pair, variables: Floats, empty: Bools | None = None) -> Floats:
+    """Return each variable's mean with its suppressed cells counted as 1, the largest loss.
 
-    Variables in `empty`, by default those that are NaN, have too few cells for a value: nothing but
-    their suppressed cells counts.
+    Variables in `empty`, by default those that are NaN, have too few cells for a value: only their
+    suppressed cells count.
     """
     empty = np.isnan(variables) if empty is None else empty
-    kept = np.array([weights_of(pair)[pair.both(j)].sum() for j in range(pair.p)])
+    kept = np.array([record_weights(pair)[pair.both(j)].sum() for j in range(pair.p)])
     gone = suppressed_weight(pair)
     shares = kept * np.where(empty, 0.0, variables) + gone
     return np.divide(shares, kept + gone, out=np.full(pair.p, np.nan), where=~empty | (gone > 0))

@@ -1,4 +1,4 @@
-"""Metrics on a pair of files, as one tidy table with a sentence for each number."""
+"""Compute metrics on a pair of files as one table, with a sentence that explains each number."""
 
 from __future__ import annotations
 
@@ -16,10 +16,16 @@ from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, disclosure_of
 from sdckit.core.table import names_of
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.metrics.notes import missing_notes, rule_notes, small_strata, uninformed_notes, unpaired_notes
+from sdckit.metrics.notes import (
+    missing_notes,
+    rule_notes,
+    small_strata_notes,
+    uninformed_notes,
+    unpaired_notes,
+)
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_of
-from sdckit.metrics.stratified_risk import knows_strata, within_strata
+from sdckit.metrics.stratified_risk import measures_linkage, score_within_strata
 from sdckit.progress import track
 from sdckit.rules import rules_of
 from sdckit.rules.edits import named_columns
@@ -51,11 +57,12 @@ FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String and not na
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Measured loss and risk of one masked file.
+    """Measured loss and risk of one masked file: table, explanations and notes.
 
     `table` has one row per metric, variable ("all" for the whole file) and stratum ("all" for all
-    records); `meaning` a sentence per metric; `notes` what a reader must know beside the numbers;
-    `parts` what some values are made of; `records` one row per record where it was asked for.
+    records). `meaning` has a sentence for each metric that explains its value. `notes` are warnings and
+    remarks on the numbers. `parts` has, for some metrics, the components of their value by name. `records`
+    has one row per record and a column per metric, None unless `per_record` was set.
     """
 
     table: pl.DataFrame
@@ -66,11 +73,11 @@ class Evaluation:
 
     @property
     def summary(self) -> pl.DataFrame:
-        """The rows of the whole file."""
+        """Rows of the table for the whole file, without those of single variables and strata."""
         return self.table.filter(WHOLE)
 
     def __getitem__(self, metric: str) -> float:
-        """The whole-file value of a metric; NaN where it has none."""
+        """Return the whole-file value of a metric; NaN where it has none."""
         name = registry.current_name(metric)
         found = self.summary.filter(pl.col("metric") == name)["value"]
         if not len(found):
@@ -78,6 +85,7 @@ class Evaluation:
         return math.nan if found[0] is None else float(found[0])
 
     def __repr__(self) -> str:
+        """Return one line of text per metric, and the notes."""
         lines = []
         width = max(map(len, self.meaning), default=0) + 3
         for row in self.summary.iter_rows(named=True):
@@ -86,18 +94,19 @@ class Evaluation:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
+        """Return the whole-file values as an HTML table for notebooks."""
         rows = self.summary.select("metric", "value", "random", "tie_low", "tie_high", "n_used", "n_left_out")
         return str(rows._repr_html_())
 
     def to_html(self, name: str = "the masked file") -> str:
-        """A report on these measures: one self-contained page, without original records."""
-        from sdckit.report import build  # noqa: PLC0415 - only for those who report
+        """Return a self-contained HTML report on these measures, without original records."""
+        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
 
         return build.of_evaluation(self, name=name)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the table as CSV, in one step."""
-        from sdckit.io import files  # noqa: PLC0415 - only for those who write
+        """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""
+        from sdckit.io import files  # noqa: PLC0415 - only needed to write
 
         files.write(path, self.table, overwrite=overwrite)
 
@@ -124,7 +133,7 @@ def evaluate(
     rules: Any = None,
     rng: Any = None,
 ) -> Evaluation:
-    """Measure what a masking cost and what it still gives away, per variable and stratum.
+    """Measure the information loss and disclosure risk of a masked file, per variable and stratum.
 
     Every number comes with its meaning in a sentence.
 
@@ -152,10 +161,11 @@ def evaluate(
     per_record : bool
         Also give each record's share of every loss and risk.
     disclosure : Disclosure, optional
-        What the masking publishes about itself, as `release` returns it: the linkage attacks make use of
-        it. It may name strata, which are then those of `by`.
+        What is published about the masking, as `release` returns it: the linkage attacks use it. If it
+        names strata, these are the strata of the table.
     method, parameters : str and dict, optional
-        The same for a file made elsewhere: how it was masked, such as "rank_swap" and {"p": 0.15}.
+        In place of a disclosure, for a file made elsewhere: how it was masked, such as "rank_swap" and
+        {"p": 0.15}.
     window : float or function, optional
         The largest move in ranks where no method is named: a share of the records, or a function of the
         original values; either also by stratum, in a dictionary.
@@ -184,7 +194,7 @@ def evaluate(
     brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
     possible; an unrelated order would score 0.625
     """
-    known = disclosure_of(
+    disclosure = disclosure_of(
         disclosure,
         method=method,
         parameters=parameters,
@@ -194,18 +204,19 @@ def evaluate(
         rules=rules,
         by=names_of(by),
     )
-    how = Measuring.of(metrics, known, ties=ties, missing=missing, per_record=per_record, rng=rng)
+    how = Measuring.of(metrics, disclosure, ties=ties, missing=missing, per_record=per_record, rng=rng)
     prepared = Original.of(
-        original, columns=columns, key=key, weights=weights, by=_strata_named(known, by), na=na
+        original, columns=columns, key=key, weights=weights, by=_strata_columns(disclosure, by), na=na
     )
-    return evaluate_pair(pair_of(prepared, masked), known, how)
+    return evaluate_pair(pair_of(prepared, masked), disclosure, how)
 
 
 @dataclass(frozen=True)
 class Measuring:
-    """How to measure: the metrics, those left out because rows are not paired, and their shared options.
+    """Metrics to compute in an evaluation, and the options that they share.
 
-    `named` says that a user named the metrics, so that one without a value is an error.
+    `left_out` names metrics that are not computed because rows are not paired. `named` is True if the user
+    named the metrics, so that one without a value is an error.
     """
 
     metrics: Sequence[Metric]
@@ -218,42 +229,42 @@ class Measuring:
     def of(
         cls,
         metrics: str | Iterable[str] | None,
-        known: Disclosure,
+        disclosure: Disclosure,
         *,
         ties: str = "average",
         missing: str = "pairwise",
         per_record: bool = False,
         rng: Any = None,
     ) -> Measuring:
-        """Check what needs no data."""
-        chosen, left_out = registry.metrics_for_rows(metrics, paired=known.paired)
+        """Return the metrics and options of an evaluation, checked as far as possible without data."""
+        chosen, left_out = registry.metrics_for_rows(metrics, paired=disclosure.paired)
         checks.one_of("rule for missing cells", missing, checks.MISSING)
         options = {"ties": ties, "missing": missing, "rng": rng}
         return cls(chosen, left_out, metrics is not None, options, per_record)
 
 
-def evaluate_pair(pair: Pair, known: Disclosure, how: Measuring) -> Evaluation:
-    """Measure as `evaluate` does, where both files are aligned already; also within the original's strata."""
+def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
+    """Return the evaluation of a pair of files whose rows are aligned, also within each stratum."""
     groups = [("all", pair), *pair.parts]
-    wide = _with_rules(known.rules, pair)
+    wide = _pair_with_rules(disclosure.rules, pair)
     for _, group in groups:
         group.rules = None if wide.rules is None else wide.rules.within(pair.columns)
-    for name, group in groups[1:] if known.by else groups[:1]:
-        group.window = known.width(name, group.original.values, group.columns)
+    for name, group in groups[1:] if disclosure.by else groups[:1]:
+        group.window = disclosure.width(name, group.original.values, group.columns)
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
     notes = dict.fromkeys(rule_notes(wide))
-    if not known.paired:
+    if not disclosure.paired:
         notes |= dict.fromkeys(unpaired_notes(pair, how.left_out))
-    notes |= dict.fromkeys(uninformed_notes(known, how.metrics))
+    notes |= dict.fromkeys(uninformed_notes(disclosure, how.metrics))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
-    scores = _scores(groups, how, notes)
+    scores = _score_groups(groups, how, notes)
     for (place, (stratum, group)), metric in product(enumerate(groups), how.metrics):
         score_here = scores[metric.name][place]
         if score_here is None:
             continue
-        rows += _rows(metric, stratum, group, score_here)
+        rows += _table_rows(metric, stratum, group, score_here)
         if group is pair:
             meaning[metric.name] = metric.explain(score_here)
             parts[metric.name] = score_here.parts
@@ -261,21 +272,22 @@ def evaluate_pair(pair: Pair, known: Disclosure, how: Measuring) -> Evaluation:
             if how.per_record:
                 records[metric.name] = score_here.records
     missing = str(how.options["missing"])
-    notes |= dict.fromkeys(missing_notes(pair, how.metrics, missing) if known.paired else ())
-    notes |= dict.fromkeys(small_strata(group.original.n for _, group in groups[1:]))
+    notes |= dict.fromkeys(missing_notes(pair, how.metrics, missing) if disclosure.paired else ())
+    notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
     each_record = pl.DataFrame(records) if how.per_record else None
-    return Evaluation(_table(rows), meaning, tuple(notes), parts, each_record)
+    return Evaluation(_tidy_table(rows), meaning, tuple(notes), parts, each_record)
 
 
-def _table(rows: list[dict[str, Any]]) -> pl.DataFrame:
+def _tidy_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Return rows of the evaluation as a polars table with the columns and types of `SCHEMA`."""
     floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
     return pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
 
 
-def _scores(
+def _score_groups(
     groups: Sequence[tuple[str, Pair]], how: Measuring, notes: dict[str, None]
 ) -> dict[str, list[Score | None]]:
-    """The scores of each metric, the whole file first; None where the data do not suit it, with a note."""
+    """Return each metric's scores on the whole file and each stratum; None, and a note, without a value."""
     metrics = how.metrics
     scores: dict[str, list[Score | None]] = {metric.name: [] for metric in metrics}
     with track("measuring", len(groups) * len(metrics)) as report:
@@ -283,7 +295,7 @@ def _scores(
             report(place)
             whole = group is groups[0][1]
             score = None
-            each_record = how.per_record and (whole or knows_strata(metric))
+            each_record = how.per_record and (whole or measures_linkage(metric))
             try:
                 score = metric.score_with(group, how.options, detail=True, per_record=each_record)
             except checks.NotApplicable as reason:
@@ -292,32 +304,34 @@ def _scores(
                 notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
             scores[metric.name].append(score)
     for metric in metrics:
-        scores[metric.name][0] = within_strata(metric, scores[metric.name], [pair for _, pair in groups])
+        scores[metric.name][0] = score_within_strata(
+            metric, scores[metric.name], [pair for _, pair in groups]
+        )
     return scores
 
 
-def _strata_named(known: Disclosure, by: str | Sequence[str] | None) -> str | Sequence[str] | None:
-    """Return the columns that form strata: those that were masked each by itself, where there are any."""
-    if not known.by or (by is not None and tuple(names_of(by)) == known.by):
+def _strata_columns(disclosure: Disclosure, by: str | Sequence[str] | None) -> str | Sequence[str] | None:
+    """Return the columns that form strata: `by`, or those within which the file was masked."""
+    if not disclosure.by or (by is not None and tuple(names_of(by)) == disclosure.by):
         return by
     if by is not None:
-        ours, theirs = ", ".join(names_of(by)), ", ".join(known.by)
-        raise ValueError(f"strata by {ours} are asked for and those by {theirs} were masked; leave by out")
-    return list(known.by)
+        ours, theirs = ", ".join(names_of(by)), ", ".join(disclosure.by)
+        raise ValueError(f"by is {ours} and the file was masked within strata of {theirs}; leave by out")
+    return list(disclosure.by)
 
 
-def figures(pair: Pair, score: Score) -> Floats:
-    """The columns `FIGURES` of the table: a line for the whole file, then one for each variable."""
+def table_figures(pair: Pair, score: Score) -> Floats:
+    """Return the numbers of a score as a matrix: a row for the whole file, then one per variable."""
     levels = (score.value, score.random, score.tie_low, score.tie_high)
     counts = pair.counts
     numbers = (score.used, score.left_out, counts.suppressed, counts.imputed, counts.neither)
     none = np.full(pair.p, np.nan)
     columns = [*(none if level is None else level.variables for level in levels), *numbers]
-    return np.vstack([whole_figures(pair, score), np.array(columns, np.float64).T])
+    return np.vstack([whole_file_figures(pair, score), np.array(columns, np.float64).T])
 
 
-def whole_figures(pair: Pair, score: Score) -> list[float]:
-    """The line for the whole file alone."""
+def whole_file_figures(pair: Pair, score: Score) -> list[float]:
+    """Return the numbers of a score for the whole file, in the order of `FIGURES`."""
     levels = (score.value, score.random, score.tie_low, score.tie_high)
     found = [math.nan if level is None else level.overall for level in levels]
     found += [sum(score.used.tolist()), sum(score.left_out.tolist())]  # faster than numpy for a few columns
@@ -327,19 +341,20 @@ def whole_figures(pair: Pair, score: Score) -> list[float]:
     return [*found, *(float(cells.sum()) for cells in (counts.suppressed, counts.imputed, counts.neither))]
 
 
-def _rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[str, Any]]:
+def _table_rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[str, Any]]:
+    """Return the rows of the evaluation's table for one metric in one stratum."""
     label = {"metric": metric.name, "family": metric.family, "stratum": stratum}
     return [
         {**label, "variable": variable, **dict(zip(FIGURES, line, strict=True))}
-        for variable, line in zip(["all", *pair.columns], figures(pair, score).tolist(), strict=True)
+        for variable, line in zip(["all", *pair.columns], table_figures(pair, score).tolist(), strict=True)
         if variable == "all" or metric.by_variable
     ]
 
 
-def _with_rules(given: Any, pair: Pair) -> Pair:
-    """The pair with edit rules, and with further columns where a rule names some that are not measured."""
+def _pair_with_rules(given: Any, pair: Pair) -> Pair:
+    """Return the pair with parsed edit rules, and with the further columns that the rules name."""
     table = pair.original.table
     if given is not None and table is not None and pair.table is not None:
         more = [name for name in named_columns(given, table) if name not in pair.columns]
-        pair = pair_of(pair.original.wider(more), pair.table.native) if more else pair
+        pair = pair_of(pair.original.with_variables(more), pair.table.native) if more else pair
     return replace(pair, rules=rules_of(given, pair.columns, pair.original.values))

@@ -1,4 +1,4 @@
-"""Notes on the evaluation of a masked file."""
+"""Notes that accompany the numbers in the evaluation of a masked file."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.metrics.pair import Pair
 
-FEW = 3  # losses of fewer records than this are nearly those of single ones
+FEW = 3  # records below which a loss nearly shows those of single records
 
 
-def small_strata(sizes: Iterable[int]) -> list[str]:
-    """Return a warning of strata with so few records that their figures disclose single records."""
+def small_strata_notes(sizes: Iterable[int]) -> list[str]:
+    """Return a note, if any of the strata sizes is below 3, that their figures are not for publication."""
     small = sum(size < FEW for size in sizes)
     return [f"not for publication: strata with fewer than {FEW} records: {small}"] if small else []
 
 
 def rule_notes(pair: Pair) -> list[str]:
-    """Return notes on how many masked records break each edit rule."""
+    """Return a note for each edit rule that masked records break, with their number."""
     rules = pair.rules
     if rules is None:
         return []
@@ -35,7 +35,7 @@ def rule_notes(pair: Pair) -> list[str]:
 
 
 def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
-    """Return a note on what cannot be measured where rows stand for no original record."""
+    """Return notes on what was left out because masked rows stand for no original record."""
     notes = []
     if not pair.complete:
         notes.append(
@@ -44,20 +44,23 @@ def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
     if left_out:
         notes.append(f"left out because rows are not paired: {', '.join(left_out)}")
     if any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out):
-        notes.append("no risk was measured: without pairs nobody can tell whether a record was recognised")
+        notes.append("no risk was measured: where rows are not paired, a link cannot be right or wrong")
     return notes
 
 
-def uninformed_notes(known: Disclosure, metrics: Sequence[Metric]) -> list[str]:
-    """Return a note on risks measured without the method and window that an intruder would use."""
+def uninformed_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[str]:
+    """Return a note naming the risks measured without knowing the masking method."""
     named = [metric.name for metric in metrics if metric.informed and "within" not in metric.fixed_options]
-    if not known.uninformed or not named:
+    if not disclosure.uninformed or not named:
         return []
-    return [f"for an intruder who does not know the method: {', '.join(named)}; name it if known"]
+    names = ", ".join(named)
+    return [
+        f"for an intruder who does not know the masking method: {names}; name the method if it is published"
+    ]
 
 
 def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:
-    """Return notes on cells that are missing in one of the files only."""
+    """Return notes on the numbers of cells that are missing in one of the two files only."""
     counts = pair.counts
     suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())
     notes = []
@@ -73,8 +76,8 @@ def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[s
 
 
 def privacy_notes(table: pl.DataFrame, *, per_record: bool) -> list[str]:
-    """Return warnings of losses of single records, or of few."""
+    """Return a note, if losses of single records can be read off the table, not to publish them."""
     cells = table.filter(pl.col("variable") != "all")["n_used"]
     if not per_record and not cells.is_between(1, FEW - 1).any():
         return []
-    return ["not for publication: losses of single records tell how far each value moved"]
+    return ["not for publication: losses of single records show how far each value moved"]

@@ -1,4 +1,4 @@
-"""The original data, prepared once for all comparisons."""
+"""The original data, prepared once for all comparisons with masked files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sdckit.kernels.scaling import spread
 
 
 class Original(PreparedTable):
-    """Original data with what comparisons reuse: order, ranks, tie blocks, scales.
+    """Original data with sorted columns and standard deviations cached for comparisons.
 
-    Made by `prepare`; each piece is computed when first asked for.
+    Made by `prepare`; each cached part is computed when first used.
     """
 
     def __init__(self, roles: Roles, values: Floats, **more: Any) -> None:
         super().__init__(roles, values, **more)
-        self.cache: dict[str, Any] = {}  # what a family of metrics computes once
+        self.cache: dict[str, Any] = {}  # intermediate results that several metrics share
         self._ordered: dict[int, OrderedColumn] = {}
 
     def __repr__(self) -> str:
@@ -34,12 +34,12 @@ class Original(PreparedTable):
 
     @cached_property
     def missing(self) -> Bools:
-        """Which cells are missing."""
+        """True for each cell of the n x p matrix that is missing."""
         return np.isnan(self.values)
 
     @cached_property
     def by_variable(self) -> Floats:
-        """Values with one row per variable."""
+        """Values as a contiguous p x n matrix, one row per variable."""
         return np.ascontiguousarray(self.values.T)
 
     @cached_property
@@ -48,7 +48,7 @@ class Original(PreparedTable):
         return not count_special(self.by_variable.ravel())[0]
 
     def ordered(self, j: int) -> OrderedColumn:
-        """Return the observed values of a column with their order."""
+        """Return column j with its observed values sorted, computed once."""
         if j not in self._ordered:
             if self.short:
                 self._ordered[j] = self.stack.column(j)
@@ -58,12 +58,12 @@ class Original(PreparedTable):
 
     @cached_property
     def short(self) -> bool:
-        """True for a short and complete file, whose columns are sorted in one call."""
+        """True for a file without missing cells so short that all its columns are sorted in one call."""
         return 1 < self.n < SMALL and self.complete
 
     @cached_property
     def stack(self) -> ColumnStack:
-        """All columns of a short and complete file, for one kernel call."""
+        """All columns of a short file without missing cells, sorted in one compiled call."""
         return ColumnStack(self.by_variable)
 
     @cached_property
@@ -73,31 +73,31 @@ class Original(PreparedTable):
 
     @cached_property
     def all_vary(self) -> bool:
-        """True where every column has a spread above 0."""
+        """True where every column has a standard deviation above 0."""
         return bool((self.spreads > 0).all())
 
     def take(self, rows: Ints) -> Original:
-        """Return the original data restricted to some records."""
+        """Return the original data restricted to the given row numbers."""
         weights = None if self.weights is None else self.weights[rows]
         return Original(Roles(self.columns), np.asfortranarray(self.values[rows]), weights=weights)
 
     @cached_property
     def parts(self) -> list[tuple[str, Ints, Original]]:
-        """Name, rows and records of each stratum; none without strata."""
+        """Name, row numbers and data of each stratum; empty without strata."""
         return [(name, rows, self.take(rows)) for name, rows in self.strata] if self.roles.by else []
 
-    def bare(self) -> Original:
-        """The variables and weights alone, without the table that they came from."""
+    def without_table(self) -> Original:
+        """Return the variables and weights alone, without the table that they were read from."""
         return Original(Roles(self.columns), self.values, weights=self.weights)
 
-    def wider(self, more: Sequence[str]) -> Original:
-        """The original with further columns as variables, whatever their role."""
+    def with_variables(self, more: Sequence[str]) -> Original:
+        """Return the original data with further columns of its table as variables."""
         columns = (*self.columns, *more)
         roles = replace(self.roles, variables=columns)
         return Original(roles, self.matrix(columns), weights=self.weights, table=self.table)
 
     def with_roles(self, roles: Roles, weights: Floats | None) -> Self:
-        """Return the same data with other strata, key or weights; the order of the columns is kept."""
+        """Return a copy with other roles of columns and other weights; sorted columns are kept."""
         other = super().with_roles(roles, weights)
         for name in ("parts", "spreads", "all_vary"):
             other.__dict__.pop(name, None)
@@ -116,8 +116,9 @@ def prepare(
 ) -> Original:
     """Prepare original data once: resolve the roles of columns, read and sort the variables.
 
-    What it returns takes the place of the data in `mask`, `release`, `evaluate`, `sweep`, `recommend`,
-    `choice.apply` and every metric, and needs no roles there: an option that contradicts it is refused.
+    The prepared data can be passed instead of the table to `mask`, `release`, `evaluate`, `sweep`,
+    `recommend`, `choice.apply` and every metric. They need no roles there; an option that contradicts the
+    prepared roles raises ValueError.
 
     Parameters
     ----------

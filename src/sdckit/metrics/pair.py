@@ -1,4 +1,4 @@
-"""A pair of original and masked data: the input of every metric."""
+"""A pair of original and masked data with aligned rows: the input of every metric."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ class Pair:
     """Original and masked data with aligned rows; computes and caches what metrics need.
 
     `window` is the largest move in ranks that the method publishes, for all columns or for each of them;
-    None where it publishes none. `rules` are the edit rules that everybody knows of, on some of the columns.
+    None where it publishes none. `rules` are published edit rules on some of the columns.
     """
 
     original: Original
     masked: Floats
     window: int | Floats | None = None
-    rows: Ints | None = None  # of a larger pair that it is a part of
+    rows: Ints | None = None  # row numbers in the whole file, for the pair of a stratum
     rules: Rules | None = None
     table: Table | None = None  # the masked data as they were given
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
     _random: list[Ints] = field(default_factory=list)
-    cache: dict[str, Any] = field(default_factory=dict)  # what a family of metrics computes together
+    cache: dict[str, Any] = field(default_factory=dict)  # intermediate results that several metrics share
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,27 +69,27 @@ class Pair:
 
     @cached_property
     def missing(self) -> Bools:
-        """Which masked cells are missing."""
+        """True for each masked cell of the n x p matrix that is missing."""
         return np.isnan(self.masked)
 
     @cached_property
-    def special(self) -> tuple[Int, Int]:
-        """Numbers of masked cells that are missing and that are infinite."""
+    def special_counts(self) -> tuple[Int, Int]:
+        """Number of masked cells that are missing, and number that are infinite."""
         return count_special(self.by_variable.ravel())
 
     @cached_property
     def complete(self) -> bool:
         """True where no cell is missing in either file."""
-        return self.original.complete and not self.special[0]
+        return self.original.complete and not self.special_counts[0]
 
     @cached_property
     def by_variable(self) -> Floats:
-        """Masked values with one row per variable."""
+        """Masked values as a contiguous p x n matrix, one row per variable."""
         return np.ascontiguousarray(self.masked.T)
 
     @cached_property
     def counts(self) -> Counts:
-        """Numbers of observed and missing cells per variable."""
+        """Numbers of observed and missing cells of each variable."""
         if self.complete:
             none = np.zeros(self.p, np.int64)
             return Counts(np.full(self.p, self.original.n), none, none, none)
@@ -102,21 +102,21 @@ class Pair:
         )
 
     def both(self, j: int) -> Bools | slice:
-        """Return the rows of a variable that both files observe."""
+        """Return True for each record with a value of variable j in both files; a slice if all have one."""
         return slice(None) if self.complete else ~self.original.missing[:, j] & ~self.missing[:, j]
 
     def suppressed(self, j: int) -> Bools:
-        """Return the rows of a variable that only the original observes."""
+        """Return True for each record in which only the original has a value of variable j."""
         return ~self.original.missing[:, j] & self.missing[:, j]
 
     def cells(self, j: int) -> tuple[Floats, Floats, Floats | None]:
-        """Return original values, masked values and weights of the rows that both files observe."""
+        """Return original values, masked values and weights of variable j where both files have a value."""
         rows = self.both(j)
         weights = self.original.weights
         return self.original.values[rows, j], self.masked[rows, j], None if weights is None else weights[rows]
 
     def ranked(self, j: int) -> tuple[OrderedColumn, Floats]:
-        """Return the sorted original column and the masked values of the rows that both files observe."""
+        """Return the sorted original column j and the masked values, where both files have a value."""
         column = self.original.ordered(j)
         if self.complete:
             return column, np.ascontiguousarray(self.masked[:, j])
@@ -125,28 +125,28 @@ class Pair:
         return (column if kept.all() else column.restrict(kept)), self.masked[seen, j][kept]
 
     def alignment(self, j: int) -> Alignment:
-        """Return both columns in order, to compute tie ranges; large, so not cached."""
+        """Return both columns of variable j sorted, to compute tie ranges; large, so not cached."""
         return Alignment(*self.ranked(j))
 
     def tie_summary(self, j: int) -> TieSummary:
-        """Return the tie range and the random level of a variable with at least two records."""
+        """Return range over tie-breakings and level of unrelated order of brMAE and brMSE of variable j."""
         if j not in self._summaries:
             self._summaries[j] = summarise(self.alignment(j))
         return self._summaries[j]
 
-    def weighted(self, j: int, what: Literal["values", "levels"]) -> tuple[float, float]:
-        """Return weighted brMAE and brMSE of a variable, or their levels of unrelated order."""
+    def weighted_losses(self, j: int, what: Literal["values", "levels"]) -> tuple[float, float]:
+        """Return weighted brMAE and brMSE of variable j ("values"), or their levels of unrelated order."""
         if (j, what) not in self._weighted:
             self._weighted[j, what] = getattr(self.weighted_ranks(j), what)()
         return self._weighted[j, what]
 
     def weighted_ranks(self, j: int) -> WeightedRanks:
-        """Return both columns in weighted order; large, so not cached."""
+        """Return both columns of variable j in weighted order; large, so not cached."""
         x, y, weights = self.cells(j)
         return WeightedRanks(x, y, np.ones(x.size) if weights is None else weights)
 
-    def gaps2(self, j: int, ties: str, rng: np.random.Generator | None = None) -> Ints:
-        """Return the doubled rank difference of each record in both files; random ties are drawn once."""
+    def doubled_rank_gaps(self, j: int, ties: str, rng: np.random.Generator | None = None) -> Ints:
+        """Return twice the difference of each record's ranks in both files, for variable j."""
         if ties != "random":
             return row_gaps2(*self.ranked(j), ties)
         if not self._random:
@@ -154,7 +154,7 @@ class Pair:
         return self._random[j]
 
     def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
-        """Return a property of `RankSums`, such as brMAE, for each variable."""
+        """Return a property of `RankSums`, such as "absolute" for brMAE, for each variable."""
         if ties not in self._sums:
             self._sums[ties] = self._rank_sums(ties, rng)
         sums = self._sums[ties]
@@ -163,57 +163,59 @@ class Pair:
         return np.array([getattr(single, what) for single in sums])
 
     def _rank_sums(self, ties: str, rng: np.random.Generator | None) -> RankSums | list[RankSums]:
+        """Return the sums of rank differences of all variables under a tie rule."""
         if ties == "random":
-            return [gap_distance(self.gaps2(j, ties, rng)) for j in range(self.p)]
+            return [gap_distance(self.doubled_rank_gaps(j, ties, rng)) for j in range(self.p)]
         small = self.original.n < SMALL
         if ties in RULES and small and self.complete and self.original.n > 1:
             return self.stack_order.sums(ties)
         if small or self.p == 1:
-            return [self._distance(j, ties) for j in range(self.p)]
+            return [self._rank_distance(j, ties) for j in range(self.p)]
         with ThreadPoolExecutor(min(self.p, os.cpu_count() or 1)) as pool:
-            tasks = [pool.submit(self._distance, j, ties) for j in range(self.p)]
+            tasks = [pool.submit(self._rank_distance, j, ties) for j in range(self.p)]
             return [task.result() for task in each("ranking", tasks)]
 
     @cached_property
     def stack_order(self) -> StackOrder:
-        """All masked columns of a short and complete file, sorted."""
+        """All masked columns of a short file without missing cells, sorted in one compiled call."""
         return self.original.stack.order(self.by_variable)
 
-    def _distance(self, j: int, ties: str) -> RankSums:
+    def _rank_distance(self, j: int, ties: str) -> RankSums:
+        """Return the sums of rank differences of variable j under a tie rule; 0 below two records."""
         column, masked = self.ranked(j)
         return distance(column, masked, ties) if column.n > 1 else RankSums(column.n, 0, 0)
 
     def take(self, rows: Ints, original: Original | None = None) -> Pair:
-        """Return the pair restricted to some records."""
+        """Return the pair restricted to the given row numbers."""
         masked = np.asfortranarray(self.masked[rows])
         return Pair(original or self.original.take(rows), masked, rows=rows, rules=self.rules)
 
     @property
     def parts(self) -> list[tuple[str, Pair]]:
-        """Name and pair of each stratum; none without strata."""
+        """Name and pair of each stratum; empty without strata."""
         return [(name, self.take(rows, part)) for name, rows, part in self.original.parts]
 
 
 def pair_of(original: Any, masked: Any, **roles: Any) -> Pair:
-    """Align masked data with the original: by key, or row by row; `roles` as for `prepare`."""
+    """Return the pair of original and masked data, rows aligned by key, or by order without a key."""
     prepared = Original.of(original, **roles, warn=False)
-    pair = _pair(prepared, Table(masked))
+    pair = _read_pair(prepared, Table(masked))
     if prepared.roles.key and prepared.table is not None:
         assert pair.table is not None  # noqa: S101 - it has just been set
         rows = match_keys(prepared.table, pair.table, prepared.roles.key)
         return replace(pair, masked=np.asfortranarray(pair.masked[rows]))
-    return _same_length(pair)
+    return _require_same_length(pair)
 
 
 def pair_by_row(original: Original, masked: Any) -> Pair:
-    """Align masked data with the original row by row, whatever the key: as a masking leaves them."""
-    return _same_length(_pair(original, Table(masked)))
+    """Return the pair of original and masked data, rows aligned by order even where there is a key."""
+    return _require_same_length(_read_pair(original, Table(masked)))
 
 
-def _pair(original: Original, table: Table) -> Pair:
-    """Read the variables of the original from masked data, rows as they come."""
+def _read_pair(original: Original, table: Table) -> Pair:
+    """Return the pair with the original's variables read from the masked table, rows in its order."""
     names = list(original.columns)
-    if table.frame is not None or names != table.names:  # in an array of the same shape there is no doubt
+    if table.frame is not None or names != table.names:  # else an array of the same shape
         absent = [name for name in names if name not in table.names]
         if absent:
             raise ValueError(
@@ -223,7 +225,8 @@ def _pair(original: Original, table: Table) -> Pair:
     return Pair(original, table.floats(names, original.roles.na), table=table)
 
 
-def _same_length(pair: Pair) -> Pair:
+def _require_same_length(pair: Pair) -> Pair:
+    """Return the pair unchanged; raise ValueError if the files differ in their number of records."""
     if len(pair.masked) != pair.original.n:
         raise ValueError(
             f"the masked data have {len(pair.masked)} records, the original {pair.original.n}; "

@@ -1,4 +1,4 @@
-"""Table of rank statistics per variable: means, maxima, tie ranges and random levels."""
+"""Table of rank statistics per variable: means, largest values, tie ranges and levels of unrelated order."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def rank_table(
     >>> [round(table[name][0], 4) for name in ("brmae_min", "brmae_average", "brmae_expected", "brmae_max")]
     [0.2222, 0.5556, 0.7222, 1.0]
     """
-    return ranks_of(pair_of(original, masked, columns=columns, key=key, na=na))
+    return rank_table_of_pair(pair_of(original, masked, columns=columns, key=key, na=na))
 
 
-def ranks_of(pair: Pair) -> pl.DataFrame:
-    """Return the table of `rank_table` for files that are aligned already."""
+def rank_table_of_pair(pair: Pair) -> pl.DataFrame:
+    """Return the table of `rank_table` for files whose rows are aligned already."""
     rows: list[dict[str, Any]] = []
     for j, name in enumerate(pair.columns):
         n = int(pair.counts.both[j])

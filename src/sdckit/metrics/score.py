@@ -1,4 +1,4 @@
-"""Results of a metric on a pair of files."""
+"""Result types of metrics: value, level of unrelated records, tie range and counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Values:
-    """A value for the whole file and one for each variable."""
+    """One number for the whole file and one for each variable."""
 
     overall: float
     variables: Floats
@@ -19,7 +19,7 @@ class Values:
 
 @dataclass(frozen=True)
 class WorstAttack:
-    """The attack that links most records of a file: its name and direction."""
+    """Name and direction of the attack that links most records of a file."""
 
     name: str
     direction: str
@@ -27,7 +27,7 @@ class WorstAttack:
 
 @dataclass(frozen=True)
 class Score:
-    """Result of a metric: its value, random level, tie range and counts."""
+    """Result of a metric: its value, level of unrelated records, range over ties, and counts of cells."""
 
     value: Values
     used: Ints
@@ -37,5 +37,5 @@ class Score:
     tie_high: Values | None = None
     records: Floats | None = None
     notes: tuple[str, ...] = ()
-    parts: dict[str, float] = field(default_factory=dict)  # what the value is made of, by name
-    attack: WorstAttack | None = None  # the attack behind a risk, where that depends on the data
+    parts: dict[str, float] = field(default_factory=dict)  # components of the value, by name
+    attack: WorstAttack | None = None  # the attack that the value of a linkage risk is from

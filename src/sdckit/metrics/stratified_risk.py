@@ -1,4 +1,4 @@
-"""Linkage risk of a whole file for an intruder who searches within strata."""
+"""Linkage risk of a whole file for an intruder who searches within each record's stratum."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
 
 
-def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequence[Pair]) -> Score | None:
-    """Return the score of the whole file for an intruder who searches within each record's stratum.
+def score_within_strata(
+    metric: Metric, scores: Sequence[Score | None], pairs: Sequence[Pair]
+) -> Score | None:
+    """Return the whole file's score, or the mean of the strata's scores where that linkage is larger.
 
-    The column that forms strata is published as it is, so linkage within them is the risk wherever it is
-    the larger one: the mean over the strata, by their records.
+    The column that forms strata is published unmasked, so that an intruder can search within strata.
+    `scores` and `pairs` have the whole file first. The mean is weighted by numbers of records. Metrics that
+    do not measure linkage keep the whole file's score.
     """
     whole = scores[0]
     known = [
@@ -30,11 +33,12 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequenc
         for score, pair in zip(scores[1:], pairs[1:], strict=True)
         if score is not None and not math.isnan(score.value.overall)
     ]
-    if whole is None or not knows_strata(metric) or not known:
+    if whole is None or not measures_linkage(metric) or not known:
         return whole
     sizes = np.array([pair.original.n for _, pair in known])
 
     def mean(values: Sequence[float]) -> float:
+        """Return the mean of the strata's values, weighted by their numbers of records."""
         return float(sizes @ values / sizes.sum())
 
     names = [name for name in known[0][0].parts if all(name in score.parts for score, _ in known)]
@@ -53,20 +57,20 @@ def within_strata(metric: Metric, scores: Sequence[Score | None], pairs: Sequenc
         random=Values(mean(levels), none) if levels else None,
         tie_low=None,
         tie_high=None,
-        records=_joined(whole.records, known),
+        records=_records_within_strata(whole.records, known),
         parts=parts,
         attack=attack,
         notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
     )
 
 
-def knows_strata(metric: Metric) -> bool:
-    """Return True if the metric measures re-identification, which is easier within strata."""
+def measures_linkage(metric: Metric) -> bool:
+    """Return True if the metric is a risk of linking whole records, which is easier within strata."""
     return metric.family == "risk" and metric.needs == "rows"
 
 
-def _joined(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floats | None:
-    """Return each record's value as measured within its stratum."""
+def _records_within_strata(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floats | None:
+    """Return each record's risk as measured in its stratum, the whole file's where there is none."""
     if records is None:
         return None
     found = records.copy()

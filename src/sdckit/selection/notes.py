@@ -8,7 +8,7 @@ import polars as pl
 
 from sdckit.masking.mask_table import NO_RULE
 from sdckit.metrics.evaluation import WHOLE
-from sdckit.metrics.notes import small_strata
+from sdckit.metrics.notes import small_strata_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ def of_sweep(
     return (
         *_rows(task.metrics, settings),
         *_cells(table),
-        *small_strata(stratum.original.n for stratum in task.strata),
+        *small_strata_notes(stratum.original.n for stratum in task.strata),
         *_left_out(wanted, settings),
         *(_rules(task.edits) if ruled else ()),
     )

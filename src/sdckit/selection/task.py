@@ -14,9 +14,9 @@ from sdckit.core import checks
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
-from sdckit.metrics.evaluation import FIGURES, figures, whole_figures
+from sdckit.metrics.evaluation import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.stratified_risk import within_strata
+from sdckit.metrics.stratified_risk import score_within_strata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ class Stratum:
 
     def without_table(self) -> Stratum:
         """The same records without the table that they came from."""
-        return Stratum(self.name, self.original.bare(), self.rows)
+        return Stratum(self.name, self.original.without_table(), self.rows)
 
     def paired(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
         """Return these records beside their masked values, with the published window where it applies."""
@@ -167,7 +167,7 @@ class Task:
             masked = edits.repaired(masked, self.places)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
         pairs = [g.paired(masked, run.setting, edits, alone=not self.strata) for g in self.groups]
-        if pairs[0].special[1]:
+        if pairs[0].special_counts[1]:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
         rows = run.setting.paired
         found = [self._figures(metric, pairs, options, rows=rows) for metric in self.metrics]
@@ -190,9 +190,9 @@ class Task:
                 scores.append(metric.score_with(pair, options, detail=self.detail) if fits else None)
             except checks.NotApplicable:
                 scores.append(None)
-        scores[0] = within_strata(metric, scores, pairs)
+        scores[0] = score_within_strata(metric, scores, pairs)
         none = np.full(len(self.variables) * len(FIGURES), np.nan)
-        describe = figures if self.per_variable else whole_figures
+        describe = table_figures if self.per_variable else whole_file_figures
         return [
             none if score is None else describe(pair, score)
             for pair, score in zip(pairs, scores, strict=True)

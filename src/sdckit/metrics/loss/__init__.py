@@ -1,4 +1,4 @@
-"""Information loss of a masked file: one public function for each metric of loss."""
+"""Information loss of a masked file: one public function for each loss metric."""
 
 from sdckit.core.registry import functions_of, import_modules
 

@@ -1,4 +1,4 @@
-"""Bounded losses of single cells: IL_variables."""
+"""IL_variables, a loss of single cells bounded to 0 to 1 by the arctangent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
-from sdckit.metrics.averages import pooled, record_means, suppressed_weight
+from sdckit.metrics.averages import pooled_means, record_means, suppressed_weight
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
 
@@ -21,8 +21,8 @@ MLODAK = "Mlodak 2020, doi:10.5604/01.3001.0014.4121"
 SCALES = ("spread", "raw")
 
 
-def angles(x: Floats, y: Floats, unit: float) -> Floats:
-    """Return (2/pi) arctan of each change in units of `unit`; 1 for any change where there is no unit."""
+def arctan_changes(x: Floats, y: Floats, unit: float) -> Floats:
+    """Return (2/pi) arctan(|x - y| / unit) for each cell; for unit 0, 1 where the cell changed."""
     if unit == 0:
         return (x != y).astype(np.float64)
     with np.errstate(over="ignore"):
@@ -38,12 +38,12 @@ def score_il_variables(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """IL_variables of a pair."""
+    """Return the score of IL_variables, the mean bounded change of a cell."""
     checks.one_of("scale", scale, SCALES)
     penalise = checks.checked_missing_rule(missing, bounded=True, name="il_variables") == "penalise"
     units = pair.original.spreads if scale == "spread" else np.ones(pair.p)
     known = ~np.isnan(units)
-    cells = {j: angles(*pair.cells(j)[:2], float(units[j])) for j in np.flatnonzero(known).tolist()}
+    cells = {j: arctan_changes(*pair.cells(j)[:2], float(units[j])) for j in np.flatnonzero(known).tolist()}
     costs, weights = np.zeros(pair.p), np.zeros(pair.p)
     for j, found in cells.items():
         w = pair.cells(j)[2]
@@ -52,10 +52,10 @@ def score_il_variables(
     if penalise:
         gone = suppressed_weight(pair)
         costs, weights = costs + gone, weights + gone
-    value = pooled(costs, weights)
+    value = pooled_means(costs, weights)
     extra: dict[str, Any] = {}
     if detail:
-        extra["notes"] = _notes(pair, scale, value.variables)
+        extra["notes"] = _il_variables_notes(pair, scale, value.variables)
     if per_record:
         lost = [(pair.suppressed(j), 1.0) for j in range(pair.p)] if penalise else []
         extra["records"] = record_means(pair.original.n, [*((pair.both(j), cells[j]) for j in cells), *lost])
@@ -64,7 +64,8 @@ def score_il_variables(
     return Score(bounded, both * known, both * ~known, **extra)
 
 
-def _notes(pair: Pair, scale: str, variables: Floats) -> tuple[str, ...]:
+def _il_variables_notes(pair: Pair, scale: str, variables: Floats) -> tuple[str, ...]:
+    """Return notes on constant variables that changed, or on the dependence on units."""
     if scale == "raw":
         return ("il_variables with scale=raw depends on the units of the data",)
     changed = (pair.original.spreads == 0) & (variables > 0)
@@ -74,7 +75,8 @@ def _notes(pair: Pair, scale: str, variables: Floats) -> tuple[str, ...]:
     )
 
 
-def _explain(score: Score) -> str:
+def _explain_il_variables(score: Score) -> str:
+    """Return a sentence that explains the value of IL_variables."""
     value = score.value.overall
     if math.isnan(value):
         return "there are no cells to compare"
@@ -82,7 +84,7 @@ def _explain(score: Score) -> str:
         return "no cell changed"
     return (
         f"the change of a cell scores {value:.4f} on average, where 0 is none, 0.5 a change by one unit "
-        "(a standard deviation unless told) and 1 one beyond measure"
+        "(a standard deviation by default) and 1 an infinite change"
     )
 
 
@@ -94,7 +96,7 @@ def _explain(score: Score) -> str:
     best=0.0,
     needs="cells",
     score=score_il_variables,
-    explain=_explain,
+    explain=_explain_il_variables,
     reference=MLODAK,
     parameters=(
         Parameter("scale", str, "spread", "the unit of a change", choices=SCALES),
@@ -107,9 +109,9 @@ def il_variables(
 ) -> float:
     """Mean change of a cell, bent by the arctangent into the range from 0 to 1.
 
-    0 means that no cell changed, 1/2 is a change by one unit in every cell, 1 a change beyond all
-    measure. With `scale="raw"`, the convention of the R package, the unit is that of the data: the
-    value changes when amounts are told in thousands, and large numbers always score about 1.
+    0 means that no cell changed, 1/2 is a change by one unit in every cell, 1 an infinite change. With
+    `scale="raw"`, the convention of the R package, the unit is that of the data: the value changes when
+    amounts are given in thousands, and large numbers always score about 1.
 
     Parameters
     ----------

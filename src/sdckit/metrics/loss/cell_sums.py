@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 # The two costs of a cell: for arrays as they stand, compiled for the kernel that adds them up.
 
 
-def absolute(x: Any, y: Any, scale: Any) -> Any:
-    """Return |x - y| in units of `scale`."""
+def absolute_cost(x: Any, y: Any, scale: Any) -> Any:
+    """Return |x - y| / scale, for arrays or numbers."""
     return abs(x - y) / scale
 
 
-def squared(x: Any, y: Any, scale: Any) -> Any:
-    """Return (x - y)**2 in units of `scale`."""
+def squared_cost(x: Any, y: Any, scale: Any) -> Any:
+    """Return (x - y)**2 / scale, for arrays or numbers."""
     return (x - y) * (x - y) / scale
 
 
-_absolute, _squared = inlined(absolute), inlined(squared)
+_absolute, _squared = inlined(absolute_cost), inlined(squared_cost)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one cell, divided by 1, by its own size or by sqrt(2) standard deviations of its variable.
+    """Cost of a cell and its divisor: 1, the cell's own size, or sqrt(2) standard deviations of its variable.
 
     `place` is the column of `_cell_sums` that adds it up.
     """
@@ -44,24 +44,27 @@ class Cost:
     scale: Literal["none", "value", "spread"]
     place: int
 
-    def shuffled(self, x: Floats, y: Floats, shares: Floats) -> float:
-        """Sum over rows of their share times the mean cost over all masked values."""
-        if self.of is squared:
+    def unrelated_sum(self, x: Floats, y: Floats, shares: Floats) -> float:
+        """Return the sum over cells of share times mean cost against all masked values (unrelated order)."""
+        if self.of is squared_cost:
             with np.errstate(over="ignore"):  # beyond the range of numbers the level is infinite
                 return float(np.sum(shares * ((x - y.mean()) ** 2 + y.var())))
         order = np.argsort(x, kind="stable")
         return float(mean_cross_gap(x[order], shares[order], np.sort(y)))
 
 
-MAE, MSE = Cost(absolute, "none", 0), Cost(squared, "none", 1)
-IL1, IL1S = Cost(absolute, "value", 2), Cost(absolute, "spread", 0)  # a scale of all cells divides their sum
+MAE, MSE = Cost(absolute_cost, "none", 0), Cost(squared_cost, "none", 1)
+IL1, IL1S = (
+    Cost(absolute_cost, "value", 2),
+    Cost(absolute_cost, "spread", 0),
+)  # a scale of all cells divides their sum
 ALL, NOT_ZERO, ZERO = 3, 4, 5  # columns of the sums that hold weights: of all cells, of x != 0, of x = y = 0
 SEEN, KEPT, CHANGED = range(3)  # columns of the counts: cells in both files, x = y = 0, x = 0 but y not
 
 
 @kernel
 def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints) -> None:
-    """Add up costs, weights and counts of the cells that both files observe, one line per variable.
+    """Add costs, weights and counts of the cells observed in both files to the sums of each variable.
 
     An empty `weights` stands for ones. Blocks are added up apart, so that the rounding errors of a long
     column do not pile up.
@@ -99,8 +102,8 @@ def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints
             counts[j, CHANGED] += changed
 
 
-def sums_of(pair: Pair) -> tuple[Floats, Ints]:
-    """Return the sums and counts behind all four metrics, in one pass through the data."""
+def sums_and_counts(pair: Pair) -> tuple[Floats, Ints]:
+    """Return the sums of costs and weights and the counts of cells of each variable, computed once."""
     if "cells" not in pair.cache:
         weights = np.empty(0) if pair.original.weights is None else pair.original.weights
         sums, counts = np.zeros((pair.p, 6)), np.zeros((pair.p, 3), np.int64)
@@ -110,8 +113,8 @@ def sums_of(pair: Pair) -> tuple[Floats, Ints]:
     return found
 
 
-def scales_of(original: Original) -> Floats:
-    """Return sqrt(2) standard deviations of each variable; 1 where there is no spread."""
+def variable_scales(original: Original) -> Floats:
+    """Return sqrt(2) standard deviations of each variable, computed once; 1 where there is no spread."""
     if "scales" not in original.cache:
         spreads = original.spreads
         original.cache["scales"] = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)

@@ -1,4 +1,4 @@
-"""Losses of single cells: MAE, MSE, IL1 and IL1s. Whole-file values are pooled over the cells used."""
+"""Losses of single cells: MAE, MSE, IL1 and IL1s; whole-file values are means over all cells used."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
-from sdckit.metrics.averages import pooled, record_means
-from sdckit.metrics.loss.cell_overflow import combined, overflowed, shrunk
+from sdckit.metrics.averages import pooled_means, record_means
+from sdckit.metrics.loss.cell_overflow import may_have_overflowed, merge_scores, scale_down
 from sdckit.metrics.loss.cell_sums import (
     ALL,
     CHANGED,
@@ -25,8 +25,8 @@ from sdckit.metrics.loss.cell_sums import (
     SEEN,
     ZERO,
     Cost,
-    scales_of,
-    sums_of,
+    sums_and_counts,
+    variable_scales,
 )
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score
@@ -42,8 +42,8 @@ MISSING = Parameter("missing", str, "pairwise", "what a missing cell counts", ch
 
 
 def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
-    """Return, per variable, the weighted sum of costs, the sum of weights and the number of cells counted."""
-    sums, counts = sums_of(pair)
+    """Return each variable's weighted sum of costs, sum of weights and number of cells counted."""
+    sums, counts = sums_and_counts(pair)
     costs, weights, used = sums[:, cost.place], sums[:, ALL], counts[:, SEEN]
     if cost.scale == "value":
         if zeros == "error" and counts[:, CHANGED].any():
@@ -52,10 +52,10 @@ def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
         weights = sums[:, NOT_ZERO] + keep * sums[:, ZERO]
         used = used - counts[:, CHANGED] - (not keep) * counts[:, KEPT]
     elif cost.scale == "spread":
-        costs = costs / scales_of(pair.original)
+        costs = costs / variable_scales(pair.original)
         if not pair.original.all_vary:
             spreads = pair.original.spreads
-            # Without a scale unchanged is no loss, changed beyond measure; below two values there is none.
+            # Cells of a constant variable cost 0 or infinity; a variable with one value is not counted.
             costs = np.where((spreads == 0) & (costs > 0), np.inf, costs)
             some = ~np.isnan(spreads)
             costs, weights, used = costs * some, weights * some, used * some
@@ -63,6 +63,7 @@ def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
 
 
 def _refuse_zeros(pair: Pair, changed: Ints) -> None:
+    """Raise ValueError naming the first variable in which a 0 was changed: it has no relative change."""
     j = int(np.flatnonzero(changed)[0])
     raise ValueError(
         f"column {pair.columns[j]!r} has {changed[j]} zeros that were changed: no relative change exists; "
@@ -70,8 +71,8 @@ def _refuse_zeros(pair: Pair, changed: Ints) -> None:
     )
 
 
-class _Column:
-    """The cells of one variable, which of them are counted, and the divisor of each."""
+class _VariableCells:
+    """Cells of one variable, which of them are counted, and the divisor of each cell's cost."""
 
     def __init__(self, pair: Pair, j: int, cost: Cost, zeros: str) -> None:
         self.x, self.y, weights = pair.cells(j)
@@ -88,18 +89,18 @@ class _Column:
             spread = float(pair.original.spreads[j])
             self.constant = spread == 0
             self.counts[:] = not math.isnan(spread)
-            self.scale[:] = scales_of(pair.original)[j]
+            self.scale[:] = variable_scales(pair.original)[j]
 
     def costs(self) -> Floats:
-        """Return the cost of each cell."""
+        """Return the cost of each cell; infinite for changed cells of a constant variable."""
         if self.constant:
             return np.where(self.x == self.y, 0.0, np.inf)
         with np.errstate(over="ignore"):  # beyond the range of numbers a cost is infinite
             found: Floats = self.cost.of(self.x, self.y, self.scale)
         return found
 
-    def shuffled(self) -> tuple[float, float]:
-        """Return costs and weights for an unrelated order: means over all permutations of the masked values.
+    def unrelated_totals(self) -> tuple[float, float]:
+        """Return summed cost and weight, as means over all permutations of the masked values.
 
         A zero has no relative change unless it meets another zero, so the number of cells that
         count is a mean, too.
@@ -107,11 +108,15 @@ class _Column:
         if self.constant or not self.counts.any():
             return math.nan, 0.0
         if self.cost.scale != "value":
-            return self.cost.shuffled(self.x, self.y, self.weights / self.scale), float(self.weights.sum())
+            return self.cost.unrelated_sum(self.x, self.y, self.weights / self.scale), float(
+                self.weights.sum()
+            )
         rows = self.x != 0
         met = 0.0 if self.zeros == "drop" else float(self.weights[~rows].sum() * np.mean(self.y == 0))
         weights = self.weights[rows]
-        costs = self.cost.shuffled(self.x[rows], self.y, weights / self.scale[rows]) if rows.any() else 0.0
+        costs = (
+            self.cost.unrelated_sum(self.x[rows], self.y, weights / self.scale[rows]) if rows.any() else 0.0
+        )
         return costs, float(weights.sum()) + met
 
 
@@ -124,35 +129,35 @@ def score_cells(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Return the score of MAE, MSE, IL1 or IL1s of a pair."""
+    """Return the score of MAE, MSE, IL1 or IL1s, as `cost` says."""
     checks.checked_missing_rule(missing, bounded=False, name="this metric")
     checks.one_of("rule for zeros", zeros, ZEROS)
-    measure = partial(_score_plainly, cost, zeros=zeros, detail=detail, per_record=per_record)
+    measure = partial(_score_without_rescaling, cost, zeros=zeros, detail=detail, per_record=per_record)
     with np.errstate(over="ignore", invalid="ignore"):
         found = measure(pair)
-        if overflowed(pair, cost, found):
-            small, unit = shrunk(pair, cost)
-            found = combined(found, measure(small), cost, unit)
+        if may_have_overflowed(pair, cost, found):
+            small, unit = scale_down(pair, cost)
+            found = merge_scores(found, measure(small), cost, unit)
     return found
 
 
-def _score_plainly(cost: Cost, pair: Pair, *, zeros: str, detail: bool, per_record: bool) -> Score:
-    """The score from sums as they come; infinite or NaN where one leaves the range of numbers."""
+def _score_without_rescaling(cost: Cost, pair: Pair, *, zeros: str, detail: bool, per_record: bool) -> Score:
+    """Return the score from plain sums; infinite or NaN where a sum exceeds the range of floats."""
     costs, weights, used = _totals(pair, cost, zeros)
-    left_out = sums_of(pair)[1][:, SEEN] - used
+    left_out = sums_and_counts(pair)[1][:, SEEN] - used
     extra: dict[str, Any] = {}
     if detail or per_record:
-        columns = [_Column(pair, j, cost, zeros) for j in range(pair.p)]
+        columns = [_VariableCells(pair, j, cost, zeros) for j in range(pair.p)]
     if detail:
-        shuffled = np.array([column.shuffled() for column in each("measuring", columns)])
-        extra["random"] = pooled(*shuffled.T)
-        extra["notes"] = _notes(pair, cost, costs, left_out)
+        shuffled = np.array([column.unrelated_totals() for column in each("measuring", columns)])
+        extra["random"] = pooled_means(*shuffled.T)
+        extra["notes"] = _cell_notes(pair, cost, costs, left_out)
     if per_record:
-        extra["records"] = _records(pair, columns)
-    return Score(pooled(costs, weights), used, left_out, **extra)
+        extra["records"] = _record_means(pair, columns)
+    return Score(pooled_means(costs, weights), used, left_out, **extra)
 
 
-def _records(pair: Pair, columns: list[_Column]) -> Floats:
+def _record_means(pair: Pair, columns: list[_VariableCells]) -> Floats:
     """Return the mean cost of each record over its counted variables."""
     rows = np.arange(pair.original.n)
     costs = (
@@ -161,7 +166,8 @@ def _records(pair: Pair, columns: list[_Column]) -> Floats:
     return record_means(pair.original.n, costs)
 
 
-def _notes(pair: Pair, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, ...]:
+def _cell_notes(pair: Pair, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, ...]:
+    """Return notes on constant variables that changed and on zeros without a relative change."""
     notes = [
         f"{name} is constant in the original, so its change has no scale"
         for name, total, spread in zip(pair.columns, costs, pair.original.spreads, strict=True)
@@ -173,7 +179,8 @@ def _notes(pair: Pair, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, 
     return tuple(notes)
 
 
-def _explain(text: str, factor: float, score: Score) -> str:
+def _explain_cells(text: str, factor: float, score: Score) -> str:
+    """Return a sentence with the value times `factor` filled into `text`, and the unrelated level."""
     value, random = score.value.overall, score.random
     if math.isnan(value):
         return "there are no cells to compare"
@@ -194,7 +201,7 @@ UNBOUNDED: dict[str, Any] = {"family": "loss", "bounds": (0.0, float("inf")), "b
     noted=True,
     colour="orange",
     score=partial(score_cells, MAE),
-    explain=partial(_explain, "a cell changed by {:.4g} on average, in the units of the data", 1.0),
+    explain=partial(_explain_cells, "a cell changed by {:.4g} on average, in the units of the data", 1.0),
     reference=HANDBOOK,
     parameters=(MISSING,),
     **UNBOUNDED,
@@ -238,7 +245,7 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     colour="amber",
     score=partial(score_cells, MSE),
     explain=partial(
-        _explain, "the squared change of a cell is {:.4g} on average, in squared units of the data", 1.0
+        _explain_cells, "the squared change of a cell is {:.4g} on average, in squared units of the data", 1.0
     ),
     reference=HANDBOOK,
     parameters=(MISSING,),
@@ -279,7 +286,7 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     noted=True,
     colour="green",
     score=partial(score_cells, IL1),
-    explain=partial(_explain, "a cell changed by {:.1%} of its own size on average", 1.0),
+    explain=partial(_explain_cells, "a cell changed by {:.1%} of its own size on average", 1.0),
     reference="Mateo-Sanz, Sebe & Domingo-Ferrer 2004, doi:10.1007/978-3-540-25955-8_16",
     parameters=(Parameter("zeros", str, "keep", "what a changed zero counts", choices=ZEROS), MISSING),
     **UNBOUNDED,
@@ -327,7 +334,9 @@ def il1(
     colour="pink",
     score=partial(score_cells, IL1S),
     explain=partial(
-        _explain, "a cell changed by {:.1%} of its variable's standard deviation on average", math.sqrt(2)
+        _explain_cells,
+        "a cell changed by {:.1%} of its variable's standard deviation on average",
+        math.sqrt(2),
     ),
     reference=YANCEY,
     parameters=(MISSING,),

@@ -11,7 +11,12 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
-from sdckit.metrics.loss.per_variable import coupled, explained, measured, score_variables
+from sdckit.metrics.loss.per_variable import (
+    couple_quantiles,
+    explain_value,
+    measure_variables,
+    score_variables,
+)
 from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ COLUMNS: dict[str, Any] = {
 
 
 def largest_gap(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the largest distance between two distribution functions."""
+    """Return the largest distance between the distribution functions of two columns, from 0 to 1."""
     points = np.concatenate((x, y))
     below = [_weight_up_to(points, values, weights) for values in (x, y)]
     total = below[0].max()
@@ -43,7 +48,7 @@ def largest_gap(x: Floats, y: Floats, weights: Floats | None) -> float:
 
 
 def _weight_up_to(points: Floats, values: Floats, weights: Floats | None) -> Floats:
-    """Return the weight of the values up to each point."""
+    """Return, for each point, the summed weight of the values that are at most the point."""
     order = np.argsort(values, kind="stable")
     ends = np.arange(1.0, values.size + 1) if weights is None else np.cumsum(weights[order])
     return np.concatenate(([0.0], ends))[np.searchsorted(values[order], points, side="right")]
@@ -52,10 +57,10 @@ def _weight_up_to(points: Floats, values: Floats, weights: Floats | None) -> Flo
 def score_ks(
     pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """Return the KS score of a pair."""
-    del detail  # the order plays no part, so no other level than the value exists
+    """Return the score of KS, the mean over variables of the largest distribution gap."""
+    del detail  # the order does not matter, so that there is no level of unrelated order
     checks.checked_missing_rule(missing, bounded=True, name="ks")
-    return score_variables(pair, measured(largest_gap, pair), missing=missing, per_record=per_record)
+    return score_variables(pair, measure_variables(largest_gap, pair), missing=missing, per_record=per_record)
 
 
 @metric(
@@ -65,7 +70,7 @@ def score_ks(
     default_unpaired=True,
     score=score_ks,
     explain=partial(
-        explained,
+        explain_value,
         sentence="the share of records up to some value changed by {:.1%}, on average over the variables",
         kept="every variable keeps its distribution",
     ),
@@ -123,13 +128,13 @@ def hellinger_distance(p: Floats, q: Floats) -> float:
 
 
 def bin_edges(x: Floats) -> Floats:
-    """Return quantiles of the original as bin edges, its smallest and largest value included."""
+    """Return quantiles of a column as bin edges, its smallest and largest value included."""
     bins = min(MOST_BINS, math.isqrt(x.size))
     return np.unique(np.quantile(x, np.linspace(0, 1, bins + 1)))
 
 
-def bin_of(values: Floats, edges: Floats) -> Any:
-    """Return the bin of each value: 0 below the first edge, then bins closed on the right."""
+def bin_numbers(values: Floats, edges: Floats) -> Any:
+    """Return the bin number of each value: 0 below the first edge, then bins closed on the right."""
     found = np.searchsorted(edges, values)
     found[values == edges[0]] = 1
     found[values > edges[-1]] = edges.size + 1
@@ -137,19 +142,21 @@ def bin_of(values: Floats, edges: Floats) -> Any:
 
 
 def hellinger_column(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the Hellinger distance of two columns on the bins of the first."""
+    """Return the Hellinger distance of two columns on quantile bins of the first."""
     edges = bin_edges(x)
-    shares = [np.bincount(bin_of(v, edges), weights, edges.size + 2) for v in (x, y)]
+    shares = [np.bincount(bin_numbers(v, edges), weights, edges.size + 2) for v in (x, y)]
     return hellinger_distance(*(share / share.sum() for share in shares))
 
 
 def score_hellinger(
     pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """Return the Hellinger score of a pair."""
+    """Return the score of the mean Hellinger distance over variables."""
     del detail  # as for KS
     checks.checked_missing_rule(missing, bounded=True, name="hellinger")
-    return score_variables(pair, measured(hellinger_column, pair), missing=missing, per_record=per_record)
+    return score_variables(
+        pair, measure_variables(hellinger_column, pair), missing=missing, per_record=per_record
+    )
 
 
 @metric(
@@ -158,7 +165,7 @@ def score_hellinger(
     default_unpaired=True,
     score=score_hellinger,
     explain=partial(
-        explained,
+        explain_value,
         sentence="binned distributions are {:.1%} of the largest distance apart, on average",
         kept="every bin of every variable keeps its number of records",
     ),
@@ -207,16 +214,16 @@ def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str =
 # --- Wasserstein ---
 
 
-def transport(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the mean distance between values at the same quantile."""
-    pieces = coupled(x, y, weights)
+def quantile_distance(x: Floats, y: Floats, weights: Floats | None) -> float:
+    """Return the mean distance between the values of two columns at the same quantile."""
+    pieces = couple_quantiles(x, y, weights)
     return float((pieces.weights * np.abs(pieces.x - pieces.y)).sum() / pieces.weights.sum())
 
 
-def transport_in_range(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the mean distance between values at the same quantile as a share of the joint range."""
+def quantile_distance_in_range(x: Floats, y: Floats, weights: Floats | None) -> float:
+    """Return the mean distance at the same quantile as a share of the joint range."""
     span = max(x.max(), y.max()) - min(x.min(), y.min())
-    return min(1.0, transport(x, y, weights) / span) if span > 0 else 0.0
+    return min(1.0, quantile_distance(x, y, weights) / span) if span > 0 else 0.0
 
 
 def score_wasserstein(
@@ -227,14 +234,14 @@ def score_wasserstein(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Return the Wasserstein score of a pair."""
+    """Return the score of the mean Wasserstein distance over variables."""
     checks.one_of("scale", scale, SCALES)
     checks.checked_missing_rule(missing, bounded=scale == "range", name="wasserstein with scale='spread'")
     notes: list[str] = []
     if scale == "range":
-        variables = measured(transport_in_range, pair)
+        variables = measure_variables(quantile_distance_in_range, pair)
     else:
-        moved, spreads = measured(transport, pair), pair.original.spreads
+        moved, spreads = measure_variables(quantile_distance, pair), pair.original.spreads
         lost = (spreads == 0) & (moved > 0)
         variables = moved / np.where(spreads == 0, 1.0, spreads)
         variables[lost] = np.inf
@@ -246,11 +253,12 @@ def score_wasserstein(
 
 
 def _explain_wasserstein(score: Score) -> str:
+    """Return a sentence that explains a Wasserstein distance."""
     if math.isinf(score.value.overall):
         return "a change has no bound: a constant variable was changed"
-    return explained(
+    return explain_value(
         score,
-        "sorted values moved by {:.4f} of their scale (the pooled range unless told) on average",
+        "sorted values moved by {:.4f} of their scale (the pooled range by default) on average",
         "every variable keeps its values, in whatever order",
     )
 

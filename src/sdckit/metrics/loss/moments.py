@@ -1,4 +1,4 @@
-"""Losses of moments: correlations, covariances, and intervals around means."""
+"""Losses of moments: correlations, covariances, and confidence intervals of means."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sdckit.metrics.loss.bounded_cells import MLODAK
 from sdckit.metrics.loss.per_file import (
     complete_records,
     correlations,
+    ignored_weights_notes,
     refuse_constant,
     refuse_relations,
-    score_of,
-    unweighted,
+    whole_file_score,
 )
-from sdckit.metrics.loss.per_variable import measured, score_variables
+from sdckit.metrics.loss.per_variable import measure_variables, score_variables
 from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
@@ -34,22 +34,24 @@ MOMENTS: dict[str, Any] = {"family": "loss", "needs": "moments", "paired": False
 # --- inverse correlations ---
 
 
-def inverse_gap(ours: Floats, theirs: Floats) -> float:
-    """Return the distance between the directions of two diagonals, as a share of the largest."""
+def inverse_diagonal_distance(ours: Floats, theirs: Floats) -> float:
+    """Return the distance of the inverses' normed diagonals, from 0 to 1, for two correlation matrices."""
     first, second = (np.diag(np.linalg.inv(matrix)) for matrix in (ours, theirs))
     gap = first / np.linalg.norm(first) - second / np.linalg.norm(second)
     return min(1.0, float(np.linalg.norm(gap)) / math.sqrt(2))
 
 
 def score_il_correl(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """Return the IL_correl score of a pair."""
+    """Return the score of IL_correl, the change of the inverse correlation matrix."""
     x, y, rows = complete_records("il_correl", pair)
     matrices = []
     for values, which in ((x, "original"), (y, "masked")):
         matrix = correlations("il_correl", values, pair.columns, which)
         refuse_relations("il_correl", matrix, pair.columns, which)
         matrices.append(matrix)
-    return score_of("il_correl", pair, inverse_gap(*matrices), rows, detail=detail, per_record=per_record)
+    return whole_file_score(
+        "il_correl", pair, inverse_diagonal_distance(*matrices), rows, detail=detail, per_record=per_record
+    )
 
 
 @metric(
@@ -109,7 +111,7 @@ def il_correl(original: Any, masked: Any) -> float:
 
 
 def score_eigen(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """Return the score of the relative change of eigenvalues of a pair."""
+    """Return the score of the relative change of the correlation matrix's eigenvalues."""
     x, y, rows = complete_records("eigen", pair)
     matrix = correlations("eigen", x, pair.columns, "original")
     refuse_relations("eigen", matrix, pair.columns, "original")
@@ -119,7 +121,7 @@ def score_eigen(pair: Pair, *, detail: bool = False, per_record: bool = False) -
     notes = []
     if ours[0] < 0.01:
         notes.append(f"eigen divides by eigenvalues as small as {ours[0]:.2g}, which inflates it")
-    return score_of("eigen", pair, value, rows, notes=notes, detail=detail, per_record=per_record)
+    return whole_file_score("eigen", pair, value, rows, notes=notes, detail=detail, per_record=per_record)
 
 
 @metric(
@@ -188,8 +190,8 @@ def overlap(first: tuple[float, float], second: tuple[float, float]) -> float:
     return sum(common / length if length > 0 else 1.0 for length in lengths) / 2
 
 
-def interval_overlap(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the overlap of the confidence intervals around the means of two columns."""
+def mean_interval_overlap(x: Floats, y: Floats, weights: Floats | None) -> float:
+    """Return the overlap of the 95 % confidence intervals of two columns' means."""
     del weights
     factor = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) / math.sqrt(x.size)
     intervals = []
@@ -200,13 +202,14 @@ def interval_overlap(x: Floats, y: Floats, weights: Floats | None) -> float:
 
 
 def score_ci_overlap(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """Return the score of the overlap of confidence intervals of a pair."""
-    variables = measured(interval_overlap, pair, least=2)
-    notes = unweighted("ci_overlap", pair) if detail else ()
+    """Return the score of the mean overlap of confidence intervals over variables."""
+    variables = measure_variables(mean_interval_overlap, pair, least=2)
+    notes = ignored_weights_notes("ci_overlap", pair) if detail else ()
     return score_variables(pair, variables, notes=notes, per_record=per_record)
 
 
 def _explain_overlap(score: Score) -> str:
+    """Return a sentence that explains the overlap of confidence intervals."""
     value = score.value.overall
     if math.isnan(value):
         return "there are no records to compare"
@@ -263,8 +266,8 @@ def ci_overlap(original: Any, masked: Any) -> float:
 # --- covariances along the original's axes ---
 
 
-def utility(ours: Floats, theirs: Floats) -> float:
-    """Return UM from both covariance matrices, up to a common factor, in units of the original."""
+def covariance_utility(ours: Floats, theirs: Floats) -> float:
+    """Return the utility UM of two covariance matrices: 1 if shares of variance are kept, else down to 0."""
     axes = np.linalg.eigh(ours)[1]
     along = [np.einsum("ij,ik,kj->j", axes, matrix, axes) for matrix in (ours, theirs)]
     if not along[1].sum() > 0:
@@ -277,7 +280,7 @@ def utility(ours: Floats, theirs: Floats) -> float:
     return 1.0 - min(1.0, gap / largest) if largest > 0 else 0.0
 
 
-def confidentiality(x: Floats, y: Floats) -> float:
+def rank_confidentiality(x: Floats, y: Floats) -> float:
     """Return CM, the product of 1 - r**2 over the canonical correlations of both files' ranks."""
     bases = []
     for values in (x, y):
@@ -292,17 +295,17 @@ def confidentiality(x: Floats, y: Floats) -> float:
 
 
 def score_covariance_loss(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """Return the score 1 - UM of a pair."""
+    """Return the score of the covariance loss 1 - UM, with the confidentiality CM as a part."""
     name = "covariance_loss"
     x, y, rows = complete_records(name, pair)
     units = spread(x)
     refuse_constant(name, units, pair.columns, "original")
     scaled = [deviations(values) / units for values in (x, y)]
-    loss = 1.0 - utility(*(values.T @ values for values in scaled))
+    loss = 1.0 - covariance_utility(*(values.T @ values for values in scaled))
     parts = {"UM": 1.0 - loss}
     if detail:
-        parts["CM"] = confidentiality(x, y)
-    return score_of(name, pair, loss, rows, parts=parts, detail=detail, per_record=per_record)
+        parts["CM"] = rank_confidentiality(x, y)
+    return whole_file_score(name, pair, loss, rows, parts=parts, detail=detail, per_record=per_record)
 
 
 @metric(

@@ -12,9 +12,9 @@ from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
-from sdckit.metrics.averages import pooled, weights_of
+from sdckit.metrics.averages import pooled_means, record_weights
 from sdckit.metrics.loss.cell_sums import MSE
-from sdckit.metrics.loss.per_variable import Coupled, coupled
+from sdckit.metrics.loss.per_variable import CoupledColumns, couple_quantiles
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score
 
@@ -32,31 +32,31 @@ REFERENCE = "Hardy, Littlewood & Polya 1952, Inequalities (rearrangements)"
 
 
 def sums_of_parts(pair: Pair) -> dict[Part, Floats]:
-    """Return the weighted sum of each part for every variable, in one pass for both metrics."""
+    """Return each variable's weighted sum of both parts of the squared error, computed once."""
     if "parts of mse" not in pair.cache:
-        found = [_parts(pieces) for pieces in _pieces(pair)]
+        found = [_part_sums(pieces) for pieces in _coupled_columns(pair)]
         marginal, permutation = (np.concatenate(part) for part in zip(*found, strict=True))
         pair.cache["parts of mse"] = {"marginal": marginal, "permutation": permutation}
     sums: dict[Part, Floats] = pair.cache["parts of mse"]
     return sums
 
 
-def _pieces(pair: Pair) -> Iterator[Coupled]:
-    """Yield the coupled columns, several lines at once where the file is complete."""
+def _coupled_columns(pair: Pair) -> Iterator[CoupledColumns]:
+    """Yield the columns of both files coupled by quantile, several variables at once if complete."""
     if not pair.complete or pair.original.weights is not None:
         for j in range(pair.p):
-            x, own, y, weights = coupled(*pair.cells(j))
-            yield Coupled(x[None], own[None], y[None], weights)
+            x, own, y, weights = couple_quantiles(*pair.cells(j))
+            yield CoupledColumns(x[None], own[None], y[None], weights)
         return
     several = max(1, CELLS_AT_ONCE // pair.original.n)
     for begin in range(0, pair.p, several):
         y = pair.by_variable[begin : begin + several]
-        x, places = _sorted(pair.original, begin, len(y))
-        yield Coupled(x, np.take(y, places), np.sort(y), np.empty(0))
+        x, places = _sorted_columns(pair.original, begin, len(y))
+        yield CoupledColumns(x, np.take(y, places), np.sort(y), np.empty(0))
 
 
-def _sorted(original: Original, begin: int, several: int) -> tuple[Floats, Ints]:
-    """Return some columns sorted, one line each, and the positions of their records."""
+def _sorted_columns(original: Original, begin: int, several: int) -> tuple[Floats, Ints]:
+    """Return some columns of the original sorted, one per row, and the positions of their records."""
     if "order for parts of mse" in original.cache:
         kept: tuple[Floats, Ints] = original.cache["order for parts of mse"]
         return kept
@@ -70,8 +70,8 @@ def _sorted(original: Original, begin: int, several: int) -> tuple[Floats, Ints]
     return found
 
 
-def _parts(pieces: Coupled) -> tuple[Floats, Floats]:
-    """Return both parts of each line of pieces."""
+def _part_sums(pieces: CoupledColumns) -> tuple[Floats, Floats]:
+    """Return the marginal and the permutation part of the squared error, one sum per row of columns."""
     x, own, y, weights = pieces
     sums = np.zeros((len(x), 2))
     if not x.size:
@@ -90,7 +90,7 @@ def _parts(pieces: Coupled) -> tuple[Floats, Floats]:
 
 @kernel
 def _add_parts(x: Floats, own: Floats, y: Floats, weights: Floats, sums: Floats) -> None:
-    """Add both parts of each line to the sums; empty `weights` stand for ones.
+    """Add both parts of the squared error of each row to the sums; empty `weights` stand for ones.
 
     With `own` instead of `y` the squares would add up to MSE, so the permutation part is the sum of
     (x - own)**2 - (x - y)**2. Factored, every factor is as small as the changes are: large values
@@ -112,32 +112,33 @@ def _add_parts(x: Floats, own: Floats, y: Floats, weights: Floats, sums: Floats)
 def score_split(
     part: Part, pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """Return the score of one part of the MSE of a pair."""
+    """Return the score of one part of the MSE: "marginal" or "permutation"."""
     checks.checked_missing_rule(missing, bounded=False, name=f"mse_{part}")
     sums = sums_of_parts(pair)
     weights = pair.counts.both.astype(np.float64)
     if pair.original.weights is not None:
-        weights = np.array([weights_of(pair)[pair.both(j)].sum() for j in range(pair.p)])
+        weights = np.array([record_weights(pair)[pair.both(j)].sum() for j in range(pair.p)])
     extra: dict[str, Any] = {}
     if detail and part == "permutation":
         with np.errstate(invalid="ignore"):  # both beyond the range of numbers: no level
-            extra["random"] = pooled(_unrelated(pair) - sums["marginal"], weights)
+            extra["random"] = pooled_means(_unrelated_squares(pair) - sums["marginal"], weights)
     if per_record:
         extra["records"] = np.full(pair.original.n, np.nan)
-    return Score(pooled(sums[part], weights), pair.counts.both, np.zeros(pair.p, np.int64), **extra)
+    return Score(pooled_means(sums[part], weights), pair.counts.both, np.zeros(pair.p, np.int64), **extra)
 
 
-def _unrelated(pair: Pair) -> Floats:
-    """Return the squares of each variable for an unrelated order: means over all permutations."""
+def _unrelated_squares(pair: Pair) -> Floats:
+    """Return each variable's squared error for an unrelated order: the mean over all permutations."""
     found = np.zeros(pair.p)
     for j in np.flatnonzero(pair.counts.both):
         x, y, weights = pair.cells(int(j))
         with np.errstate(over="ignore", invalid="ignore"):
-            found[j] = MSE.shuffled(x, y, np.ones(x.size) if weights is None else weights)
+            found[j] = MSE.unrelated_sum(x, y, np.ones(x.size) if weights is None else weights)
     return found
 
 
 def _explain_marginal(score: Score) -> str:
+    """Return a sentence that explains the part of MSE due to changed distributions."""
     value = score.value.overall
     if math.isnan(value):
         return "there are no cells to compare"
@@ -150,6 +151,7 @@ def _explain_marginal(score: Score) -> str:
 
 
 def _explain_permutation(score: Score) -> str:
+    """Return a sentence that explains the part of MSE due to values permuted among records."""
     value, random = score.value.overall, score.random
     if math.isnan(value):
         return "there are no cells to compare"

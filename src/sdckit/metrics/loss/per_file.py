@@ -1,4 +1,4 @@
-"""Parts of whole-file losses: complete records, correlations and linear relations."""
+"""Helpers of metrics with one value for the whole file: complete records, correlations, refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMED = 10  # columns that a message names at most
 
 
 def complete_records(name: str, pair: Pair) -> tuple[Floats, Floats, Ints]:
-    """Return original and masked values of the records complete in both files, and their rows."""
+    """Return original and masked values of the records complete in both files, and their row numbers."""
     registry.require_size(name, pair.original.n, pair.p)
     x, y = pair.original.values, pair.masked
     rows = np.arange(pair.original.n)
@@ -41,7 +41,7 @@ def complete_records(name: str, pair: Pair) -> tuple[Floats, Floats, Ints]:
     return np.ascontiguousarray(x), np.ascontiguousarray(y), rows
 
 
-def score_of(
+def whole_file_score(
     name: str,
     pair: Pair,
     value: float,
@@ -52,23 +52,23 @@ def score_of(
     detail: bool,
     per_record: bool,
 ) -> Score:
-    """Return the score of a metric that has one value for the whole file."""
+    """Return the score of a metric that has one value for the whole file and none per variable."""
     used = np.full(pair.p, rows.size, np.int64)
     extra: dict[str, Any] = {"parts": parts or {}}
     if detail:
-        extra["notes"] = (*notes, *unweighted(name, pair))
+        extra["notes"] = (*notes, *ignored_weights_notes(name, pair))
     if per_record:
         extra["records"] = np.full(pair.original.n, np.nan)
     return Score(Values(value, np.full(pair.p, np.nan)), used, pair.counts.both - used, **extra)
 
 
-def unweighted(name: str, pair: Pair) -> tuple[str, ...]:
-    """Return a note that the metric ignores the weights it was given."""
+def ignored_weights_notes(name: str, pair: Pair) -> tuple[str, ...]:
+    """Return a note that the metric ignores the weights, if there are weights."""
     return () if pair.original.weights is None else (f"{name} counts every record once, whatever its weight",)
 
 
 def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: str) -> None:
-    """Raise an error for columns without spread, naming the first."""
+    """Raise NotApplicable naming the first column whose spread is 0."""
     if not spreads.all():
         column = columns[int(np.flatnonzero(spreads == 0)[0])]
         raise checks.NotApplicable(
@@ -77,7 +77,7 @@ def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: s
 
 
 def correlations(name: str, values: Floats, columns: Sequence[str], which: str) -> Floats:
-    """Return the correlation matrix; raise an error for a constant column."""
+    """Return the correlation matrix of the columns; raise NotApplicable for a constant column."""
     centred = deviations(values / powers_of_two(values))
     norms = np.sqrt((centred**2).sum(0))
     refuse_constant(name, norms, columns, which)
@@ -87,8 +87,8 @@ def correlations(name: str, values: Floats, columns: Sequence[str], which: str) 
     return matrix
 
 
-def dependent(matrix: Floats, columns: Sequence[str]) -> list[str]:
-    """Return the columns in an exact linear relation, given their correlation matrix.
+def dependent_columns(matrix: Floats, columns: Sequence[str]) -> list[str]:
+    """Return the names of the columns in an exact linear relation, given their correlation matrix.
 
     A relation is a vector that the matrix maps to 0. A column takes part if it has a share in some
     such vector, that is, if its axis is not orthogonal to all of them.
@@ -99,8 +99,8 @@ def dependent(matrix: Floats, columns: Sequence[str]) -> list[str]:
 
 
 def refuse_relations(name: str, matrix: Floats, columns: Sequence[str], which: str) -> None:
-    """Raise an error for a singular correlation matrix, naming the dependent columns."""
-    names = dependent(matrix, columns)
+    """Raise NotApplicable naming the linearly dependent columns of a singular correlation matrix."""
+    names = dependent_columns(matrix, columns)
     if names:
         listed = shortened(names, NAMED)
         raise checks.NotApplicable(

@@ -1,4 +1,4 @@
-"""Quantile coupling of two columns, and scores of metrics with one value per variable."""
+"""Helpers of metrics with one value per variable: quantile coupling, scores and sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.metrics.averages import mean_of, penalised
+from sdckit.metrics.averages import mean_over_variables, penalise_suppressed
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     Column = Callable[[Floats, Floats, Floats | None], float]
 
 
-class Coupled(NamedTuple):
-    """Pieces of both columns at the same quantiles (quantile coupling).
+class CoupledColumns(NamedTuple):
+    """Values of two columns at the same quantiles, cut into pieces of equal weight in both.
 
-    `x` ascends; `own` is the masked value of the record that `x` belongs to, `y` the masked value of the
-    same place in the masked order; `weights` the size of each piece. Without weights a piece is a record.
+    `x` are original values in ascending order; `own` is the masked value of the same record, `y` the masked
+    value at the same quantile; `weights` is the size of each piece. Without weights a piece is a record.
     """
 
     x: Floats
@@ -32,22 +32,22 @@ class Coupled(NamedTuple):
     weights: Floats
 
 
-def coupled(x: Floats, y: Floats, weights: Floats | None) -> Coupled:
-    """Couple two columns by their quantiles."""
+def couple_quantiles(x: Floats, y: Floats, weights: Floats | None) -> CoupledColumns:
+    """Return two columns coupled by quantile: the k-th smallest of one beside that of the other."""
     if weights is None or not x.size:
         order = np.argsort(x, kind="stable")  # sums of ties, rounded alike on every CPU
-        return Coupled(x[order], y[order], np.sort(y), np.ones(x.size))
+        return CoupledColumns(x[order], y[order], np.sort(y), np.ones(x.size))
     by_x, by_y = np.lexsort((y, x)), np.lexsort((x, y))
     ends_x, ends_y = np.cumsum(weights[by_x]), np.cumsum(weights[by_y])
     ends_y = np.minimum(ends_y, ends_x[-1])  # the same total, added up in another order
     ends_y[-1] = ends_x[-1]
     ends = np.union1d(ends_x, ends_y)
     rows_x, rows_y = by_x[np.searchsorted(ends_x, ends)], by_y[np.searchsorted(ends_y, ends)]
-    return Coupled(x[rows_x], y[rows_x], y[rows_y], np.diff(ends, prepend=0.0))
+    return CoupledColumns(x[rows_x], y[rows_x], y[rows_y], np.diff(ends, prepend=0.0))
 
 
-def measured(column: Column, pair: Pair, *, least: int = 1) -> Floats:
-    """Return the value of each variable over cells in both files; NaN with fewer than `least` of them."""
+def measure_variables(column: Column, pair: Pair, *, least: int = 1) -> Floats:
+    """Return `column(x, y, weights)` for each variable; NaN with fewer than `least` shared cells."""
     variables = np.full(pair.p, np.nan)
     for j in np.flatnonzero(pair.counts.both >= least):
         variables[j] = column(*pair.cells(int(j)))
@@ -64,14 +64,16 @@ def score_variables(
 ) -> Score:
     """Return the score of a metric with a value per variable, whose mean is the file's value."""
     if missing == "penalise":
-        variables = penalised(pair, variables)
+        variables = penalise_suppressed(pair, variables)
     extra: dict[str, Any] = {"records": np.full(pair.original.n, np.nan)} if per_record else {}
     none = np.zeros(pair.p, np.int64)
-    return Score(Values(mean_of(variables), variables), pair.counts.both, none, notes=tuple(notes), **extra)
+    return Score(
+        Values(mean_over_variables(variables), variables), pair.counts.both, none, notes=tuple(notes), **extra
+    )
 
 
-def explained(score: Score, sentence: str, kept: str) -> str:
-    """Return the sentence about a value; `kept` where nothing changed."""
+def explain_value(score: Score, sentence: str, kept: str) -> str:
+    """Return `sentence` with the score's value filled in; the text `kept` for the value 0."""
     value = score.value.overall
     if math.isnan(value):
         return "there are no records to compare"

@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.core.registry import metric
 from sdckit.kernels.scaling import deviations, spread
-from sdckit.metrics.loss.per_file import complete_records, score_of
+from sdckit.metrics.loss.per_file import complete_records, whole_file_score
 from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 LEVELS = np.arange(1, 20) / 20  # of the quantiles, 5 % to 95 %
 KEPT = 1e-12  # standard deviations up to which a difference is rounding
-ENOUGH = 101  # records for which the variances hold
+ENOUGH = 101  # records from which the asymptotic variances are used
 
 
-def chances(gaps: Floats, variances: Floats) -> Floats:
-    """Return 2 P(0 <= Z <= gap / sd) for each parameter; 0 for one that was kept."""
+def loss_probabilities(gaps: Floats, variances: Floats) -> Floats:
+    """Return P(|Z| <= |gap| / sd) of each statistic, Z standard normal; 0 for one that was kept."""
     moved = np.abs(gaps) > KEPT
-    # A parameter that chance cannot move and the masking moved is lost wholly.
+    # A statistic with sampling variance 0 that the masking changed counts 1.
     with np.errstate(divide="ignore"):
         sizes = np.divide(np.abs(gaps), np.sqrt(variances), out=np.zeros(gaps.size), where=moved)
     return np.array([math.erf(size / math.sqrt(2)) for size in sizes.tolist()])
 
 
 def quantile_variances(z: Floats) -> Floats:
-    """Return the variance q(1 - q) / (n f**2) of each quantile of a column, f by Gaussian kernels."""
+    """Return the sampling variance of the 5 % to 95 % quantiles of a standardised column."""
     n = z.size
     points = np.quantile(z, LEVELS)
     low, high = np.quantile(z, [0.25, 0.75])
@@ -44,7 +44,7 @@ def quantile_variances(z: Floats) -> Floats:
 
 
 class Moments:
-    """Moments of standardised columns, and sampling variances of statistics computed from them."""
+    """Means, variances and covariances of standardised columns, and their sampling variances."""
 
     def __init__(self, z: Floats) -> None:
         self.n, p = z.shape
@@ -56,27 +56,27 @@ class Moments:
 
     @property
     def varying(self) -> Bools:
-        """Pairs of columns that both vary."""
+        """True for each pair of columns that both vary."""
         some = self.variances > 0
         found: Bools = (some[:, None] & some)[self.pairs]
         return found
 
     def correlations(self, pairs: Bools) -> Floats:
-        """Return the correlations of some of the pairs."""
+        """Return the correlations of the marked pairs of columns."""
         roots = np.sqrt(self.variances)
         return self.covariances[self.pairs][pairs] / np.outer(roots, roots)[self.pairs][pairs]
 
     def variance_of_variances(self) -> Floats:
-        """Return the variances (m40 - m20**2) / n."""
+        """Return the sampling variance (m40 - m20**2) / n of each column's variance."""
         return np.maximum((self.centred**4).mean(0) - self.variances**2, 0.0) / self.n
 
     def variance_of_covariances(self) -> Floats:
-        """Return the variances (m22 - m11**2) / n."""
+        """Return the sampling variance (m22 - m11**2) / n of each pair's covariance."""
         squares = self.centred**2
         return np.maximum((squares.T @ squares / self.n - self.covariances**2)[self.pairs], 0.0) / self.n
 
     def variance_of_correlations(self, pairs: Bools) -> Floats:
-        """Return the sampling variances of correlations, in a form without 0/0 at r = 0.
+        """Return the sampling variance of each marked pair's correlation, finite also at r = 0.
 
         In units of the standard deviations, (m22 + r**2 (m40 + m04 + 2 m22) / 4 - r (m31 + m13)) / n; its
         limit at r = 0 is m22 / n, under normality 1/n.
@@ -88,45 +88,48 @@ class Moments:
         return np.maximum(full[self.pairs][pairs], 0.0) / self.n
 
 
-def families(x: Floats, y: Floats) -> dict[str, Floats]:
-    """Return the loss of every parameter, by family; families without a parameter are left out."""
+def losses_by_family(x: Floats, y: Floats) -> dict[str, Floats]:
+    """Return the loss of every statistic by family: quantiles, means, variances and so on."""
     constant = x.min(0) == x.max(0)
     centre = np.where(constant, x[0], x.mean(0))
     unit = np.where(constant, 1.0, spread(x))
-    zx, zy = (x - centre) / unit, (y - centre) / unit  # every parameter moves along with its variance
+    zx, zy = (x - centre) / unit, (y - centre) / unit  # scales statistics and their variances alike
     ours, theirs = Moments(zx), Moments(zy)
     pairs = ours.pairs
     quantiles = (np.quantile(zy, LEVELS, axis=0) - np.quantile(zx, LEVELS, axis=0)).T.ravel()
     found = {
-        "quantiles": chances(quantiles, np.concatenate([quantile_variances(column) for column in zx.T])),
-        "means": chances(theirs.means - ours.means, ours.variances / ours.n),
-        "variances": chances(theirs.variances - ours.variances, ours.variance_of_variances()),
-        "covariances": chances(
+        "quantiles": loss_probabilities(
+            quantiles, np.concatenate([quantile_variances(column) for column in zx.T])
+        ),
+        "means": loss_probabilities(theirs.means - ours.means, ours.variances / ours.n),
+        "variances": loss_probabilities(theirs.variances - ours.variances, ours.variance_of_variances()),
+        "covariances": loss_probabilities(
             (theirs.covariances - ours.covariances)[pairs], ours.variance_of_covariances()
         ),
-        "correlations": _of_correlations(ours, theirs),
+        "correlations": _correlation_losses(ours, theirs),
     }
     return {family: values for family, values in found.items() if values.size}
 
 
-def _of_correlations(ours: Moments, theirs: Moments) -> Floats:
-    """Return losses of the original's correlations; 1 where the masked data lack one."""
+def _correlation_losses(ours: Moments, theirs: Moments) -> Floats:
+    """Return the loss of each correlation of the original; 1 where the masked data lack it."""
     shared = ours.varying & theirs.varying
     gaps = theirs.correlations(shared) - ours.correlations(shared)
     losses = np.ones(shared.size)
-    losses[shared] = chances(gaps, ours.variance_of_correlations(shared))
+    losses[shared] = loss_probabilities(gaps, ours.variance_of_correlations(shared))
     return losses[ours.varying]
 
 
 def score_pil(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """Return the PIL score of a pair."""
+    """Return the score of PIL, the mean over families of the mean loss of their statistics."""
     x, y, rows = complete_records("pil", pair)
-    parts = {family: float(values.mean()) for family, values in families(x, y).items()}
+    parts = {family: float(values.mean()) for family, values in losses_by_family(x, y).items()}
     value = min(1.0, math.fsum(parts.values()) / len(parts))
-    return score_of("pil", pair, value, rows, parts=parts, detail=detail, per_record=per_record)
+    return whole_file_score("pil", pair, value, rows, parts=parts, detail=detail, per_record=per_record)
 
 
-def _explain(score: Score) -> str:
+def _explain_pil(score: Score) -> str:
+    """Return a sentence that explains the value of PIL."""
     return (
         "a fresh sample of the same size would keep closer to the original's statistics in "
         f"{score.value.overall:.1%} of cases, on average over the statistics"
@@ -141,7 +144,7 @@ def _explain(score: Score) -> str:
     best=0.0,
     needs="moments",
     score=score_pil,
-    explain=_explain,
+    explain=_explain_pil,
     reference="Mateo-Sanz, Domingo-Ferrer & Sebe 2005, doi:10.1007/s10618-005-0011-9",
     by_variable=False,
     records=ENOUGH,

@@ -12,7 +12,7 @@ from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.scaling import standardise, whitening_axes
-from sdckit.metrics.loss.per_file import SINGULAR, complete_records, score_of
+from sdckit.metrics.loss.per_file import SINGULAR, complete_records, whole_file_score
 from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 MODELS = ("quadratic", "main", "cart")
 RIDGE = 1e-10  # beside weights p(1 - p) of up to 1/4
 FLAT = 1e-11  # mean gradient at which the model is fitted
-LEAF = 20  # records of a leaf at least, and so is
-LEAF_SHARE = 0.01  # of all records
+LEAF = 20  # records that a leaf has at least
+LEAF_SHARE = 0.01  # share of all records that a leaf has at least
 
 
-def design(table: Floats, model: str) -> Floats:
-    """Return the standardised columns of the model, without those that do not vary."""
-    z = _varying(table)
+def model_columns(table: Floats, model: str) -> Floats:
+    """Return the model's standardised predictors: the varying columns, for "quadratic" also products."""
+    z = _varying_columns(table)
     if model == "main":
         return z
     first, second = np.triu_indices(z.shape[1])  # squares and products of two
-    return np.hstack((z, _varying(z[:, first] * z[:, second])))
+    return np.hstack((z, _varying_columns(z[:, first] * z[:, second])))
 
 
-def _varying(table: Floats) -> Floats:
+def _varying_columns(table: Floats) -> Floats:
     """Return the columns that vary, standardised."""
     return standardise(table[:, np.fmin.reduce(table) < np.fmax.reduce(table)])
 
 
-def whitened(columns: Floats) -> Floats:
-    """Return uncorrelated columns of variance 1 with the same span; redundant directions are left out."""
+def whiten(columns: Floats) -> Floats:
+    """Return uncorrelated columns of variance 1 with the same span, redundant directions left out."""
     if not columns.shape[1]:
         return columns
     return columns @ whitening_axes(columns.T @ columns / len(columns), SINGULAR)
@@ -51,7 +51,7 @@ def fit_logistic(columns: Floats, target: Floats) -> Floats:
     """Return the fitted probabilities of a logistic regression with intercept (Newton's method).
 
     The columns are white, so the ridge weighs the variance of the linear predictor: as if p(1 - p)
-    were larger by `RIDGE` everywhere. It decides only where the files can be told apart perfectly; there
+    were larger by `RIDGE` everywhere. It matters only where the files can be separated perfectly; there
     the predictor stops growing once its gain per record falls below the ridge, near +-30.
     """
     n = target.size
@@ -61,7 +61,7 @@ def fit_logistic(columns: Floats, target: Floats) -> Floats:
     start = target.mean()
     weights = np.zeros(matrix.shape[1])
     weights[0] = math.log(start / (1 - start))
-    value = _likelihood(matrix, target, penalty, weights)
+    value = _penalised_likelihood(matrix, target, penalty, weights)
     for _ in range(100):
         fitted = _logistic(matrix @ weights)
         gradient = matrix.T @ (target - fitted) - penalty * weights
@@ -70,7 +70,7 @@ def fit_logistic(columns: Floats, target: Floats) -> Floats:
         curvature = (matrix.T * (fitted * (1 - fitted))) @ matrix + np.diag(penalty)
         step = np.linalg.lstsq(curvature, gradient)[0]
         for _ in range(30):
-            trial = _likelihood(matrix, target, penalty, weights + step)
+            trial = _penalised_likelihood(matrix, target, penalty, weights + step)
             if trial >= value:
                 break
             step /= 2
@@ -86,7 +86,8 @@ def _logistic(predictor: Floats) -> Floats:
     return np.where(predictor < 0, small, 1.0) / (1.0 + small)
 
 
-def _likelihood(matrix: Floats, target: Floats, penalty: Floats, weights: Floats) -> float:
+def _penalised_likelihood(matrix: Floats, target: Floats, penalty: Floats, weights: Floats) -> float:
+    """Return the log-likelihood of a logistic regression less its ridge penalty."""
     predictor = matrix @ weights
     gain = target * predictor - np.logaddexp(0.0, predictor)
     return float(gain.sum() - (penalty * weights**2).sum() / 2)
@@ -106,7 +107,8 @@ def fit_tree(table: Floats, target: Floats) -> tuple[Floats, int]:
     return tree.predict_proba(table)[:, 1], int(tree.get_n_leaves())
 
 
-def _refuse_small(model: str, records: int, parameters: int) -> None:
+def _require_enough_records(model: str, records: int, parameters: int) -> None:
+    """Raise NotApplicable if the stacked records are too few for the model."""
     if model == "cart" and records < 2 * LEAF:
         raise checks.NotApplicable(
             f"pmse with model=cart needs at least {LEAF} complete records and the data have {records // 2}; "
@@ -120,22 +122,24 @@ def _refuse_small(model: str, records: int, parameters: int) -> None:
 
 
 def propensities(x: Floats, y: Floats, model: str) -> tuple[Floats, dict[str, float]]:
-    """Return the fitted probability that each stacked record is masked, and facts on the model."""
+    """Return each stacked record's fitted probability of being masked, and the model's size."""
     table = np.vstack((x, y))
     target = np.repeat([0.0, 1.0], [len(x), len(y)])
     columns = table.shape[1]
-    _refuse_small(model, len(table), 1 + columns + (model == "quadratic") * columns * (columns + 1) // 2)
+    _require_enough_records(
+        model, len(table), 1 + columns + (model == "quadratic") * columns * (columns + 1) // 2
+    )
     if model == "cart":
         fitted, leaves = fit_tree(table, target)
         return fitted, {"leaves": float(leaves)}
-    white = whitened(design(table, model))
+    white = whiten(model_columns(table, model))
     return fit_logistic(white, target), {"parameters": 1.0 + white.shape[1]}
 
 
 def score_pmse(
     pair: Pair, *, model: str = "quadratic", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """Return the pMSE score of a pair."""
+    """Return the score of pMSE divided by its largest value, from 0 to 1."""
     checks.one_of("model", model, MODELS)
     x, y, rows = complete_records("pmse", pair)
     fitted, about = propensities(x, y, model)
@@ -154,17 +158,18 @@ def score_pmse(
     if model == "main":
         notes.append("pmse with model=main sees means alone: microaggregated and permuted columns score 0")
     value = min(1.0, raw / (share * (1 - share)))
-    return score_of(
+    return whole_file_score(
         "pmse", pair, value, rows, parts=parts | about, notes=notes, detail=detail, per_record=per_record
     )
 
 
-def _explain(score: Score) -> str:
+def _explain_pmse(score: Score) -> str:
+    """Return a sentence that explains the value of pMSE."""
     if score.value.overall == 0:
-        return "the model cannot tell masked from original records at all"
+        return "the model cannot separate masked from original records at all"
     return (
-        "the model tells masked from original records apart to "
-        f"{score.value.overall:.2%}, where 0% is a blind guess and 100% certainty"
+        f"the model separates masked from original records to {score.value.overall:.2%}, "
+        "where 0% is a random guess and 100% certainty"
     )
 
 
@@ -176,9 +181,9 @@ def _explain(score: Score) -> str:
     best=0.0,
     needs="table",
     score=score_pmse,
-    explain=_explain,
+    explain=_explain_pmse,
     reference="Woo, Reiter, Oganian & Karr 2009, doi:10.29012/jpc.v1i1.568",
-    parameters=(Parameter("model", str, "quadratic", "what tells the files apart", choices=MODELS),),
+    parameters=(Parameter("model", str, "quadratic", "model that separates the files", choices=MODELS),),
     by_variable=False,
     paired=False,
     default=False,
@@ -186,7 +191,7 @@ def _explain(score: Score) -> str:
 def pmse(original: Any, masked: Any, *, model: str = "quadratic") -> float:
     """How well a model separates masked from original records: 0 not at all, 1 perfectly.
 
-    0 means that the model cannot tell the files apart, 1 that it never errs. A small value is no
+    0 means that the model cannot separate the files, 1 that it never errs. A small value is no
     proof of utility: records that are paired score far less than a fresh sample would, and a model sees
     only what it is built from. Main effects score 0 for microaggregation and for columns permuted
     independently, whatever these destroyed.
@@ -213,7 +218,7 @@ def pmse(original: Any, masked: Any, *, model: str = "quadratic") -> float:
     is a masked one, c the share of masked records. The ratio is pMSE / ((k - 1) (1 - c)**2 c / N) with k
     parameters, 1 on average for synthetic data drawn from a true model; two independent samples
     score about 2. Redundant columns do not count as parameters. A ridge of 1e-10 on the variance of the
-    linear predictor keeps the model finite where the files can be told apart perfectly, and changes
+    linear predictor keeps the model finite where the files can be separated perfectly, and changes
     no printed digit elsewhere.
 
     References

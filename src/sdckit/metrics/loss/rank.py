@@ -1,4 +1,4 @@
-"""Bounded rank losses brMAE and brMSE, and the unbounded means behind them."""
+"""The bounded rank losses brMAE and brMSE, and the scores of their unbounded means."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES, untied_level
-from sdckit.metrics.averages import mean_of, penalised, record_means
+from sdckit.metrics.averages import mean_over_variables, penalise_suppressed, record_means
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
@@ -31,7 +31,7 @@ OPTIONS = (
     Parameter("ties", str, "average", "how equal values are ranked", choices=TIES),
     Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING),
 )
-HEAVY_RECORD = 0.25  # share of the weight from which one record bends the weighted scale
+HEAVY_RECORD = 0.25  # share of the weight from which a single record distorts the weighted scale
 PLACE = {"absolute": 0, "squared": 1}
 LARGEST = {"absolute": largest_absolute, "squared": largest_squared}
 
@@ -47,61 +47,64 @@ def score_rank(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Return brMAE (cost "absolute") or brMSE ("squared") of a pair; rMAE or rMSE where not `bounded`."""
+    """Return the score of brMAE (cost "absolute") or brMSE ("squared"); unbounded means on request."""
     checks.one_of("rule for ties", ties, TIES)
     checks.checked_missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
     checks.require_midranks_for_weights(ties, pair.original.weights)
     generator = randomness.generator(rng) if ties == "random" else None
-    variables = _variables(cost, pair, ties, generator, bounded=bounded)
+    variables = _variable_losses(cost, pair, ties, generator, bounded=bounded)
     levels: dict[str, Floats] = {"value": variables}
     extra: dict[str, Any] = {}
     if detail:
-        levels |= _levels(cost, pair, ties, bounded=bounded)
-        extra["notes"] = _notes(pair)
+        levels |= _reference_levels(cost, pair, ties, bounded=bounded)
+        extra["notes"] = _rank_notes(pair)
     if missing == "penalise":
         alone = pair.counts.both < 2
-        levels = {name: penalised(pair, level, alone) for name, level in levels.items()}
+        levels = {name: penalise_suppressed(pair, level, alone) for name, level in levels.items()}
     if per_record:
-        extra["records"] = _records(
+        extra["records"] = _record_losses(
             cost, pair, ties, generator, bounded=bounded, penalise=missing == "penalise"
         )
     used = np.full(pair.p, pair.original.n) if pair.complete else pair.counts.both
     values: dict[str, Any] = {
-        name: Values(_overall(level, variables), level) for name, level in levels.items()
+        name: Values(_overall_mean(level, variables), level) for name, level in levels.items()
     }
     return Score(**values, used=used, left_out=np.zeros(pair.p, np.int64), **extra)
 
 
-def _variables(
+def _variable_losses(
     cost: Cost, pair: Pair, ties: str, rng: np.random.Generator | None, *, bounded: bool
 ) -> Floats:
-    """Return the value of each variable; NaN with fewer than two records to compare."""
+    """Return the rank loss of each variable; NaN with fewer than two records to compare."""
     if pair.original.weights is None:
         name = cost if bounded else f"mean_{cost}"
         return pair.rank_values(name, ties, rng)
     if not bounded:
         raise ValueError("unbounded rank means take no weights; use brmae or brmse")
-    return _of_weighted(cost, pair, "values")
+    return _weighted_losses(cost, pair, "values")
 
 
-def _of_weighted(cost: Cost, pair: Pair, what: Literal["values", "levels"]) -> Floats:
+def _weighted_losses(cost: Cost, pair: Pair, what: Literal["values", "levels"]) -> Floats:
+    """Return the weighted rank loss of each variable, or its level of unrelated order."""
     counts = pair.counts.both
     variables = each("ranking", range(pair.p))
-    return np.array([pair.weighted(j, what)[PLACE[cost]] if counts[j] > 1 else np.nan for j in variables])
+    return np.array(
+        [pair.weighted_losses(j, what)[PLACE[cost]] if counts[j] > 1 else np.nan for j in variables]
+    )
 
 
-def _overall(level: Floats, variables: Floats) -> float:
-    """Return the mean of a level; None where it is unknown for a variable that is counted."""
+def _overall_mean(level: Floats, variables: Floats) -> float:
+    """Return the mean of a level over variables; NaN if a variable with a loss lacks the level."""
     if level is variables:
-        return mean_of(variables)
+        return mean_over_variables(variables)
     unknown = (np.isnan(level) & ~np.isnan(variables)).any()
-    return math.nan if unknown else mean_of(level)
+    return math.nan if unknown else mean_over_variables(level)
 
 
-def _levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Floats]:
-    """Return the level of unrelated order and, where there are ties, their range."""
+def _reference_levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Floats]:
+    """Return each variable's loss in unrelated order and, with ties, its range over tie-breakings."""
     if pair.original.weights is not None:
-        return {"random": _of_weighted(cost, pair, "levels")}
+        return {"random": _weighted_losses(cost, pair, "levels")}
     counts = pair.counts.both.tolist()
     variables = each("ranking", range(pair.p))
     summaries = [pair.tie_summary(j) if counts[j] > 1 else None for j in variables]
@@ -113,7 +116,8 @@ def _levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Fl
     return found
 
 
-def _notes(pair: Pair) -> tuple[str, ...]:
+def _rank_notes(pair: Pair) -> tuple[str, ...]:
+    """Return notes on variables with too few records, constant masked values or one heavy record."""
     notes = []
     for j, name in enumerate(pair.columns):
         x, y, weights = pair.cells(j)
@@ -125,29 +129,31 @@ def _notes(pair: Pair) -> tuple[str, ...]:
             )
         elif weights is not None and weights.max() > HEAVY_RECORD * weights.sum():
             notes.append(
-                f"one record holds over a quarter of the weight: the scale of {name} depends on its place"
+                f"one record has over a quarter of the weight: the scale of {name} depends on its rank"
             )
     return tuple(notes)
 
 
-def _records(
+def _record_losses(
     cost: Cost, pair: Pair, ties: str, rng: np.random.Generator | None, *, bounded: bool, penalise: bool
 ) -> Floats:
     """Return each record's share of the loss; their mean is the value where no cell is missing."""
 
-    def costs() -> Iterator[tuple[Rows, Floats | float]]:
+    def losses() -> Iterator[tuple[Rows, Floats | float]]:
+        """Yield, for each variable, rows and the loss of each."""
         for j in range(pair.p):
             if pair.counts.both[j] > 1:
-                yield pair.both(j), _record_costs(cost, pair, j, ties, rng, bounded=bounded)
+                yield pair.both(j), _record_losses_of_variable(cost, pair, j, ties, rng, bounded=bounded)
             if penalise:
                 yield pair.suppressed(j), 1.0
 
-    return record_means(pair.original.n, costs())
+    return record_means(pair.original.n, losses())
 
 
-def _record_costs(
+def _record_losses_of_variable(
     cost: Cost, pair: Pair, j: int, ties: str, rng: np.random.Generator | None, *, bounded: bool
 ) -> Floats:
+    """Return each record's absolute or squared rank difference in variable j, scaled if bounded."""
     if pair.original.weights is not None:
         return pair.weighted_ranks(j).record_costs()[PLACE[cost]]
     n = int(pair.counts.both[j])
@@ -156,11 +162,12 @@ def _record_costs(
         alignment = pair.alignment(j)
         found = alignment.expected_absolute() if cost == "absolute" else alignment.expected_squared()
         return alignment.to_rows(found) * scale
-    gaps = pair.gaps2(j, ties, rng) / 2
+    gaps = pair.doubled_rank_gaps(j, ties, rng) / 2
     return (np.abs(gaps) if cost == "absolute" else gaps**2) * scale
 
 
-def _explain(what: str, score: Score) -> str:
+def _explain_rank_loss(what: str, score: Score) -> str:
+    """Return a sentence that explains a bounded rank loss, with its unrelated level and tie range."""
     value = score.value.overall
     if math.isnan(value):
         return "there are no records to compare"
@@ -180,6 +187,7 @@ def _explain(what: str, score: Score) -> str:
 
 
 def _level_without_ties(place: int, n: int) -> float:
+    """Return brMAE (`place` 0) or brMSE (1) of n records without ties in unrelated order."""
     return untied_level(n)[place]
 
 
@@ -196,7 +204,7 @@ def _level_without_ties(place: int, n: int) -> float:
     needs="ranks",
     random=True,
     score=partial(score_rank, "absolute"),
-    explain=partial(_explain, "the mean distance between original and masked ranks"),
+    explain=partial(_explain_rank_loss, "the mean distance between original and masked ranks"),
     reference=NOTE,
     parameters=OPTIONS,
 )
@@ -262,7 +270,7 @@ def brmae(
     needs="ranks",
     random=True,
     score=partial(score_rank, "squared"),
-    explain=partial(_explain, "the mean squared distance between original and masked ranks"),
+    explain=partial(_explain_rank_loss, "the mean squared distance between original and masked ranks"),
     reference=NOTE,
     parameters=OPTIONS,
 )

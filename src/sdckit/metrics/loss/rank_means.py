@@ -1,4 +1,4 @@
-"""The unbounded rank means rMAE and rMSE."""
+"""The unbounded rank means rank_mae and rank_mse."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from sdckit.metrics.score import Score
 
 
-def _explain(unit: str, score: Score) -> str:
+def _explain_rank_mean(unit: str, score: Score) -> str:
+    """Return a sentence with the mean move of a value in ranks or squared ranks."""
     if math.isnan(score.value.overall):
         return "there are no records to compare"
     return f"a value moved {score.value.overall:.4g} {unit} on average"
@@ -30,7 +31,7 @@ def _explain(unit: str, score: Score) -> str:
     needs="ranks",
     random=True,
     score=partial(score_rank, "absolute", bounded=False),
-    explain=partial(_explain, "ranks"),
+    explain=partial(_explain_rank_mean, "ranks"),
     reference=NOTE,
     parameters=OPTIONS[:1],
     default=False,
@@ -74,7 +75,7 @@ def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = No
     needs="ranks",
     random=True,
     score=partial(score_rank, "squared", bounded=False),
-    explain=partial(_explain, "squared ranks"),
+    explain=partial(_explain_rank_mean, "squared ranks"),
     reference=NOTE,
     parameters=OPTIONS[:1],
     default=False,

@@ -1,4 +1,4 @@
-"""Disclosure risk of a masked file: one public function for each metric of risk."""
+"""Disclosure risk of a masked file: one public function for each risk metric."""
 
 from sdckit.core.registry import functions_of, import_modules
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.metrics.averages import divided
+from sdckit.metrics.averages import divide_or_nan
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.score import Values
 
@@ -23,23 +23,23 @@ RECORDS = 200_000  # permuted in all, within these bounds: a mean over many reco
 
 
 def permutations(n: int) -> Iterator[Ints]:
-    """Return random orders of n records, the same at every call."""
+    """Yield random orders of n records, the same at every call: 20 for short files, down to 2 for long."""
     rng = np.random.default_rng(0)
     for _ in range(min(MOST, max(FEWEST, RECORDS // n))):
         yield rng.permutation(n)
 
 
-def shuffled(pair: Pair) -> Iterator[Pair]:
-    """Yield the pair with its masked records permuted, once for each permutation."""
+def shuffled_pairs(pair: Pair) -> Iterator[Pair]:
+    """Yield the pair with its masked records permuted, once for each of the `permutations`."""
     for rows in permutations(pair.original.n):
         masked = np.asfortranarray(pair.masked[rows])
         yield Pair(pair.original, masked, window=pair.window, rules=pair.rules)
 
 
 def mean_level(levels: Iterable[Values]) -> Values:
-    """Return the mean over the permutations that have a value; NaN where none has."""
+    """Return the mean of the values over permutations, NaN left out; NaN where all are NaN."""
     lines = np.array([[level.overall, *level.variables] for level in levels])
     known = ~np.isnan(lines)
     total, count = np.where(known, lines, 0.0).sum(0), known.sum(0)
-    means = divided(total, count)
+    means = divide_or_nan(total, count)
     return Values(float(means[0]), means[1:])

@@ -13,9 +13,9 @@ from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.scaling import spread
-from sdckit.metrics.averages import divided, pooled, record_means
+from sdckit.metrics.averages import divide_or_nan, pooled_means, record_means
 from sdckit.metrics.pair import Pair, pair_of
-from sdckit.metrics.risk.chance_level import mean_level, permutations, shuffled
+from sdckit.metrics.risk.chance_level import mean_level, permutations, shuffled_pairs
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
 
@@ -38,16 +38,16 @@ RISK: dict[str, Any] = {"family": "risk", "bounds": (0.0, 1.0), "best": 0.0}
 
 
 @dataclass(frozen=True)
-class Attack(Score):
-    """A score with texts for what the intruder finds, and among what."""
+class IntervalScore(Score):
+    """A score with texts for its explanation: what the intruder finds, among records or cells."""
 
     finding: str = ""
     among: str = "records"
 
 
-def told(score: Score) -> str:
-    """Return the sentence on an attack: what it finds, how often, and how often by chance."""
-    attack = cast("Attack", score)
+def explain_interval(score: Score) -> str:
+    """Return a sentence on an interval attack: what it finds, how often, and how often by chance."""
+    attack = cast("IntervalScore", score)
     if math.isnan(attack.value.overall):
         return f"there are no {attack.among} to compare"
     text = f"{attack.finding} for {100 * attack.value.overall:.3g} of 100 {attack.among}"
@@ -56,8 +56,8 @@ def told(score: Score) -> str:
     return text
 
 
-def share(found: Floats | Bools, seen: Bools) -> float:
-    """Return the share found; NaN where there is nothing to find."""
+def share_found(found: Floats | Bools, seen: Bools) -> float:
+    """Return the share of True (or the mean) in `found` where `seen` is True; NaN where it never is."""
     return float(found[seen].mean()) if seen.any() else math.nan
 
 
@@ -73,24 +73,26 @@ def score_sdid(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Return the share of records, or cells, within k standard deviations of the masked value."""
+    """Return the score of SDID: the share of records, or cells, within k standard deviations."""
     k = parameters.parameter_value(WIDTH, k)
     checks.one_of("scale", scale, SCALES)
     checks.one_of("level", level, LEVELS)
     by_records = level == "records"
     reach = k * spread(pair.original.values if scale == "original" else pair.masked)
-    inside, seen = _inside(pair, reach)
+    inside, seen = _cells_inside(pair, reach)
     extra: dict[str, Any] = {}
     if detail:
-        extra["random"] = mean_level(_shares(*_inside(other, reach), level) for other in shuffled(pair))
+        extra["random"] = mean_level(
+            _shares_inside(*_cells_inside(other, reach), level) for other in shuffled_pairs(pair)
+        )
         extra["notes"] = _sdid_notes(pair, by_records=by_records)
     if per_record:
-        extra["records"] = _by_record(inside, seen, level)
-    return Attack(
-        _shares(inside, seen, level),
+        extra["records"] = _disclosure_by_record(inside, seen, level)
+    return IntervalScore(
+        _shares_inside(inside, seen, level),
         used=seen.sum(0),
         left_out=np.zeros(pair.p, np.int64),
-        parts={name: _shares(inside, seen, name).overall for name in LEVELS},
+        parts={name: _shares_inside(inside, seen, name).overall for name in LEVELS},
         finding=f"the masked {'record' if by_records else 'value'} lies within {100 * k:.3g}% of a standard "
         f"deviation of the original{' in every variable' if by_records and pair.p > 1 else ''}",
         among=level,
@@ -98,28 +100,30 @@ def score_sdid(
     )
 
 
-def _inside(pair: Pair, reach: Floats) -> tuple[Bools, Bools]:
-    """Return which cells lie in their interval, and which are observed in both files."""
+def _cells_inside(pair: Pair, reach: Floats) -> tuple[Bools, Bools]:
+    """Return which cells lie within `reach` of the original, and which are observed in both files."""
     with np.errstate(over="ignore"):  # a difference beyond all numbers is outside
         gaps = np.abs(pair.original.values - pair.masked)
     return gaps <= reach, ~np.isnan(gaps)
 
 
-def _by_record(inside: Bools, seen: Bools, level: str) -> Floats:
-    """Return each record's disclosure: 1 or 0, or the share of its cells; NaN without a cell to compare."""
+def _disclosure_by_record(inside: Bools, seen: Bools, level: str) -> Floats:
+    """Return each record's disclosure: 1 or 0, or the share of its cells; NaN without a shared cell."""
     count = seen.sum(1)
-    cells = divided(inside.sum(1), count)
+    cells = divide_or_nan(inside.sum(1), count)
     return np.where(np.isnan(cells), np.nan, cells == 1) if level == "records" else cells
 
 
-def _shares(inside: Bools, seen: Bools, level: str) -> Values:
-    variables = np.array([share(inside[:, j], seen[:, j]) for j in range(seen.shape[1])])
+def _shares_inside(inside: Bools, seen: Bools, level: str) -> Values:
+    """Return the shares of cells inside their interval per variable, and of records or cells overall."""
+    variables = np.array([share_found(inside[:, j], seen[:, j]) for j in range(seen.shape[1])])
     if level == "cells":
-        return Values(share(inside, seen), variables)
-    return Values(share((seen & ~inside).sum(1) == 0, seen.sum(1) > 0), variables)
+        return Values(share_found(inside, seen), variables)
+    return Values(share_found((seen & ~inside).sum(1) == 0, seen.sum(1) > 0), variables)
 
 
 def _sdid_notes(pair: Pair, *, by_records: bool) -> tuple[str, ...]:
+    """Return a note, if cells were suppressed, that records are judged by the cells they have left."""
     if by_records and pair.counts.suppressed.any():
         return ("sdid judges records with suppressed cells by the cells they have left",)
     return ()
@@ -130,7 +134,7 @@ def _sdid_notes(pair: Pair, *, by_records: bool) -> tuple[str, ...]:
     place=20,
     needs="cells",
     score=score_sdid,
-    explain=told,
+    explain=explain_interval,
     reference=OUTLIERS,
     parameters=(
         WIDTH,
@@ -146,8 +150,8 @@ def sdid(
 
     0 means that no masked record is so close to its original, 1 that all are, as in unchanged data.
     Ties and zeros put records inside by chance: read it beside the level of unrelated records that
-    `evaluate` reports. With many variables a single one far off takes its record out of danger;
-    `level="cells"` shows what the others still give away. Survey weights change nothing: records count.
+    `evaluate` reports. With many variables, a record with one distant value does not count, however close
+    the others are; `level="cells"` counts cells instead. Survey weights are not used: records count.
 
     Parameters
     ----------
@@ -192,22 +196,24 @@ def sdid(
 def score_rid(
     pair: Pair, *, half_width: str = "full", detail: bool = False, per_record: bool = False
 ) -> Score:
-    """Return the share of cells whose original lies between masked values some ranks below and above."""
+    """Return the score of RID: the share of original values within some ranks of the masked value."""
     checks.one_of("half_width", half_width, HALF_WIDTHS)
-    places = _all_places(pair)
-    chances = _chances(places, half_width)
+    positions = _positions_by_variable(pair)
+    chances = _chances_by_variable(positions, half_width)
     sizes = np.array([found.shape[1] for found in chances])
     extra: dict[str, Any] = {}
     if detail:
-        others = _shuffled_places(pair, places)
-        extra["random"] = mean_level(_pooled(_chances(other, half_width)) for other in others)
+        others = _shuffled_positions(pair, positions)
+        extra["random"] = mean_level(
+            _pool_chances(_chances_by_variable(other, half_width)) for other in others
+        )
         if any(((found > 0) & (found < 1)).any() for found in chances):
-            extra["tie_low"] = _pooled([np.floor(found) for found in chances])
-            extra["tie_high"] = _pooled([np.ceil(found) for found in chances])
+            extra["tie_low"] = _pool_chances([np.floor(found) for found in chances])
+            extra["tie_high"] = _pool_chances([np.ceil(found) for found in chances])
     if per_record:
         extra["records"] = _rid_records(pair, chances)
-    return Attack(
-        _pooled(chances),
+    return IntervalScore(
+        _pool_chances(chances),
         used=sizes,
         left_out=np.zeros(pair.p, np.int64),
         parts={
@@ -222,8 +228,8 @@ def score_rid(
     )
 
 
-class _Places(NamedTuple):
-    """Positions of the values of a variable among its sorted masked values, counted from 0."""
+class _Positions(NamedTuple):
+    """Positions, from 0, of a variable's masked and original values among its sorted masked values."""
 
     first: Ints  # of the masked values that equal the record's own
     last: Ints
@@ -231,18 +237,19 @@ class _Places(NamedTuple):
     high: Ints  # the last that is not above it
 
     def chances(self, half_width: str) -> Floats:
-        """Return the probability that each cell lies in its interval, one line per percentage."""
+        """Return the probability that each cell lies in its interval, a row for each of 1 % to 10 %."""
         hundred = HALF_WIDTHS[half_width]
         reach = (2 * PERCENTS * self.first.size + hundred) // (2 * hundred)  # halves are rounded up
         found = np.zeros((reach.size, self.first.size))
-        _reach(self.first, self.last, self.low, self.high, reach, found)
+        _write_chances(self.first, self.last, self.low, self.high, reach, found)
         return found
 
 
-def _places(x: Floats, y: Floats) -> _Places:
+def _positions(x: Floats, y: Floats) -> _Positions:
+    """Return the positions of masked values y and original values x among the sorted masked values."""
     order = np.sort(y)
 
-    def places(values: Floats) -> tuple[Ints, Ints]:
+    def positions(values: Floats) -> tuple[Ints, Ints]:
         """Return positions of the first masked value not below, and of the last not above, each value."""
         rows = np.argsort(values)  # to look up values in order is several times faster
         low, high = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
@@ -250,47 +257,52 @@ def _places(x: Floats, y: Floats) -> _Places:
         high[rows] = np.searchsorted(order, values[rows], "right") - 1
         return low, high
 
-    return _Places(*places(y), *places(x))
+    return _Positions(*positions(y), *positions(x))
 
 
 @kernel
-def _reach(first: Ints, last: Ints, low: Ints, high: Ints, reach: Ints, found: Floats) -> None:
-    """Write the share of positions in the tie block of y_i whose interval of ranks contains x_i.
+def _write_chances(first: Ints, last: Ints, low: Ints, high: Ints, reach: Ints, found: Floats) -> None:
+    """Write to `found` the share of positions in the tie block of y_i whose interval contains x_i.
 
-    A place q reaches x where the value at q - h is at most x and the one at q + h at least x: where q
-    lies from h below the first value that is not below x to h above the last that is not above it.
+    The interval of position q contains x if the value at q - h is at most x and the one at q + h at least x:
+    if q lies from h below the first value that is not below x to h above the last that is not above it.
     """
     n = first.size
     for line in range(reach.size):
         for i in range(n):
-            if high[i] >= 0 and low[i] < n:  # beyond all masked values no interval reaches
+            if high[i] >= 0 and low[i] < n:  # no interval contains an x beyond all masked values
                 begin, end = max(first[i], low[i] - reach[line]), min(last[i], high[i] + reach[line])
                 found[line, i] = max(end - begin + 1, 0) / (last[i] - first[i] + 1)
 
 
-def _chances(places: list[_Places], half_width: str) -> list[Floats]:
-    return [column.chances(half_width) for column in places]
+def _chances_by_variable(positions: list[_Positions], half_width: str) -> list[Floats]:
+    """Return, for each variable, the probabilities that its cells lie in their intervals."""
+    return [column.chances(half_width) for column in positions]
 
 
-def _all_places(pair: Pair) -> list[_Places]:
-    return [_places(*pair.cells(j)[:2]) for j in each("ranking", range(pair.p))]
+def _positions_by_variable(pair: Pair) -> list[_Positions]:
+    """Return, for each variable, the positions of its cells among the sorted masked values."""
+    return [_positions(*pair.cells(j)[:2]) for j in each("ranking", range(pair.p))]
 
 
-def _shuffled_places(pair: Pair, places: list[_Places]) -> Iterator[list[_Places]]:
-    """Return the positions for permuted records; without missing cells nothing is sorted again."""
+def _shuffled_positions(pair: Pair, positions: list[_Positions]) -> Iterator[list[_Positions]]:
+    """Yield the positions by variable for each random permutation of the masked records."""
     if not pair.complete:
-        yield from (_all_places(other) for other in shuffled(pair))
+        yield from (_positions_by_variable(other) for other in shuffled_pairs(pair))
         return
     for rows in permutations(pair.original.n):
-        yield [column._replace(first=column.first[rows], last=column.last[rows]) for column in places]
+        yield [column._replace(first=column.first[rows], last=column.last[rows]) for column in positions]
 
 
-def _pooled(chances: list[Floats]) -> Values:
-    """Return means over the percentages and the cells of each variable, and over all cells."""
-    return pooled(np.array([found.sum() for found in chances]), np.array([found.size for found in chances]))
+def _pool_chances(chances: list[Floats]) -> Values:
+    """Return the mean probability over percentages and cells, of each variable and of all cells."""
+    return pooled_means(
+        np.array([found.sum() for found in chances]), np.array([found.size for found in chances])
+    )
 
 
 def _rid_records(pair: Pair, chances: list[Floats]) -> Floats:
+    """Return each record's mean probability over its variables and the percentages."""
     costs = ((pair.both(j), found.mean(0)) for j, found in enumerate(chances))
     return record_means(pair.original.n, costs)
 
@@ -300,7 +312,7 @@ def _rid_records(pair: Pair, chances: list[Floats]) -> Floats:
     place=20,
     needs="ranks",
     score=score_rid,
-    explain=told,
+    explain=explain_interval,
     reference=COMPARISON,
     parameters=(
         Parameter("half_width", str, "full", "what p percent of the ranks span", choices=tuple(HALF_WIDTHS)),
@@ -310,10 +322,10 @@ def _rid_records(pair: Pair, chances: list[Floats]) -> Floats:
 def rid(original: Any, masked: Any, *, half_width: str = "full") -> float:
     """Share of original values between the masked values a few percent of the ranks below and above.
 
-    0 means that no original value lies near the place of its masked one, 1 that all do, as in unchanged
+    0 means that no original value lies near the rank of its masked value, 1 that all do, as in unchanged
     data. Unrelated records score about 0.11, far more where a value is frequent: with 60 % zeros 0.43. So
-    read it beside the level of unrelated records that `evaluate` reports. Rank losses such as `brmae` see
-    the same moves: the two are no independent evidence. Survey weights change nothing: cells count.
+    read it beside the level of unrelated records that `evaluate` reports. Rank losses such as `brmae` measure
+    the same moves: the two are no independent evidence. Survey weights are not used: cells count.
 
     Parameters
     ----------
@@ -334,9 +346,9 @@ def rid(original: Any, masked: Any, *, half_width: str = "full") -> float:
     -----
     With the masked values of a variable in order, record i is found where x_i lies in the closed interval
     from the value at rank(y_i) - h to the one at rank(y_i) + h, cut at both ends; h = p n / 100 (or
-    p n / 200), rounded to the nearest whole number and halves up. Equal masked values share their places: the
-    attacker guesses the rank among them, and a cell counts with the chance that the guess succeeds. The tie
-    range goes from cells found whatever the guess to cells found by the luckiest one.
+    p n / 200), rounded to the nearest whole number and halves up. Equal masked values share their ranks: the
+    intruder guesses one of them, and a cell counts with the chance that the guess succeeds. The tie range
+    goes from cells found whatever the guess to cells found by the luckiest one.
 
     References
     ----------

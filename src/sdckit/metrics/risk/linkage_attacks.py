@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9  # squared distances that differ by less, relatively, are equal: rounding must not break ties
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
-TYPICAL = 1_000  # records for a typical value
+TYPICAL = 1_000  # records from which the typical value of a column is taken
 FARTHEST = 1e140  # standard deviations; squares of what lies beyond might leave the range of numbers
 
 
 class Credits(NamedTuple):
-    """Contribution of each record to the intruder's success.
+    """Success of each of the intruder's guesses, from 0 to 1, under three rules for equally good guesses.
 
     `expected` shares the credit among equals; `strict` counts only guesses without an equal,
     `optimistic` all that may be right.
@@ -45,17 +45,17 @@ class Credits(NamedTuple):
     optimistic: Floats
 
 
-class Attack(Protocol):
-    """Interface of a linkage attack."""
+class LinkageAttack(Protocol):
+    """Interface of a linkage attack, prepared once from a pair of files."""
 
     def credits(self, truth: Ints) -> Credits:
-        """Return the success of each query i if its true record were truth[i]."""
+        """Return the success of each query i if its true record were target truth[i]."""
         ...
 
 
 @dataclass(frozen=True)
-class Nearest:
-    """Link each record to the nearest one, or to the nearest few; distances are Euclidean."""
+class NearestAttack:
+    """Attack that links each query to its nearest target record, or to the nearest few (Euclidean)."""
 
     targets: Floats
     queries: Floats
@@ -64,16 +64,16 @@ class Nearest:
 
     @cached_property
     def complete(self) -> bool:
-        """True where no cell is missing."""
+        """True where no cell is missing in targets or queries."""
         return not (np.isnan(self.targets).any() or np.isnan(self.queries).any())
 
     @cached_property
     def tree(self) -> Tree:
-        """The k-d tree of the records that are searched."""
+        """The k-d tree of the target records."""
         return kd_tree.grow(self.targets) if self.known_tree is None else self.known_tree
 
     def credits(self, truth: Ints) -> Credits:
-        """Return full credit where no record is nearer than the true one, shared among ties."""
+        """Return full credit to a query with no target nearer than its true one; ties share it."""
         if self.complete:
             closer, tied = kd_tree.beaten(self.tree, self.queries, truth, TOLERANCE, self.places)
         else:
@@ -87,28 +87,30 @@ class Nearest:
 
 
 @dataclass(frozen=True)
-class Window:
-    """Keep the records whose ranks lie within the published window in every variable; guess among them."""
+class WindowAttack:
+    """Attack that guesses among the targets within the published window of ranks in every variable."""
 
-    targets: Blocks
-    queries: Blocks
+    targets: TieBlocks
+    queries: TieBlocks
     width: int | Floats  # one for all variables, or one for each
 
     @cached_property
     def boxes(self) -> tuple[Floats, Floats]:
-        """First and last position that a record's value may have had, per variable."""
+        """Smallest and largest position that each query's value may have had, per variable."""
         return self.queries.first - self.width, self.queries.last + self.width
 
     @cached_property
     def candidates(self) -> Ints:
-        """Number of records within each box."""
+        """Number of target records whose ranks fit each query's window."""
         low, high = self.boxes
         if self.targets.complete and self.queries.complete:
-            return kd_tree.count_inside(kd_tree.grow(self.targets.first), self.targets.opening(low), high)
+            return kd_tree.count_inside(
+                kd_tree.grow(self.targets.first), self.targets.block_starts(low), high
+            )
         return missing_cells.count_overlaps(self.targets.first, self.targets.last, low, high)
 
     def credits(self, truth: Ints) -> Credits:
-        """Return the credit where the true record is a candidate, shared among all candidates."""
+        """Return 1 / number of candidates to each query whose true record is a candidate, else 0."""
         low, high = self.boxes
         inside = missing_cells.overlaps(self.targets.first[truth], self.targets.last[truth], low, high)
         inside *= (~np.isnan(low) & ~np.isnan(self.targets.first[truth])).any(1)  # no guess without a value
@@ -117,8 +119,8 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Blocks:
-    """Tie block of every cell within its variable, as positions from 0; NaN where a cell is missing."""
+class TieBlocks:
+    """First and last position of the values equal to each cell's, per variable; NaN for a missing cell."""
 
     first: Floats
     last: Floats
@@ -130,13 +132,13 @@ class Blocks:
         return not np.isnan(self.first).any()
 
     @cached_property
-    def middles(self) -> Floats:
-        """Mid-ranks from 0 to the number of records, also with missing cells; exact without them."""
+    def mid_ranks(self) -> Floats:
+        """Mid-rank of each cell, from 0 to the number of records; stretched where cells are missing."""
         sizes = np.array([max(column.n, 1) for column in self.columns])
         return (self.first + self.last + 1) * (len(self.first) / sizes / 2)
 
-    def opening(self, positions: Floats) -> Floats:
-        """Return where the tie blocks of these positions begin; positions below 0 stay."""
+    def block_starts(self, positions: Floats) -> Floats:
+        """Return the first position of the tie block at each position; positions below 0 stay."""
         found = positions.copy()
         for j, column in enumerate(self.columns):
             inside = (positions[:, j] >= 0) & (positions[:, j] < column.n)
@@ -144,15 +146,15 @@ class Blocks:
         return found
 
 
-def blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> Blocks:
-    """Return the tie blocks of a file, given the order of its observed cells."""
+def tie_blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> TieBlocks:
+    """Return the tie blocks of a file, given its columns sorted and its missing cells."""
     first = np.full(values.shape, np.nan)
     last = first.copy()
     for j, column in enumerate(columns):
         seen = ~missing[:, j]
         first[seen, j] = column.first[column.rank]
         last[seen, j] = column.last[column.rank]
-    return Blocks(first, last, columns)
+    return TieBlocks(first, last, columns)
 
 
 # --- the spaces in which records are compared ---------------------------------------------------------
@@ -161,8 +163,8 @@ def blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> Bloc
 class Scale(NamedTuple):
     """Scale of each column: a power of two and, in units of it, a typical value and 1/sd.
 
-    Not the mean, which one enormous value takes far away from all others: differences between those would
-    drown in rounding, and ties with them.
+    The typical value is not the mean: one enormous value would move the mean far from all others, whose
+    differences, and so their ties, would be lost in rounding.
     """
 
     unit: Floats
@@ -173,12 +175,12 @@ class Scale(NamedTuple):
     def apply(self, values: Floats) -> Floats:
         """Return deviations from the typical values in standard deviations; 0 in a constant column."""
         found = np.empty(values.shape)
-        _scale(values, self.unit, self.centre, self.factor, found)
+        _write_scaled(values, self.unit, self.centre, self.factor, found)
         return found
 
 
-def scale_of(values: Floats) -> Scale:
-    """Return the scale of a file, missing cells left out."""
+def column_scale(values: Floats) -> Scale:
+    """Return the scale of each column of a file, missing cells left out."""
     unit = powers_of_two(np.stack([np.fmax.reduce(values), np.fmin.reduce(values)]))
     unit[unit == 0] = 1.0
     some = np.sort(values[:: max(len(values) // TYPICAL, 1)] / unit, axis=0)  # NaN last
@@ -192,7 +194,7 @@ def scale_of(values: Floats) -> Scale:
 
 @kernel
 def _add_moments(values: Floats, unit: Floats, centre: Floats, mean: Floats, sd: Floats) -> None:
-    """Add mean and standard deviation of the deviations from each column's centre; 0 if constant."""
+    """Add mean and standard deviation of each column's deviations from its centre; 0 if constant."""
     n, p = values.shape
     for j in range(p):
         count, low, high = 0, np.inf, -np.inf
@@ -211,7 +213,8 @@ def _add_moments(values: Floats, unit: Floats, centre: Floats, mean: Floats, sd:
 
 
 @kernel
-def _scale(values: Floats, unit: Floats, centre: Floats, factor: Floats, found: Floats) -> None:
+def _write_scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats, found: Floats) -> None:
+    """Write the standardised values to `found`, cut at +-1e140; 0 in a constant column."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             value = values[i, j]
@@ -221,47 +224,49 @@ def _scale(values: Floats, unit: Floats, centre: Floats, factor: Floats, found: 
 
 
 def original_scale(pair: Pair) -> Scale:
-    """Return the scale of the original."""
-    return remembered(pair.original.cache, "scale", lambda: scale_of(pair.original.values))
+    """Return the scale of each column of the original, computed once."""
+    return cached_value(pair.original.cache, "scale", lambda: column_scale(pair.original.values))
 
 
 def standardised(pair: Pair) -> tuple[Floats, Floats]:
-    """Return both files in standard deviations of the original; 0 for a constant variable."""
+    """Return original and masked values in standard deviations of the original; 0 if constant."""
     original, scale = pair.original, original_scale(pair)
-    ours = remembered(original.cache, "standardised", lambda: scale.apply(original.values))
-    return ours, remembered(pair.cache, "standardised", lambda: scale.apply(pair.masked))
+    ours = cached_value(original.cache, "standardised", lambda: scale.apply(original.values))
+    return ours, cached_value(pair.cache, "standardised", lambda: scale.apply(pair.masked))
 
 
 def breaks_rules(pair: Pair) -> bool:
-    """Return True if the release breaks the edit rules, so that an intruder can use them to correct it."""
+    """Return True if masked records break the edit rules, so that an intruder can correct them."""
 
-    def look() -> bool:
+    def any_violation() -> bool:
+        """Return True if any masked record breaks an edit rule."""
         rules = pair.rules
-        return rules is not None and bool(rules.violations(pair.masked[:, _places(pair)]).any())
+        return rules is not None and bool(rules.violations(pair.masked[:, _rule_columns(pair)]).any())
 
-    return bool(remembered(pair.cache, "breaks rules", look))
+    return bool(cached_value(pair.cache, "breaks rules", any_violation))
 
 
 def corrected(pair: Pair) -> tuple[Floats, Floats]:
-    """Return both files standardised, with released records projected onto the edit rules."""
+    """Return both files standardised, with masked records projected onto the edit rules."""
 
-    def move() -> Floats:
+    def project_masked() -> Floats:
+        """Return the masked records projected onto the edit rules, standardised."""
         scale, masked = original_scale(pair), pair.masked.copy()
         if pair.rules is not None:
-            places = _places(pair)
+            places = _rule_columns(pair)
             masked[:, places] = pair.rules.projected(masked[:, places], pair.original.spreads[places])
         return scale.apply(masked)
 
-    return standardised(pair)[0], remembered(pair.cache, "corrected", move)
+    return standardised(pair)[0], cached_value(pair.cache, "corrected", project_masked)
 
 
-def _places(pair: Pair) -> list[int]:
-    """Return the columns of the edit rules."""
+def _rule_columns(pair: Pair) -> list[int]:
+    """Return the column numbers of the variables in the edit rules."""
     return [] if pair.rules is None else [pair.columns.index(name) for name in pair.rules.columns]
 
 
 def squared_lengths(pair: Pair) -> Floats:
-    """Return each original's squared distance from the mean in variances; missing cells add 0."""
+    """Return each original record's squared standardised distance from the mean; missing cells add 0."""
     points = standardised(pair)[0]
     found = np.zeros(len(points))
     _add_squared_lengths(points, original_scale(pair).mean, found)
@@ -270,6 +275,7 @@ def squared_lengths(pair: Pair) -> Floats:
 
 @kernel
 def _add_squared_lengths(points: Floats, centre: Floats, found: Floats) -> None:
+    """Add each record's squared distance from the centre to `found`; missing cells add 0."""
     for i in range(len(points)):
         for j in range(points.shape[1]):
             difference = points[i, j] - centre[j]
@@ -277,14 +283,15 @@ def _add_squared_lengths(points: Floats, centre: Floats, found: Floats) -> None:
 
 
 def whitened(pair: Pair) -> tuple[Floats, Floats]:
-    """Return both files in the principal directions of the release, with unit variance there.
+    """Return both files along the masked file's principal axes, scaled to unit variance there.
 
-    Directions without variance are left out: a total that is the sum of its parts tells nothing new.
-    A missing cell stands at the release's mean, but a record without any value stands nowhere.
+    Directions without variance are left out, such as that of a total that is the sum of its parts. A missing
+    cell is set to the masked file's mean; a record without any value is NaN.
     """
 
-    def turn() -> tuple[Floats, Floats]:
-        scale = scale_of(pair.masked)
+    def whiten_files() -> tuple[Floats, Floats]:
+        """Return both files along the masked file's principal axes, scaled to unit variance."""
+        scale = column_scale(pair.masked)
         ours, theirs = (
             np.where(np.isnan(values), scale.mean, scale.apply(values))
             for values in (pair.original.values, pair.masked)
@@ -293,16 +300,16 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
         axes = whitening_axes(release.T @ release / max(len(release) - 1, 1), REGULAR)
         if not axes.size:
             axes = np.zeros((pair.p, 1))
-        ours, theirs = _turned(ours, axes), _turned(theirs, axes)
+        ours, theirs = _exact_product(ours, axes), _exact_product(theirs, axes)
         ours[pair.original.missing.all(axis=1)] = np.nan
         theirs[pair.missing.all(axis=1)] = np.nan
         return ours, theirs
 
-    return remembered(pair.cache, "whitened", turn)
+    return cached_value(pair.cache, "whitened", whiten_files)
 
 
-def _turned(values: Floats, axes: Floats) -> Floats:
-    """Return a matrix product that is identical for equal rows to the last digit, unlike BLAS."""
+def _exact_product(values: Floats, axes: Floats) -> Floats:
+    """Return the matrix product, identical to the last digit for equal rows, unlike BLAS."""
     found = np.zeros((len(values), axes.shape[1]))
     _add_products(values, axes, found)
     return found
@@ -310,29 +317,34 @@ def _turned(values: Floats, axes: Floats) -> Floats:
 
 @kernel
 def _add_products(values: Floats, axes: Floats, found: Floats) -> None:
+    """Add the matrix product of `values` and `axes` to `found`, in a fixed order of summation."""
     for i in range(len(values)):
         for j in range(len(axes)):
             for k in range(axes.shape[1]):
                 found[i, k] += values[i, j] * axes[j, k]
 
 
-def ordered_blocks(pair: Pair) -> tuple[Blocks, Blocks]:
-    """Return the tie blocks of both files, each ranked separately."""
+def tie_blocks_of_files(pair: Pair) -> tuple[TieBlocks, TieBlocks]:
+    """Return the tie blocks of the original and of the masked file, each ranked separately."""
 
-    def ours() -> Blocks:
+    def original_blocks() -> TieBlocks:
+        """Return the tie blocks of the original file."""
         original = pair.original
         columns = [original.ordered(j) for j in range(pair.p)]
-        return blocks(original.values, columns, original.missing)
+        return tie_blocks(original.values, columns, original.missing)
 
-    def theirs() -> Blocks:
+    def masked_blocks() -> TieBlocks:
+        """Return the tie blocks of the masked file."""
         columns = [OrderedColumn(pair.masked[~pair.missing[:, j], j]) for j in range(pair.p)]
-        return blocks(pair.masked, columns, pair.missing)
+        return tie_blocks(pair.masked, columns, pair.missing)
 
-    return remembered(pair.original.cache, "blocks", ours), remembered(pair.cache, "blocks", theirs)
+    return cached_value(pair.original.cache, "blocks", original_blocks), cached_value(
+        pair.cache, "blocks", masked_blocks
+    )
 
 
-def remembered(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:
-    """Return a cached value of the pair, computed on first use."""
+def cached_value(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:
+    """Return the value stored under a name in a cache; compute and store it if absent."""
     name = f"risk: {name}"
     if name not in store:
         store[name] = compute()

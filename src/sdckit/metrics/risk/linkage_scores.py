@@ -1,4 +1,4 @@
-"""Scores of linkage attacks: run each attack once per pair, take the strongest, explain it."""
+"""Scores of linkage attacks: run each attack once per pair, take the most successful, explain it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sdckit.kernels import kd_tree
 from sdckit.metrics.risk.chance_level import permutations
 from sdckit.metrics.risk.linkage_attacks import (
     TOLERANCE,
-    Attack,
-    Nearest,
-    Window,
+    LinkageAttack,
+    NearestAttack,
+    WindowAttack,
     breaks_rules,
+    cached_value,
     corrected,
-    ordered_blocks,
-    remembered,
     squared_lengths,
     standardised,
+    tie_blocks_of_files,
     whitened,
 )
-from sdckit.metrics.risk.one_to_one import LARGEST, Matching
+from sdckit.metrics.risk.one_to_one import LARGEST, MatchingAttack
 from sdckit.metrics.score import Score, Values, WorstAttack
 
 if TYPE_CHECKING:
@@ -35,48 +35,53 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
-OUTLIERS = 0.02  # share of the records, those farthest from the centre, whose risk is told apart
+OUTLIERS = 0.02  # share of the records, those farthest from the mean, whose risk is reported separately
 
 
-def _nearest(space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options: dict[str, Any]) -> Nearest:
-    """Return the nearest-record attack in some space; the original's k-d tree serves all maskings."""
+def _nearest_attack(
+    space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options: dict[str, Any]
+) -> NearestAttack:
+    """Return the nearest-record attack on a pair, after transforming both files by `space`."""
     ours, theirs = space(pair)
     if options["direction"] == TO_MASKED:
-        return Nearest(theirs, ours, options["places"])
+        return NearestAttack(theirs, ours, options["places"])
     fixed = space is not whitened and pair.complete
-    ground = standardised if space is corrected else space  # for the originals it is the same
+    ground = standardised if space is corrected else space  # edit rules do not move originals
     store, name = pair.original.cache, f"tree {ground.__name__}"
-    tree = remembered(store, name, lambda: kd_tree.grow(ours)) if fixed else None
-    return Nearest(ours, theirs, options["places"], tree)
+    tree = cached_value(store, name, lambda: kd_tree.grow(ours)) if fixed else None
+    return NearestAttack(ours, theirs, options["places"], tree)
 
 
-def ranked(pair: Pair) -> tuple[Floats, Floats]:
+def rank_files(pair: Pair) -> tuple[Floats, Floats]:
     """Return both files as mid-ranks."""
-    ours, theirs = ordered_blocks(pair)
-    return ours.middles, theirs.middles
+    ours, theirs = tie_blocks_of_files(pair)
+    return ours.mid_ranks, theirs.mid_ranks
 
 
-def _window(pair: Pair, options: dict[str, Any]) -> Window:
+def _window_attack(pair: Pair, options: dict[str, Any]) -> WindowAttack:
+    """Return the attack within the published window, or within the option `within` if that is set."""
     known = pair.window
     within = int(options["within"] * pair.original.n + 1e-9)  # 0.29 * 100 is below 29
     width = within if options["within"] or known is None else known
-    return _guess_within(pair, options, width)
+    return _make_window_attack(pair, options, width)
 
 
-def _window_within_rules(pair: Pair, options: dict[str, Any]) -> Window:
-    """Return the window attack without the columns that edit rules may have moved beyond it."""
+def _window_attack_apart_from_rules(pair: Pair, options: dict[str, Any]) -> WindowAttack:
+    """Return the window attack with no window in the columns that edit rules name."""
     named = () if pair.rules is None else pair.rules.columns
     known = 0.0 if pair.window is None else pair.window
     width = np.where([name in named for name in pair.columns], float(pair.original.n), known)
-    return _guess_within(pair, options, width)
+    return _make_window_attack(pair, options, width)
 
 
-def _guess_within(pair: Pair, options: dict[str, Any], width: Any) -> Window:
-    ours, theirs = ordered_blocks(pair)
-    return Window(*((ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)), width)
+def _make_window_attack(pair: Pair, options: dict[str, Any], width: Any) -> WindowAttack:
+    """Return the window attack of the given width in the direction that the options name."""
+    ours, theirs = tie_blocks_of_files(pair)
+    return WindowAttack(*((ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)), width)
 
 
-def _matching(pair: Pair, options: dict[str, Any]) -> Matching:
+def _matching_attack(pair: Pair, options: dict[str, Any]) -> MatchingAttack:
+    """Return the one-to-one matching attack; raise NotApplicable for more than 2,000 records."""
     n = pair.original.n
     if n > LARGEST:
         raise checks.NotApplicable(
@@ -85,61 +90,64 @@ def _matching(pair: Pair, options: dict[str, Any]) -> Matching:
     files = (pair.original.values, pair.masked)
     ours, theirs = standardised(pair) if options["distance"] == "standardised" else files
     there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
-    return Matching(*there, options["distance"])
+    return MatchingAttack(*there, options["distance"])
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of attack: how to build it on a pair, what the intruder does, and which pairs it applies to.
+class AttackKind:
+    """A kind of linkage attack: how to prepare it, texts that describe it, and which pairs it applies to.
 
-    `name` is that of the metric, where the attack is one of its own; `title` is a few words for legends.
+    `name` is that of the metric, where the attack is also a metric; `title` is a short name for legends;
+    `does` describes the attack in a sentence.
     """
 
     name: str
-    make: Callable[[Pair, dict[str, Any]], Attack]
+    make: Callable[[Pair, dict[str, Any]], LinkageAttack]
     title: str
     does: str
     suits: Callable[[Pair], bool] = lambda pair: True  # noqa: ARG005 - any pair
 
 
 KINDS = (
-    Kind("dbrl", partial(_nearest, standardised), "nearest record", "picks the nearest record{each}"),
-    Kind(
-        "dbrl_mahalanobis",
-        partial(_nearest, whitened),
-        "nearest by Mahalanobis distance",
-        "picks the nearest record{each}, in the light of the release's correlations,",
+    AttackKind(
+        "dbrl", partial(_nearest_attack, standardised), "nearest record", "picks the nearest record{each}"
     ),
-    Kind(
+    AttackKind(
+        "dbrl_mahalanobis",
+        partial(_nearest_attack, whitened),
+        "nearest by Mahalanobis distance",
+        "picks the nearest record{each}, by the Mahalanobis distance of the release,",
+    ),
+    AttackKind(
         "dbrl_rank",
-        partial(_nearest, ranked),
+        partial(_nearest_attack, rank_files),
         "nearest ranks",
         "picks the record with the nearest ranks{each}",
     ),
-    Kind(
+    AttackKind(
         "window",
-        _window,
+        _window_attack,
         "guess in the window",
         "guesses among the records within the published window of ranks{each}",
         lambda pair: pair.window is not None,
     ),
-    Kind(
+    AttackKind(
         "matching",
-        _matching,
+        _matching_attack,
         "one-to-one matching",
         "links all records at once, one to one,",
         lambda pair: pair.original.n <= LARGEST,
     ),
-    Kind(
+    AttackKind(
         "rules",
-        partial(_nearest, corrected),
+        partial(_nearest_attack, corrected),
         "nearest record within the rules",
         "projects each published record onto the known edit rules and picks the nearest record{each}",
         breaks_rules,
     ),
-    Kind(
+    AttackKind(
         "window_rules",  # where a release obeys rules, they may have moved values beyond the window
-        _window_within_rules,
+        _window_attack_apart_from_rules,
         "guess in the window, rules apart",
         "guesses among the records within the published window, rules apart,{each}",
         lambda pair: pair.window is not None and pair.rules is not None,
@@ -149,8 +157,8 @@ ATTACKS = {kind.name: kind for kind in KINDS}
 DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "standardised"}
 
 
-class Linked:
-    """One attack on a pair: the credit of each record, and the chance level."""
+class AttackResult:
+    """Result of one attack on a pair: the credit of each record, and what chance would give."""
 
     def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
         self.pair, self.name = pair, name
@@ -159,16 +167,16 @@ class Linked:
         self.credits = self.attack.credits(np.arange(pair.original.n))
 
     def mean(self, values: Floats, chosen: Bools) -> float:
-        """Return the mean credit over some records."""
+        """Return the mean of the values over the chosen records; NaN where none is chosen."""
         return float(values[chosen].mean()) if chosen.any() else math.nan
 
     @cached_property
     def unrelated(self) -> list[Floats]:
-        """Credits for random assignments of the true records, from which chance levels are computed."""
+        """Credits of each record for random assignments of the true records."""
         return [self.attack.credits(truth).expected for truth in permutations(self.pair.original.n)]
 
     def chances(self, chosen: Bools) -> Floats:
-        """Return mean credits over the chosen originals for random assignments of the true records."""
+        """Return the mean credit of the chosen originals for each random assignment of true records."""
         forward = self.direction == TO_ORIGINAL
         orders = permutations(self.pair.original.n)
         return np.array(
@@ -179,23 +187,23 @@ class Linked:
         )
 
 
-def linked(pair: Pair, name: str, options: dict[str, Any]) -> Linked:
-    """Return an attack on a pair, computed once for each choice of options."""
+def attack_result(pair: Pair, name: str, options: dict[str, Any]) -> AttackResult:
+    """Return the result of the named attack on a pair, computed once for each choice of options."""
     full = DEFAULTS | options
-    return remembered(pair.cache, f"{name} {sorted(full.items())}", lambda: Linked(pair, name, full))
+    return cached_value(pair.cache, f"{name} {sorted(full.items())}", lambda: AttackResult(pair, name, full))
 
 
-def with_values(pair: Pair) -> Bools:
-    """Return the records with any original value; none where no cell can be compared."""
+def records_with_values(pair: Pair) -> Bools:
+    """Return True for each record with an original value; False for all if no cell can be compared."""
     if not pair.counts.both.any():
         return np.zeros(pair.original.n, np.bool_)
     return np.asarray((~pair.original.missing).any(axis=1))
 
 
 def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
-    """Return the share of records farthest from the centre of the original; ties all count."""
+    """Return True for the share of records farthest from the original's mean; ties all count."""
     distances = squared_lengths(pair)
-    known = with_values(pair)
+    known = records_with_values(pair)
     if not known.any():
         return known
     count = max(round(share * int(known.sum())), 1)
@@ -204,9 +212,9 @@ def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
 
 
 def score_attacks(
-    attacks: list[Linked], chosen: Bools, *, parts: dict[str, float], detail: bool, per_record: bool
+    attacks: list[AttackResult], chosen: Bools, *, parts: dict[str, float], detail: bool, per_record: bool
 ) -> Score:
-    """Return the score of the strongest of some attacks on the chosen records."""
+    """Return the score of the most successful of some attacks on the chosen records."""
     pair = attacks[0].pair
     none = np.full(pair.p, np.nan)
     means = [attack.mean(attack.credits.expected, chosen) for attack in attacks]
@@ -236,23 +244,23 @@ def score_attacks(
 def score_attack(
     name: str, pair: Pair, *, detail: bool = False, per_record: bool = False, **options: Any
 ) -> Score:
-    """Return the score of one attack on all records."""
-    attack = linked(pair, name, options)
-    chosen = with_values(pair)
+    """Return the score of the named attack on all records."""
+    attack = attack_result(pair, name, options)
+    chosen = records_with_values(pair)
     parts = {
         "strict": attack.mean(attack.credits.strict, chosen),
         "optimistic": attack.mean(attack.credits.optimistic, chosen),
         "outliers": attack.mean(attack.credits.expected, outliers(pair)),
     }
-    if isinstance(attack.attack, Matching):
+    if isinstance(attack.attack, MatchingAttack):
         parts["mean_distance"] = attack.attack.mean_distance
     return score_attacks([attack], chosen, parts=parts, detail=detail, per_record=per_record)
 
 
-def all_attacks(pair: Pair, direction: str) -> list[Linked]:
-    """Return every attack that applies to the pair."""
+def applicable_attacks(pair: Pair, direction: str) -> list[AttackResult]:
+    """Return the results of all attacks that apply to the pair, in one direction."""
     wanted = [name for name, kind in ATTACKS.items() if kind.suits(pair)]
-    return [linked(pair, name, {"direction": direction}) for name in wanted]
+    return [attack_result(pair, name, {"direction": direction}) for name in wanted]
 
 
 def score_linkage(
@@ -263,14 +271,14 @@ def score_linkage(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Return the score of the strongest attack on all records or on a share of outliers."""
-    attacks = all_attacks(pair, direction)
-    chosen = with_values(pair) if share is None else outliers(pair, share)
+    """Return the score of the most successful attack on all records, or on a share of outliers."""
+    attacks = applicable_attacks(pair, direction)
+    chosen = records_with_values(pair) if share is None else outliers(pair, share)
     parts = {attack.name: attack.mean(attack.credits.expected, chosen) for attack in attacks}
     return score_attacks(attacks, chosen, parts=parts, detail=detail, per_record=per_record)
 
 
-def explain(score: Score, *, whom: str = "", worst: bool = False) -> str:
+def explain_linkage(score: Score, *, whom: str = "", worst: bool = False) -> str:
     """Return a sentence on what the intruder does and how often that succeeds."""
     value = score.value.overall
     if math.isnan(value):
@@ -281,13 +289,14 @@ def explain(score: Score, *, whom: str = "", worst: bool = False) -> str:
     does = ATTACKS[name].does.format(
         each=" for each published one" if forward else " among the published ones"
     )
-    text = f"{who} and {does} is right in {_hundredths(value)} of 100 cases{whom}"
+    text = f"{who} and {does} is right in {_percent_text(value)} of 100 cases{whom}"
     if worst:
         text = f"the worst of {len(score.parts)} attacks ({name}): {text}"
     if score.random is not None:
-        text += f"; chance alone would give {_hundredths(score.random.overall)}"
+        text += f"; chance alone would give {_percent_text(score.random.overall)}"
     return text
 
 
-def _hundredths(share: float) -> str:
+def _percent_text(share: float) -> str:
+    """Return a share as a percentage with two digits, three near 100."""
     return f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:.3g}"

@@ -1,4 +1,4 @@
-"""Linkage with missing cells: all pairs of records are compared over the variables that both have.
+"""Linkage of records with missing cells, compared over the variables that both records have.
 
 Distances are means over the shared variables, so that a record does not come closer by having fewer
 values. Records that share none are never linked.
@@ -16,7 +16,7 @@ PAIRS = 50_000_000  # of records, compared at a time: a fraction of a second
 
 @inlined
 def shared_distance(points: Floats, i: int, others: Floats, k: int, squared: bool) -> float:
-    """Return the mean squared or absolute difference over variables both have; infinite without any."""
+    """Return the mean squared or absolute difference over shared variables; infinite without any."""
     total, shared = 0.0, 0
     for j in range(points.shape[1]):
         difference = abs(points[i, j] - others[k, j])
@@ -27,7 +27,7 @@ def shared_distance(points: Floats, i: int, others: Floats, k: int, squared: boo
 
 
 @kernel
-def _beaten(
+def _write_beaten(
     targets: Floats,
     queries: Floats,
     truth: Ints,
@@ -37,6 +37,7 @@ def _beaten(
     end: int,
     found: Ints,
 ) -> None:
+    """Write to `found`, per query, how many targets are closer than the true one and how many tie."""
     for i in range(begin, end):
         own = shared_distance(queries, i, targets, truth[i], True)
         closer, tied = (0, 0) if own < np.inf else (places, 0)
@@ -50,18 +51,19 @@ def _beaten(
 
 
 def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, places: int) -> Ints:
-    """Do as `kd_tree.beaten` with missing cells; a record that shares no cell counts as beaten."""
+    """Return, per query, how many targets are closer than the true one and how many tie with it."""
     found = np.empty((2, len(queries)), np.int64)
     in_parts(
         len(queries),
-        lambda begin, end: _beaten(targets, queries, truth, tolerance, places, begin, end, found),
+        lambda begin, end: _write_beaten(targets, queries, truth, tolerance, places, begin, end, found),
         max(PAIRS // len(targets), 1),
     )
     return found
 
 
 @kernel
-def _distances(targets: Floats, queries: Floats, squared: bool, found: Floats) -> None:
+def _write_distances(targets: Floats, queries: Floats, squared: bool, found: Floats) -> None:
+    """Write the mean difference of every query and target over shared variables to `found`."""
     for i in range(len(queries)):
         for k in range(len(targets)):
             found[i, k] = shared_distance(queries, i, targets, k, squared)
@@ -70,13 +72,13 @@ def _distances(targets: Floats, queries: Floats, squared: bool, found: Floats) -
 def distances(targets: Floats, queries: Floats, *, squared: bool) -> Floats:
     """Return the mean squared or absolute difference of every query and target over shared variables."""
     found = np.empty((len(queries), len(targets)))
-    _distances(targets, queries, squared, found)
+    _write_distances(targets, queries, squared, found)
     return found
 
 
 @inlined
-def _overlap(first: Floats, last: Floats, k: int, low: Floats, high: Floats, i: int) -> bool:
-    """Return True if a record's tie blocks overlap the box in every variable that both have."""
+def _overlaps_box(first: Floats, last: Floats, k: int, low: Floats, high: Floats, i: int) -> bool:
+    """Return True if the tie blocks of record k overlap box i in every variable; missing cells fit."""
     fits = True
     for j in range(first.shape[1]):
         fits &= not ((first[k, j] > high[i, j]) | (last[k, j] < low[i, j]))  # true for NaN
@@ -84,35 +86,37 @@ def _overlap(first: Floats, last: Floats, k: int, low: Floats, high: Floats, i: 
 
 
 @kernel
-def _count_overlaps(
+def _write_overlap_counts(
     first: Floats, last: Floats, low: Floats, high: Floats, begin: int, end: int, found: Ints
 ) -> None:
+    """Write to `found`, per box, the number of records whose tie blocks overlap it."""
     for i in range(begin, end):
         count = 0
         for k in range(len(first)):
-            count += _overlap(first, last, k, low, high, i)
+            count += _overlaps_box(first, last, k, low, high, i)
         found[i] = count
 
 
 def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
-    """Count the records whose tie blocks overlap each box; a missing cell fits every box."""
+    """Return, per box, the number of records whose tie blocks overlap it; missing cells fit."""
     found = np.empty(len(low), np.int64)
     in_parts(
         len(low),
-        lambda begin, end: _count_overlaps(first, last, low, high, begin, end, found),
+        lambda begin, end: _write_overlap_counts(first, last, low, high, begin, end, found),
         max(PAIRS // len(first), 1),
     )
     return found
 
 
 @kernel
-def _mark_overlaps(first: Floats, last: Floats, low: Floats, high: Floats, found: Ints) -> None:
+def _write_overlaps(first: Floats, last: Floats, low: Floats, high: Floats, found: Ints) -> None:
+    """Write to `found` 1 for each record whose tie blocks overlap the box of the same row, else 0."""
     for i in range(len(low)):
-        found[i] = _overlap(first, last, i, low, high, i)
+        found[i] = _overlaps_box(first, last, i, low, high, i)
 
 
 def overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
-    """Return 1 where a record's tie blocks overlap its own box, else 0."""
+    """Return 1 for each record whose tie blocks overlap the box of the same row, else 0."""
     found = np.empty(len(low), np.int64)
-    _mark_overlaps(first, last, low, high, found)
+    _write_overlaps(first, last, low, high, found)
     return found

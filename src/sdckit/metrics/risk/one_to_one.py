@@ -1,8 +1,8 @@
 """One-to-one linkage: link all records at once, with the smallest sum of distances.
 
 Where several assignments have that sum, a solver returns one of them, chosen by the order of the rows, which
-would credit the intruder with what nobody can know. So the credit is shared among all links that occur in
-some best assignment.
+would credit the intruder with knowledge that the files do not hold. So the credit is shared among all links
+that occur in some best assignment.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 LARGEST = 2_000  # records; the work grows with their cube
 DISTANCES = ("standardised", "gower", "raw")
 ROUNDING = 1e-12  # relative error of a distance, with room to spare
-ROUNDS = 200  # of sharing credit, at most
+ROUNDS = 200  # iterations at most when credit is shared among links
 
 
 @dataclass(frozen=True)
-class Matching:
-    """Link all records at once, one to one, with the smallest sum of distances."""
+class MatchingAttack:
+    """Attack that links all queries to targets at once, one to one, at the smallest sum of distances."""
 
     targets: Floats
     queries: Floats
@@ -36,7 +36,7 @@ class Matching:
 
     @cached_property
     def costs(self) -> Floats:
-        """Distance of every pair; larger than all others where a pair shares no cell."""
+        """Distance of every query and target; larger than all others where they share no variable."""
         if self.distance == "gower":
             half, other = self.targets / 2, self.queries / 2  # the range itself may be too large a number
             both = np.vstack([half, other])
@@ -51,7 +51,7 @@ class Matching:
 
     @cached_property
     def excess(self) -> Floats:
-        """Costs less row and column constants, with the same optimal assignments."""
+        """Distances less row and column constants, with the same optimal assignments."""
         found = self.costs
         for axis in (1, 0):
             found = found - found.min(axis=axis, keepdims=True)
@@ -72,10 +72,11 @@ class Matching:
 
     @cached_property
     def possible(self) -> Bools:
-        """Query x target: which links occur in some optimal assignment.
+        """Query x target matrix, True for links that occur in some optimal assignment.
 
-        Exchanging links along a circle costs nothing where no step costs anything, in prices that make all
-        steps cost 0 or more; so these are the steps within the strong components of the free steps.
+        A link is in some optimal assignment if a cycle of exchanges through it costs nothing. With prices
+        that make the cost of every exchange 0 or more, such cycles consist of free exchanges only, so they
+        lie within the strong components of the graph of free exchanges.
         """
         from scipy.sparse import csr_array  # noqa: PLC0415 - as above
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
@@ -110,7 +111,7 @@ class Matching:
         return ours, theirs
 
     def credits(self, truth: Ints) -> Credits:
-        """Return the credit for the true link, shared among equally good links."""
+        """Return the credit of each query for its true link, shared among equally good links."""
         possible = self.possible[np.arange(len(truth)), truth].astype(float)
         ours, theirs = self.shares
         alone = self.possible.sum(axis=1) == 1
@@ -119,7 +120,7 @@ class Matching:
 
 @kernel
 def _lower_prices(excess: Floats, links: Ints, prices: Floats, least: float) -> bool:
-    """Lower each target's price to the best offer of a query that leaves its link; True if any fell."""
+    """Lower each target's price to the best offer of a query leaving its link; return True if any fell."""
     fell = False
     for i in range(len(links)):
         base = prices[links[i]] - excess[i, links[i]]

@@ -1,4 +1,4 @@
-"""Record linkage: how often an intruder re-identifies a published record, by several attacks.
+"""Record linkage metrics: how often an intruder re-identifies a published record, by several attacks.
 
 Values are shares of the records that are found; equally good guesses share the credit.
 """
@@ -16,7 +16,7 @@ from sdckit.metrics.risk.linkage_scores import (
     DIRECTIONS,
     OUTLIERS,
     TO_ORIGINAL,
-    explain,
+    explain_linkage,
     score_attack,
     score_linkage,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.score import Score
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
-DIRECTION = Parameter("direction", str, TO_ORIGINAL, "who looks up whom", choices=DIRECTIONS)
+DIRECTION = Parameter("direction", str, TO_ORIGINAL, "whose records are looked up", choices=DIRECTIONS)
 PLACES = Parameter("places", int, 1, "how many nearest records the intruder may name", low=1)
 WITHIN = Parameter("within", float, 0.0, "largest move in ranks, as a share of the records", low=0, high=1)
 DISTANCE = Parameter(
@@ -46,11 +46,13 @@ RISK: dict[str, Any] = {
 }
 
 
-def _value(score: Score) -> float:
+def _overall_value(score: Score) -> float:
+    """Return the whole-file value of a score."""
     return score.value.overall
 
 
-def _checked(**options: Any) -> dict[str, Any]:
+def _checked_options(**options: Any) -> dict[str, Any]:
+    """Return the options of a linkage metric, each checked against its type and range."""
     known = {"direction": DIRECTION, "places": PLACES, "within": WITHIN, "distance": DISTANCE, "share": SHARE}
     return {name: parameters.parameter_value(known[name], value) for name, value in options.items()}
 
@@ -62,7 +64,7 @@ def _checked(**options: Any) -> dict[str, Any]:
     any_data=True,
     bounded_by_method=True,
     score=score_linkage,
-    explain=partial(explain, worst=True),
+    explain=partial(explain_linkage, worst=True),
     reference=HANDBOOK,
     parameters=(DIRECTION,),
     informed=True,
@@ -71,7 +73,7 @@ def _checked(**options: Any) -> dict[str, Any]:
 def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> float:
     """Share of records that an intruder finds with the best of several attacks.
 
-    0 means that no attack finds anybody, 1 that one of them finds everybody. This is the risk to limit.
+    0 means that no attack finds a single record, 1 that one of them finds all. This is the risk to limit.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> floa
     >>> sdc.linkage([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    return _value(score_linkage(pair_of(original, masked), **_checked(direction=direction)))
+    return _overall_value(score_linkage(pair_of(original, masked), **_checked_options(direction=direction)))
 
 
 @metric(
@@ -104,7 +106,7 @@ def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> floa
     shown="headline",
     any_data=True,
     score=partial(score_linkage, share=OUTLIERS),
-    explain=partial(explain, worst=True, whom=" among the records farthest from the centre"),
+    explain=partial(explain_linkage, worst=True, whom=" among the records farthest from the centre"),
     reference=HANDBOOK,
     parameters=(DIRECTION, SHARE),
     informed=True,
@@ -116,7 +118,7 @@ def linkage_outliers(
     """Share of the outlying records that an intruder finds with the best of several attacks.
 
     0 means that no attack finds an outlier, 1 that one of them finds all. A mean over all records hides
-    them: noise that protects the many leaves the few largest where everybody sees them.
+    them: noise that protects most records can leave the few largest recognisable.
 
     Parameters
     ----------
@@ -141,8 +143,8 @@ def linkage_outliers(
     >>> sdc.linkage_outliers([1.0, 2.0, 3.0, 40.0], [2.0, 3.0, 1.0, 41.0])
     1.0
     """
-    options = _checked(direction=direction, share=share)
-    return _value(score_linkage(pair_of(original, masked), **options))
+    options = _checked_options(direction=direction, share=share)
+    return _overall_value(score_linkage(pair_of(original, masked), **options))
 
 
 @metric(
@@ -150,7 +152,7 @@ def linkage_outliers(
     place=10,
     bounded_by_method=True,
     score=partial(score_attack, "dbrl"),
-    explain=explain,
+    explain=explain_linkage,
     reference="Pagliuca & Seri 1999; Domingo-Ferrer & Torra 2001",
     parameters=(DIRECTION, PLACES),
     **RISK,
@@ -197,8 +199,8 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     >>> sdc.dbrl([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    options = _checked(direction=direction, places=places)
-    return _value(score_attack("dbrl", pair_of(original, masked), **options))
+    options = _checked_options(direction=direction, places=places)
+    return _overall_value(score_attack("dbrl", pair_of(original, masked), **options))
 
 
 @metric(
@@ -206,7 +208,7 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     place=10,
     bounded_by_method=True,
     score=partial(score_attack, "dbrl_mahalanobis"),
-    explain=explain,
+    explain=explain_linkage,
     reference="after Torra, Abowd & Domingo-Ferrer 2006, doi:10.1007/11930242_20",
     parameters=(DIRECTION, PLACES),
     **RISK,
@@ -245,8 +247,8 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     >>> sdc.dbrl_mahalanobis([1.0, 2.0, 3.0, 4.0], [1.2, 2.2, 3.8, 4.1])
     0.75
     """
-    options = _checked(direction=direction, places=places)
-    return _value(score_attack("dbrl_mahalanobis", pair_of(original, masked), **options))
+    options = _checked_options(direction=direction, places=places)
+    return _overall_value(score_attack("dbrl_mahalanobis", pair_of(original, masked), **options))
 
 
 @metric(
@@ -254,7 +256,7 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     place=10,
     bounded_by_method=True,
     score=partial(score_attack, "dbrl_rank"),
-    explain=explain,
+    explain=explain_linkage,
     reference=HANDBOOK,
     parameters=(DIRECTION, PLACES),
     **RISK,
@@ -263,7 +265,7 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
     """Share of records that an intruder finds by taking the one with the nearest ranks.
 
     0 means that the nearest record is never the true one, 1 that it always is; chance alone gives 1/n.
-    The attack to fear where ranks move little, as in rank swapping, and where variables are skewed.
+    Often the strongest attack where ranks move little, as in rank swapping, and where variables are skewed.
 
     Parameters
     ----------
@@ -289,15 +291,15 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
     >>> sdc.dbrl_rank([1.0, 2.0, 3.0, 4.0], [10.0, 200.0, 3000.0, 40000.0])
     1.0
     """
-    options = _checked(direction=direction, places=places)
-    return _value(score_attack("dbrl_rank", pair_of(original, masked), **options))
+    options = _checked_options(direction=direction, places=places)
+    return _overall_value(score_attack("dbrl_rank", pair_of(original, masked), **options))
 
 
 @metric(
     title="window intersection",
     place=10,
     score=partial(score_attack, "window"),
-    explain=explain,
+    explain=explain_linkage,
     reference="after Nin, Herranz & Torra 2008, doi:10.1016/j.datak.2007.07.006",
     parameters=(DIRECTION, WITHIN),
     informed=True,
@@ -339,8 +341,8 @@ def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: 
     >>> sdc.window([1.0, 2.0, 3.0, 4.0], [2.0, 1.0, 4.0, 3.0], within=0.25)
     0.41666666666666663
     """
-    options = _checked(direction=direction, within=within)
-    return _value(score_attack("window", pair_of(original, masked), **options))
+    options = _checked_options(direction=direction, within=within)
+    return _overall_value(score_attack("window", pair_of(original, masked), **options))
 
 
 @metric(
@@ -348,7 +350,7 @@ def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: 
     place=10,
     bounded_by_method=True,
     score=partial(score_attack, "matching"),
-    explain=explain,
+    explain=explain_linkage,
     reference="Herranz, Nin, Rodriguez & Tassa 2016, Data & Knowledge Engineering 100",
     parameters=(DIRECTION, DISTANCE),
     **RISK,
@@ -377,9 +379,9 @@ def matching(
     Notes
     -----
     The assignment with the smallest sum of distances, by `scipy.optimize`. A solver breaks ties by row order,
-    which would credit the intruder with what nobody can know. So all links that occur in some best assignment
-    get a share, those of each record in either file adding up to 1. Where ties come from equal records, this
-    is the mean over all best assignments, and near it otherwise.
+    which would credit the intruder with knowledge that the files do not hold. So all links that occur in some
+    best assignment get a share, those of each record in either file adding up to 1. Where ties come from
+    equal records, this is the mean over all best assignments, and near it otherwise.
 
     References
     ----------
@@ -392,5 +394,5 @@ def matching(
     >>> sdc.matching([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    options = _checked(direction=direction, distance=distance)
-    return _value(score_attack("matching", pair_of(original, masked), **options))
+    options = _checked_options(direction=direction, distance=distance)
+    return _overall_value(score_attack("matching", pair_of(original, masked), **options))

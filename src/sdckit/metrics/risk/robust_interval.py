@@ -15,7 +15,7 @@ from sdckit.core.registry import metric
 from sdckit.kernels.scaling import standardise
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.risk.chance_level import mean_level, permutations
-from sdckit.metrics.risk.interval import RISK, Attack, share, told
+from sdckit.metrics.risk.interval import RISK, IntervalScore, explain_interval, share_found
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
@@ -39,21 +39,21 @@ SEED = Parameter("seed", int, 0, "starts the search for the robust covariance", 
 
 
 @dataclass(frozen=True)
-class _Files:
-    """Both files standardised, with what each record contributes to comparisons with any other."""
+class _StandardisedFiles:
+    """Both files standardised, with the interval and neighbourhood of each record."""
 
     original: Floats
     masked: Floats
     reach: Floats  # half the interval of each record; NaN where the original is incomplete
-    lonely: Bools  # masked records without a neighbour
+    isolated: Bools  # masked records without another masked record nearby
     whole: Bools  # masked records without a missing cell
 
-    def found(self, rows: Any, rule: str) -> tuple[Bools, Bools]:
-        """Return which originals these masked rows disclose, and which can be judged."""
+    def disclosed(self, rows: Any, rule: str) -> tuple[Bools, Bools]:
+        """Return which originals the masked `rows` disclose under a rule, and which can be judged."""
         gaps = np.abs(self.original - self.masked[rows])
         seen = ~np.isnan(gaps).all(1) & ~np.isnan(self.reach)
         near = (gaps <= self.reach[:, None]).any(1)  # "at most", so that unchanged records are always near
-        return (near, seen) if rule == "near" else (near & self.lonely[rows], seen & self.whole[rows])
+        return (near, seen) if rule == "near" else (near & self.isolated[rows], seen & self.whole[rows])
 
 
 def score_rmdid(
@@ -66,24 +66,26 @@ def score_rmdid(
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
-    """Return the share of records with a masked record close by; outliers have wider neighbourhoods."""
+    """Return the score of RMDID: the share of records with a masked value close to the original."""
     k, k2, seed = (parameters.parameter_value(*given) for given in ((K, k), (K2, k2), (SEED, seed)))
     checks.one_of("rule", rule, RULES)
     reach = k * UNIT * robust_distances(pair.original, seed)
     both = ~pair.original.missing & ~pair.missing
     # Only over the same cells do unchanged values keep their place when others are suppressed.
     ours, theirs = (standardise(np.where(both, file, np.nan)) for file in (pair.original.values, pair.masked))
-    files = _Files(ours, theirs, reach, *_lonely(pair.masked, k2))
+    files = _StandardisedFiles(ours, theirs, reach, *_isolated_records(pair.masked, k2))
     none = np.full(pair.p, np.nan)
-    shares = {name: share(*files.found(slice(None), name)) for name in RULES}
-    found, seen = files.found(slice(None), rule)
+    shares = {name: share_found(*files.disclosed(slice(None), name)) for name in RULES}
+    found, seen = files.disclosed(slice(None), rule)
     extra: dict[str, Any] = {}
     if detail:
         orders = permutations(pair.original.n)
-        extra["random"] = mean_level(Values(share(*files.found(rows, rule)), none) for rows in orders)
+        extra["random"] = mean_level(
+            Values(share_found(*files.disclosed(rows, rule)), none) for rows in orders
+        )
     if per_record:
         extra["records"] = np.where(seen, found, np.nan)
-    return Attack(
+    return IntervalScore(
         Values(shares[rule], none),
         used=(both & seen[:, None]).sum(0),
         left_out=(both & ~seen[:, None]).sum(0),
@@ -95,7 +97,7 @@ def score_rmdid(
 
 
 def robust_distances(original: Original, seed: int) -> Floats:
-    """Return the distance of each complete record from the mean under a robust covariance (MCD)."""
+    """Return each complete record's distance from the mean under a robust covariance (MCD)."""
     name = f"robust distances, seed {seed}"
     if name not in original.cache:
         points = standardise(original.values)
@@ -111,7 +113,7 @@ def robust_distances(original: Original, seed: int) -> Floats:
 
 
 def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:
-    """Raise an error for data whose densest half has no spread in some direction."""
+    """Raise NotApplicable if the densest half of the records has no spread in some direction."""
     n, p = points.shape
     registry.require_size("rmdid", n, p)
     if n <= 2 * p:
@@ -135,7 +137,7 @@ def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:
 
 
 def _robust_covariance(points: Floats, seed: int) -> Floats:
-    """Return the reweighted MCD covariance of the records, or of a sample of them."""
+    """Return the reweighted MCD covariance of the records, or of a sample of 10,000 of them."""
     n = len(points)
     # The search draws rows: sorted, the result does not depend on the order of the file.
     points = points[np.lexsort(points.T)]
@@ -152,7 +154,7 @@ def _robust_covariance(points: Floats, seed: int) -> Floats:
 
 
 def reweighted_covariance(points: Floats, half: Bools) -> Floats:
-    """Return the covariance of records consistent with the densest half, scaled for normal data.
+    """Return the covariance of the records near the densest half, scaled for normal data.
 
     They are those within the ellipsoid that holds 97.5 % of normal data. Both covariances are multiplied by
     the consistency factor of the share of the records that they are computed from.
@@ -178,34 +180,35 @@ def consistency_factor(share: float, p: int) -> float:
 
 
 def _covariance(points: Floats) -> Floats:
+    """Return the covariance matrix of the columns, 1 x 1 for a single one."""
     return np.atleast_2d(np.cov(points, rowvar=False))
 
 
 def densest_half(points: Floats, seed: int) -> Bools:
-    """Return the records, just over half, with the smallest covariance determinant found."""
+    """Return True for the half of the records with the smallest covariance determinant found."""
     try:
         from sklearn.covariance import fast_mcd  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:
         raise ValueError('rmdid needs the package scikit-learn; pip install "sdckit[stats]"') from None
     with warnings.catch_warnings():
-        # It warns of data without spread in some direction, which the caller refuses in its own words.
+        # scikit-learn warns of data without spread in some direction, for which the caller raises an error.
         warnings.filterwarnings("ignore", "Determinant has increased", RuntimeWarning)
         half: Bools = fast_mcd(points, random_state=seed)[2]
     return half
 
 
-def _lonely(masked: Floats, k2: float) -> tuple[Bools, Bools]:
+def _isolated_records(masked: Floats, k2: float) -> tuple[Bools, Bools]:
     """Return which masked records are farther than k2 from every other, and which are complete."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - slow to import
 
     whole = np.isnan(masked).sum(1) == 0
     masked = standardise(masked)
-    lonely = np.zeros(len(masked), np.bool_)
+    isolated = np.zeros(len(masked), np.bool_)
     points, place, count = np.unique(masked[whole], axis=0, return_inverse=True, return_counts=True)
     if len(points):
         nearest = cKDTree(points).query(points, k=2, distance_upper_bound=np.nextafter(k2, np.inf))[0][:, 1]
-        lonely[whole] = ((nearest > k2) & (count == 1))[place.ravel()]
-    return lonely, whole
+        isolated[whole] = ((nearest > k2) & (count == 1))[place.ravel()]
+    return isolated, whole
 
 
 @metric(
@@ -213,7 +216,7 @@ def _lonely(masked: Floats, k2: float) -> tuple[Bools, Bools]:
     place=30,
     needs="rows",
     score=score_rmdid,
-    explain=told,
+    explain=explain_interval,
     reference=TEMPL,
     parameters=(K, K2, Parameter("rule", str, "near", "which records are at risk", choices=RULES), SEED),
     by_variable=False,

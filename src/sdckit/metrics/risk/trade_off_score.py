@@ -82,38 +82,40 @@ def score(original: Any, masked: Any, *, weights: Sequence[float] = WEIGHTS) -> 
 
 
 def information_loss(pair: Pair) -> float:
-    """Return the mean of the five terms of the Score's IL, each cut at 1; NaN without any term."""
+    """Return the mean of the five terms of the Score's information loss, each cut at 1."""
     terms = [min(1.0, term) for term in loss_terms(pair).values() if not math.isnan(term)]
     return math.fsum(terms) / len(terms) if terms else math.nan
 
 
 def loss_terms(pair: Pair) -> dict[str, float]:
-    """Return the five loss terms of the Score before any cut; NaN for a term the data do not have."""
+    """Return the five terms of the Score's information loss, uncut; NaN for one without data."""
     unit = powers_of_two(pair.original.values)  # relative changes have no unit, and squares stay in range
     x, y = pair.original.values / unit, pair.masked / unit
     both = ~np.isnan(x) & ~np.isnan(y)
     x, y = np.where(both, x, np.nan), np.where(both, y, np.nan)
     pairs = list(combinations_with_replacement(range(pair.p), 2))
-    covariances = np.array([[_moments(file, *ij) for ij in pairs] for file in (x, y)])
+    covariances = np.array([[_covariance_and_correlation(file, *ij) for ij in pairs] for file in (x, y)])
     same = np.array([i == j for i, j in pairs])
     correlations = covariances[:, ~same, 1]
     return {
-        "cells": _variation(x[both], y[both]),
-        "means": _variation(*(np.array([_mean(column) for column in file.T]) for file in (x, y))),
-        "variances": _variation(*covariances[:, same, 0]),
-        "covariances": _variation(*covariances[..., 0]),
-        "correlations": _mean(np.abs(correlations[0] - correlations[1])),
+        "cells": _mean_relative_change(x[both], y[both]),
+        "means": _mean_relative_change(
+            *(np.array([_mean_of_existing(column) for column in file.T]) for file in (x, y))
+        ),
+        "variances": _mean_relative_change(*covariances[:, same, 0]),
+        "covariances": _mean_relative_change(*covariances[..., 0]),
+        "correlations": _mean_of_existing(np.abs(correlations[0] - correlations[1])),
     }
 
 
-def _variation(ours: Floats, theirs: Floats) -> float:
-    """Return the mean of |a - b| / |a|; unchanged zeros count 0, changed ones are left out."""
+def _mean_relative_change(ours: Floats, theirs: Floats) -> float:
+    """Return the mean of |a - b| / |a|; unchanged zeros count 0, changed zeros are left out."""
     counts = (ours != 0) | (theirs == 0)
-    return _mean((np.abs(ours - theirs) / np.where(ours == 0, 1.0, np.abs(ours)))[counts])
+    return _mean_of_existing((np.abs(ours - theirs) / np.where(ours == 0, 1.0, np.abs(ours)))[counts])
 
 
-def _moments(values: Floats, i: int, j: int) -> tuple[float, float]:
-    """Return covariance and correlation of two variables over the records that have both."""
+def _covariance_and_correlation(values: Floats, i: int, j: int) -> tuple[float, float]:
+    """Return covariance and correlation of columns i and j over the records that have both."""
     u, v = values[~np.isnan(values[:, [i, j]]).any(1)][:, [i, j]].T
     if u.size < 2:
         return math.nan, math.nan
@@ -122,7 +124,7 @@ def _moments(values: Floats, i: int, j: int) -> tuple[float, float]:
     return float(u @ v / (u.size - 1)), float(u @ v / scale) if scale > 0 else math.nan
 
 
-def _mean(values: Floats) -> float:
-    """Return the mean of the numbers that exist; NaN where none does."""
+def _mean_of_existing(values: Floats) -> float:
+    """Return the mean of the numbers that are not NaN; NaN where all are."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else math.nan
