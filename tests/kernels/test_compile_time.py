@@ -8,7 +8,7 @@ from numba.core.event import Event, EventStatus
 
 from sdckit import progress
 from sdckit.kernels import compile_time
-from sdckit.kernels.compile_time import NOTICE, Clock
+from sdckit.kernels.compile_time import NOTICE, CompileClock
 
 EVENT = Event("numba:compile", EventStatus.START)
 
@@ -22,7 +22,7 @@ def time(monkeypatch):
 
 
 def test_a_kernel_compiled_for_another_is_counted_once(time):
-    clock = Clock()
+    clock = CompileClock()
     clock.on_start(EVENT)
     time.append(101.0)
     clock.on_start(EVENT)
@@ -44,7 +44,7 @@ def test_long_compiling_is_announced_once_where_asked_for(time, capsys, monkeypa
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     for switch in ("_enabled", "_notices"):
         monkeypatch.setattr(progress, switch, switch == shown)
-    clock = Clock()
+    clock = CompileClock()
     for second in (101.0, 102.0, 103.0, 104.0):
         clock.on_start(EVENT)
         assert clock.noticed == (second > 102.0)  # not before a second has gone by
@@ -57,7 +57,7 @@ def test_long_compiling_is_announced_once_where_asked_for(time, capsys, monkeypa
 
 @pytest.mark.parametrize("collects", [True, False])
 def test_the_search_for_garbage_goes_on_afterwards_as_before(collects):
-    clock, before = Clock(), gc.isenabled()
+    clock, before = CompileClock(), gc.isenabled()
     try:
         (gc.enable if collects else gc.disable)()
         clock.on_start(EVENT)

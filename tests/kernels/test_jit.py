@@ -1,10 +1,14 @@
 """Compiled code is never older than the sources it was made from."""
 
+import copy
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import numba
 
 import sdckit
 from sdckit.kernels import jit
@@ -41,6 +45,13 @@ def test_the_digest_follows_the_sources_of_kernels_only(tmp_path, monkeypatch):
     with (tmp_path / "sdckit" / "kernels" / "tie_rules.py").open("a") as file:
         file.write("\n")
     assert jit.digest_of_kernels() != before
+
+
+def test_an_index_of_older_sources_may_name_classes_that_are_gone(tmp_path):
+    file = copy.copy(jit.count_special._cache._cache_file)  # noqa: SLF001 - numba offers no other way
+    file._index_path = tmp_path / "old.nbi"  # noqa: SLF001
+    file._index_path.write_bytes(pickle.dumps(numba.__version__) + b"csdckit.kernels.jit\nGone\n.")  # noqa: SLF001
+    assert file._load_index() == {}  # noqa: SLF001
 
 
 def test_kernels_work_without_a_folder_for_the_cache(monkeypatch):

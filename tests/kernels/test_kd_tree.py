@@ -49,7 +49,7 @@ def slow_inside(points, low, high):
 
 
 def check_tree(points):
-    tree = kd_tree.grow(points)
+    tree = kd_tree.build(points)
     assert sorted(tree.rows) == list(range(len(points)))
     assert np.array_equal(tree.points, points[tree.rows])
     sizes = tree.starts[:, 1] - tree.starts[:, 0]
@@ -98,8 +98,8 @@ def asked(kind, n, p, seed=0):
 
 
 def check_beaten(points, queries, truth, places, sample=slice(None)):
-    tree = kd_tree.grow(points)
-    found = kd_tree.beaten(tree, queries, truth, TOLERANCE, places)
+    tree = kd_tree.build(points)
+    found = kd_tree.count_closer(tree, queries, truth, TOLERANCE, places)
     expected = slow_beaten(points, queries[sample], truth[sample], places)
     assert np.array_equal(found[:, sample], expected)
 
@@ -135,10 +135,10 @@ def test_the_check_sees_a_search_that_leaves_branches_out(monkeypatch):
         closer, tied = beaten(*arguments)
         return np.array([closer, np.minimum(tied, 1)])
 
-    beaten = kd_tree.beaten
+    beaten = kd_tree.count_closer
     arguments = (*asked("duplicates", 300, 2, seed=1), 1)
     check_beaten(*arguments)
-    monkeypatch.setattr(kd_tree, "beaten", short_sighted)
+    monkeypatch.setattr(kd_tree, "count_closer", short_sighted)
     assert fails(check_beaten, *arguments)
 
 
@@ -156,7 +156,7 @@ def test_boxes_hold_what_a_look_at_all_records_finds(kind, n, p):
         low[1::7].copy(),
     )  # turned inside out
     low[2::7], high[2::7] = -np.inf, np.inf
-    found = kd_tree.count_inside(kd_tree.grow(points), low, high)
+    found = kd_tree.count_inside(kd_tree.build(points), low, high)
     assert np.array_equal(found, slow_inside(points, low, high))
     assert (found[2::7] == n).all()
     assert (found[::7] == 0).all()

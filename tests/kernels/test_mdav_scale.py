@@ -50,7 +50,7 @@ def force(monkeypatch, path):
 @pytest.fixture
 def calls(monkeypatch):
     """How many records were left when a tree was planted, and when the filter took over."""
-    seen = {"plant": [], "lay_out": []}
+    seen = {"build_tree": [], "fill_blocks": []}
 
     def spy(module, name):
         original = getattr(module, name)
@@ -61,8 +61,8 @@ def calls(monkeypatch):
 
         monkeypatch.setattr(module, name, counted)
 
-    spy(tree_build, "plant")
-    spy(float32_scan, "lay_out")
+    spy(tree_build, "build_tree")
+    spy(float32_scan, "fill_blocks")
     return seen
 
 
@@ -154,39 +154,40 @@ def test_new_trees_are_planted_on_the_way(monkeypatch, calls):
     force(monkeypatch, "tree")
     points = mdav_points(table("normal", 5000, 3, seed=2))
     np.testing.assert_array_equal(mdav_groups(points, 3, points), textbook(points, 3))
-    assert len(calls["plant"]) > 5
-    assert calls["plant"][0] == 5000
+    assert len(calls["build_tree"]) > 5
+    assert calls["build_tree"][0] == 5000
     assert all(
-        after < 0.7 * before for before, after in zip(calls["plant"], calls["plant"][1:], strict=False)
+        after < 0.7 * before
+        for before, after in zip(calls["build_tree"], calls["build_tree"][1:], strict=False)
     )
-    assert not calls["lay_out"]
+    assert not calls["fill_blocks"]
 
 
 def test_scans_take_over_on_the_way(monkeypatch, calls):
     force(monkeypatch, "both")
     points = mdav_points(table("correlated", 6000, 8, seed=4))
     np.testing.assert_array_equal(mdav_groups(points, 3, points), textbook(points, 3))
-    (left,) = calls["lay_out"]
+    (left,) = calls["fill_blocks"]
     assert 500 < left < 5500
 
 
 def test_the_choice_of_the_way(calls):
     # Boxes keep nobody out of 13 independent columns; small files need neither tree nor filter.
     mdav_groups(table("normal", 12_000, 13, seed=0), 3)
-    assert calls["lay_out"][0] > 10_000
-    calls["lay_out"].clear()
+    assert calls["fill_blocks"][0] > 10_000
+    calls["fill_blocks"].clear()
     mdav_groups(table("normal", 12_000, 2, seed=0), 3)
-    assert not calls["lay_out"]
-    calls["plant"].clear()
+    assert not calls["fill_blocks"]
+    calls["build_tree"].clear()
     mdav_groups(table("normal", 10_000, 2, seed=0), 3)
-    assert not calls["plant"]
+    assert not calls["build_tree"]
 
 
 @pytest.mark.parametrize("shape", ["mostly zero", "all equal", "integers"])
 def test_equal_records_do_not_make_the_tree_slow(shape):
     points = mdav_points(table(shape, 16_000, 2, seed=6))
     book = state.start(points, 3)
-    tree = tree_build.plant(book, float32_copy.round_off(points))
+    tree = tree_build.build_tree(book, float32_copy.rounded_copy(points))
     tree_search.advance(tree, 3, 100_000)
     assert book.counters[state.WORK] / book.counters[state.FORMED] < len(tree.smallest) / 10
 

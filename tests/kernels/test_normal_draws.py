@@ -16,7 +16,7 @@ N = 2_000_000
 @kernel
 def words(state, out):
     for i in range(out.size):
-        out[i] = module._step(state)  # noqa: SLF001 - the twin of numpy's
+        out[i] = module._next_word(state)  # noqa: SLF001 - the twin of numpy's
 
 
 def test_words_are_those_of_numpys_generator():

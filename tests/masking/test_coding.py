@@ -17,11 +17,11 @@ from sdckit.masking.coding import (
     coding_window,
     mean_of,
     multiples,
-    no_move,
     notes_on_limits,
     round_number,
     round_to,
     top_bottom_code,
+    window_zero,
 )
 
 SIZES = [1e-300, 1e-12, 1.0, 1e150, 1e300]
@@ -335,7 +335,7 @@ def test_drawing_in_refuses_what_it_cannot_do(more):
 
 def test_moves_in_rank():
     values = generator().normal(size=(30, 2))
-    assert no_move({}, values) == coding_window({"multivariate": "each"}, values) == 0
+    assert window_zero({}, values) == coding_window({"multivariate": "each"}, values) == 0
     assert coding_window({"multivariate": "distance"}, values) == 30
 
 

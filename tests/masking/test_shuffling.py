@@ -14,7 +14,14 @@ import naive_masking_shuffles as slow
 import sdckit as sdc
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.kernels.normal_draws import normals
-from sdckit.masking.shuffling import Scores, classes_of, given_normal, lonely, sequential_shuffle, shuffle
+from sdckit.masking.shuffling import (
+    Scores,
+    classes_of,
+    given_normal,
+    notes_on_single_records,
+    sequential_shuffle,
+    shuffle,
+)
 from swappings import check_values_kept
 
 tables = st.integers(1, 4).flatmap(
@@ -120,8 +127,8 @@ def test_a_given_column_in_the_same_order_gives_another_away():
 def test_given_columns_that_repeat_each_other_count_once():
     values = related(80)
     doubled = np.column_stack([values, values[:, 0] ** 3, np.full(80, 7.0)])
-    slopes, root = given_normal(Scores(doubled).relations, [0, 4, 5], [1, 2])
-    plain = given_normal(Scores(values).relations, [0], [1, 2])
+    slopes, root = given_normal(Scores(doubled).correlations, [0, 4, 5], [1, 2])
+    plain = given_normal(Scores(values).correlations, [0], [1, 2])
     assert slopes[:, :2].sum(axis=1) == pytest.approx(plain[0][:, 0])
     assert root == pytest.approx(plain[1])
     masked = shuffle(doubled, given=(0, 4, 5), rng=generator(1))
@@ -134,7 +141,7 @@ def test_correlations_that_no_data_can_have_are_replaced():
     values = np.full((60, 3), NAN)
     values[:20, 0] = values[:20, 1] = values[20:40, 1] = values[20:40, 2] = values[40:, 0] = x
     values[40:, 2] = -x
-    relations = Scores(values).relations
+    relations = Scores(values).correlations
     assert np.linalg.eigvalsh(relations).min() > -1e-12
     assert np.diag(relations) == pytest.approx(1)
     for places in ((), (0,), (0, 2)):
@@ -298,10 +305,10 @@ def test_fewer_bins_keep_less_of_a_relation_and_the_grid_runs_that_way():
 
 def test_records_that_nothing_can_change_are_told():
     values = np.array([[0.0, 0.0], [0.1, 0.1], [10.0, 10.0]])
-    assert lonely(values, {"bins": 4}) == [
-        "1 record unchanged but for the row: each value is alone in its bin"
+    assert notes_on_single_records(values, {"bins": 4}) == [
+        "1 record only changed rows: each value is alone in its bin"
     ]
-    assert lonely(values, {"bins": 1000}) == [
-        "3 records unchanged but for the row: each value is alone in its bin"
+    assert notes_on_single_records(values, {"bins": 1000}) == [
+        "3 records only changed rows: each value is alone in its bin"
     ]
-    assert lonely(values, {"bins": 1}) == []
+    assert notes_on_single_records(values, {"bins": 1}) == []

@@ -96,8 +96,8 @@ def test_the_check_sees_the_first_of_equals_credited(monkeypatch):
         closer, tied = beaten(*arguments)
         return np.array([closer, np.minimum(tied, 1)])
 
-    beaten = kd_tree.beaten
-    monkeypatch.setattr(kd_tree, "beaten", greedy)
+    beaten = kd_tree.count_closer
+    monkeypatch.setattr(kd_tree, "count_closer", greedy)
     assert fails(check_twin, "dbrl", *tied_file(3), DIRECTIONS[0], 1)
 
 

@@ -250,8 +250,8 @@ def test_plain_arithmetic_and_the_programme_agree(table):
 def test_the_programme_finds_the_nearest_point_by_itself(name, table, free):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repair_vertices, "MOST", -1)
-        patch.setattr(blocks.Block, "families", [])
-        patch.setattr(blocks.Block, "hard", True)
+        patch.setattr(blocks.Block, "disjoint_sums", [])
+        patch.setattr(blocks.Block, "may_need_solver", True)
         check_repair(*rules_named(name), table, free=free)
 
 
@@ -263,8 +263,8 @@ def test_the_programme_finds_the_nearest_point_without_a_grid(name):
     expected = rules.repaired(table, None, free)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repair_vertices, "MOST", -1)
-        patch.setattr(blocks.Block, "families", [])
-        patch.setattr(blocks.Block, "hard", True)
+        patch.setattr(blocks.Block, "disjoint_sums", [])
+        patch.setattr(blocks.Block, "may_need_solver", True)
         found = rules.repaired(table, None, free)
     assert not rules.violations(found).any()
     spread = table.std(axis=0, ddof=1)

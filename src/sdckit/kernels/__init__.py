@@ -1,1 +1,1 @@
-"""Compiled arithmetic: arrays in, arrays out. Nothing here knows a dataframe, a metric or a method."""
+"""Compiled functions on numpy arrays; they know no dataframe, no metric and no masking method."""

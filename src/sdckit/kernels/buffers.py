@@ -13,14 +13,17 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Ints
 
 LARGEST = 1 << 22  # longer arrays come in huge pages and go back to the system after use
-KEPT = 6  # arrays kept for the next call, all of the last length asked for
+KEPT = 6  # most arrays kept for later calls, all of the last length used
 
 _spare: list[Ints] = []
 
 
 @contextmanager
 def borrowed(n: int) -> Iterator[Ints]:
-    """Lend an int64 array of length n with any content; safe in threads, each has its own."""
+    """Yield a scratch int64 array of length n with arbitrary content, and keep it for later calls.
+
+    Safe in threads: each call has an array of its own.
+    """
     array = _take(n)
     try:
         yield array
@@ -30,8 +33,9 @@ def borrowed(n: int) -> Iterator[Ints]:
 
 
 def _take(n: int) -> Ints:
+    """Return a kept array of length n, or a new one; kept arrays of other lengths are dropped."""
     try:
-        while (array := _spare.pop()).size != n:  # another length: the old arrays are no use any more
+        while (array := _spare.pop()).size != n:  # arrays of another length are dropped
             pass
     except IndexError:
         return np.empty(n, np.int64)

@@ -13,12 +13,12 @@ from sdckit import progress
 if TYPE_CHECKING:
     from numba.core.event import Event
 
-PATIENCE = 1.0  # seconds of compiling before a word about it: a single kernel is not worth one
+PATIENCE = 1.0  # seconds of compiling before the notice: a single kernel takes less
 NOTICE = "compiling kernels for this computer: some 10 to 20 seconds, at the first start only"
 
 
-class Clock(event.Listener):
-    """Adds up the seconds; numba compiles one kernel at a time, and those that it calls within it."""
+class CompileClock(event.Listener):
+    """Listener to numba's events that sums the seconds of compiling and announces long compiling once."""
 
     def __init__(self) -> None:
         self.depth = 0  # kernels being compiled, each for the one before
@@ -27,13 +27,14 @@ class Clock(event.Listener):
 
     @property
     def seconds(self) -> float:
-        """Seconds spent on compiling so far, those of the kernel at hand included."""
+        """Seconds spent on compiling so far, including the kernel that is being compiled."""
         return self.finished + (monotonic() - self.begun if self.depth else 0.0)
 
     def on_start(self, event: Event) -> None:  # noqa: ARG002 - numba's signature
-        """Begin to count, unless this kernel is compiled for another.
+        """Start the clock when numba begins to compile a kernel, and switch garbage collection off.
 
-        Python's search for garbage would go through all that numba keeps, again and again, and find little.
+        Kernels that are compiled for another one do not start it again. Garbage collection would examine
+        all objects of numba again and again, and free little.
         """
         if self.seconds > PATIENCE and not self.noticed:
             self.noticed = True
@@ -44,7 +45,7 @@ class Clock(event.Listener):
         self.depth += 1
 
     def on_end(self, event: Event) -> None:  # noqa: ARG002
-        """End the count with the outermost kernel."""
+        """Stop the clock when the outermost kernel is compiled, and switch garbage collection on again."""
         if self.depth == 1:
             self.finished = self.seconds
             if self.collects:
@@ -52,5 +53,5 @@ class Clock(event.Listener):
         self.depth -= 1
 
 
-CLOCK = Clock()
+CLOCK = CompileClock()
 event.register("numba:compile", CLOCK)  # type: ignore[no-untyped-call]

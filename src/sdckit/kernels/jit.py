@@ -1,4 +1,4 @@
-"""The one way kernels are compiled: on first use, cached on disk, without the interpreter lock."""
+"""Decorators that compile kernels with numba: on first use, cached on disk, without the interpreter lock."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,15 +13,15 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Int = int | np.int64  # kernels count in int64
+Int = int | np.int64  # an integer in a kernel
 
-MARKS = (b"@kernel", b"@inner", b"@inlined")  # of modules with kernels
+MARKS = (b"@kernel", b"@inner", b"@inlined")  # a module with one of these contains kernels
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def digest_of_kernels() -> str:
-    """Digest of all modules with kernels, wherever in the package they are.
+    """Return the SHA-256 digest of all source files of the package that contain kernels.
 
     A compiled kernel contains code of the kernels it calls, also of other modules, while numba asks
     only whether the kernel's own file has changed: after an update it would go on with old code.
@@ -38,28 +38,31 @@ STAMP = digest_of_kernels()
 
 
 def kernel(function: Function, **options: Any) -> Function:
-    """Compile `function` with numba; no fast-math, so that results do not depend on the CPU."""
-    options["no_cfunc_wrapper"] = True  # C calls none of them
+    """Compile a function with numba, cached on disk; without fast-math, so that all CPUs agree."""
+    options["no_cfunc_wrapper"] = True  # no kernel is called from C
     compiled = numba.njit(nogil=True, **options)(function)
-    with suppress(RuntimeError):  # no folder to keep it in: compiled anew by each process
+    with suppress(RuntimeError):  # without a writable folder, each process compiles anew
         compiled.enable_caching()
-        compiled._cache._cache_file._source_stamp = STAMP  # noqa: SLF001 - numba offers no other way
+        file = compiled._cache._cache_file  # noqa: SLF001 - numba offers no other way
+        # An index of older sources may name classes that are gone, and then it cannot be unpickled: numba
+        # leaves an index of another version unread.
+        file._source_stamp, file._version = STAMP, f"{numba.__version__} {STAMP}"  # noqa: SLF001
     return cast("Function", compiled)
 
 
 def inner(function: Function) -> Function:
-    """Compile what only kernels call: without an entry from Python, which takes its time to compile."""
+    """Compile a function that only kernels call: without an entry from Python, to save compiling time."""
     return kernel(function, no_cpython_wrapper=True)
 
 
 def inlined(function: Function) -> Function:
-    """Compile a small formula that several kernels share."""
+    """Compile a small function whose code numba inserts into each kernel that calls it."""
     return kernel(function, inline="always")
 
 
 @kernel
 def count_special(values: Floats) -> tuple[Int, Int]:
-    """How many values are NaN, and how many infinite."""
+    """Return how many values are NaN, and how many are infinite."""
     missing = infinite = np.int64(0)
     for i in range(values.size):
         missing += values[i] != values[i]

@@ -1,4 +1,4 @@
-"""Runs of sorted keys with equal high bits: true ties, or near ties that are looked at exactly."""
+"""Runs of sorted keys with equal high bits: true ties, or near ties that are compared exactly."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
 
-CHUNK = 256
-LONG_RUN = 64  # a longer run of near ties is sorted apart
+CHUNK = 256  # keys per flag
+LONG_RUN = 64  # longer runs of near ties are not sorted by insertion
 
-# Flags mark the stretches of CHUNK keys that hold a collision, so that
-# the search for the runs can skip the others.
+# A collision is a key with the same high bits as the key before it. Flags mark the stretches of CHUNK keys
+# that hold a collision, so that the search for the runs can skip the others.
 
 
-def no_flags(keys: Ints) -> Bools:
-    """One flag for each stretch of keys."""
+def empty_flags(keys: Ints) -> Bools:
+    """Return False for each stretch of `CHUNK` keys; True will mark a stretch with equal high bits."""
     return np.zeros(keys.size // CHUNK + 1, np.bool_)
 
 
 @inlined
 def label_of(key: Int, low: Int) -> Int:
-    """The label in the low bits of a key, where it is counted from 1 (see `packed_sort._key`)."""
+    """Return the label (row number or rank, from 0) in the low bits of a key, where it counts from 1."""
     return (key & low) - 1
 
 
 @inlined
 def value_at(key: Int, low: Int, row_of: Ints, values: Floats) -> float | np.float64:
-    """The exact value of the row that a key's label stands for."""
+    """Return the exact value of the row that the label in a key stands for."""
     return values[row_of[label_of(key, low)]]
 
 
 @inner
 def count_collisions(keys: Ints, width: int, begin: int, end: int) -> Int:
-    """How many of keys[begin:end] have the same high bits as the one before."""
+    """Return how many of keys[begin:end] have the same high bits as the key before."""
     part = keys[max(begin - 1, 0) : end]  # a slice: its loop is vectorised
     found = np.int64(0)
     for t in range(part.size - 1):
@@ -42,7 +42,7 @@ def count_collisions(keys: Ints, width: int, begin: int, end: int) -> Int:
 
 @kernel
 def flag_collisions(keys: Ints, width: int, begin: int, end: int, flags: Bools) -> Int:
-    """Flag the stretches of keys[begin:end] that hold a collision; return how many there are in all."""
+    """Flag the stretches of keys[begin:end] with equal neighbouring high bits; return how many there are."""
     total = np.int64(0)
     for chunk in range(begin // CHUNK, -(-end // CHUNK)):
         found = count_collisions(keys, width, max(chunk * CHUNK, begin), min((chunk + 1) * CHUNK, end))
@@ -52,8 +52,8 @@ def flag_collisions(keys: Ints, width: int, begin: int, end: int, flags: Bools) 
 
 
 @kernel
-def starts_of_keys(keys: Ints, width: int, start: Ints) -> None:
-    """Position at which each run of equal high bits begins."""
+def write_block_starts(keys: Ints, width: int, start: Ints) -> None:
+    """Write for each position where its run of keys with equal high bits begins."""
     begin = np.int64(0)
     start[:1] = 0
     for j in range(1, keys.size):
@@ -63,8 +63,8 @@ def starts_of_keys(keys: Ints, width: int, start: Ints) -> None:
 
 
 @kernel
-def _flag_unseen(keys: Ints, width: int, start: Ints, flags: Bools) -> Int:
-    """Flag and count the block boundaries inside runs of equal high bits."""
+def flag_split_runs(keys: Ints, width: int, start: Ints, flags: Bools) -> Int:
+    """Flag and count the true tie-block boundaries that lie inside runs of equal high bits."""
     total = np.int64(0)
     for chunk in range(flags.size):
         first = max(chunk * CHUNK - 1, 0)
@@ -80,10 +80,10 @@ def _flag_unseen(keys: Ints, width: int, start: Ints, flags: Bools) -> Int:
 def collided_runs(
     keys: Ints, width: int, flags: Bools, limit: Int, start: Ints, proven: bool, skip_from: int, skip_to: int
 ) -> Ints:
-    """Begin and end of the (at most `limit`) runs of equal high bits in flagged stretches.
+    """Return begin and end of the (at most `limit`) runs of equal high bits in flagged stretches.
 
     With `proven`, `start` holds the true tie blocks, and only runs with a boundary inside are found.
-    The heavy value, from `skip_from` to `skip_to`, is no such run: nothing shares its high bits.
+    The heavy value, from `skip_from` to `skip_to`, is no such run: no other value shares its high bits.
     """
     runs = np.empty((limit, 2), np.int64)
     return runs[: _find_runs(keys, width, flags, start, proven, skip_from, skip_to, runs)]
@@ -93,7 +93,7 @@ def collided_runs(
 def _find_runs(
     keys: Ints, width: int, flags: Bools, start: Ints, proven: bool, skip_from: int, skip_to: int, runs: Ints
 ) -> int:
-    """Write the runs of `collided_runs`; return how many there are."""
+    """Write begin and end of the runs that `collided_runs` returns; return their number."""
     count = 0
     end = 0
     for chunk in range(flags.size):
@@ -116,7 +116,7 @@ def _find_runs(
 
 @inner
 def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats) -> None:
-    """Order one short run by its exact values, equal ones by label."""
+    """Sort one short run of keys in place by their exact values, equal ones by label."""
     low = (np.int64(1) << width) - 1
     for t in range(begin + 1, end):
         key = keys[t]
@@ -129,17 +129,19 @@ def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values
 
 
 @kernel
-def settle_runs(keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints) -> None:
-    """Order every run of a list and mark its true tie blocks."""
+def order_and_mark_runs(
+    keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints
+) -> None:
+    """Sort every run of a list by exact values, and write where its true tie blocks begin."""
     for r in range(len(runs)):
-        settle_run(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
+        order_and_mark_run(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
 
 
 @inner
-def settle_run(
+def order_and_mark_run(
     keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
 ) -> None:
-    """Order one run and mark its true tie blocks."""
+    """Sort one run of keys by exact values, and write where its true tie blocks begin."""
     if not _mark_blocks(keys, width, begin, end, row_of, values, start):
         order_run(keys, width, begin, end, row_of, values)
         _mark_blocks(keys, width, begin, end, row_of, values, start)
@@ -149,7 +151,7 @@ def settle_run(
 def _mark_blocks(
     keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats, start: Ints
 ) -> bool:
-    """Mark the true tie blocks of one run; False where its values are not in order."""
+    """Write where the true tie blocks of one run begin; return False if its values are not in order."""
     low = (np.int64(1) << width) - 1
     block = begin
     previous = value_at(keys[begin], low, row_of, values)
@@ -166,13 +168,13 @@ def _mark_blocks(
 
 
 def all_short(runs: Ints) -> bool:
-    """Whether the runs can be ordered one by one, in time that grows with the square of their length."""
+    """Return True if all runs are short enough to be sorted by insertion."""
     return bool((runs[:, 1] - runs[:, 0]).max(initial=0) <= LONG_RUN)
 
 
 @kernel
-def ends(start: Ints, last: Ints) -> None:
-    """Last position of each tie block."""
+def write_block_ends(start: Ints, last: Ints) -> None:
+    """Write the last position of each position's tie block, given the first one."""
     end = start.size - 1
     for j in range(start.size - 1, -1, -1):
         last[j] = end

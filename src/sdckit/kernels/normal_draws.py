@@ -1,4 +1,4 @@
-"""Standard normal draws, three times as fast as numpy's: what noise on small files spends its time on.
+"""Standard normal random numbers by the ziggurat method, three times as fast as numpy's.
 
 The ziggurat method covers the density by 256 layers of equal area, so that one random word and one
 comparison suffice for 99 draws of 100. The words come from the SFC64 generator, seeded by the caller's.
@@ -21,15 +21,15 @@ Words = npt.NDArray[np.uint64]
 
 LAYERS = 256
 EDGE = 3.6541528853610088  # where the tail begins: Marsaglia & Tsang 2000, doi:10.18637/jss.v005.i08
-UNIT = 2.0**-53
-WARM_UP = 12  # words that SFC64 throws away after seeding
+UNIT = 2.0**-53  # step between uniform numbers
+WARM_UP = 12  # words that are discarded after seeding SFC64
 
 # Unsigned constants: numba turns a mix of signed and unsigned integers into floats.
 ONE, THREE, ELEVEN, ROTATE, BACK, LOWEST = (np.uint64(number) for number in (1, 3, 11, 24, 40, 255))
 
 
 def _layers() -> tuple[Floats, Floats]:
-    """The half-width of each layer, widest first, and the share of it that lies under the next."""
+    """Return the half-width of each ziggurat layer, widest first, and its share under the next layer."""
     area = EDGE * math.exp(-EDGE * EDGE / 2) + math.sqrt(math.pi / 2) * math.erfc(EDGE / math.sqrt(2))
     width = np.zeros(LAYERS + 1)
     width[0], width[1] = area / math.exp(-EDGE * EDGE / 2), EDGE
@@ -42,8 +42,8 @@ WIDTH, SHARE = _layers()
 
 
 @inner
-def _step(state: Words) -> np.uint64:
-    """The next random word: one round of SFC64."""
+def _next_word(state: Words) -> np.uint64:
+    """Return the next 64-bit random word of the SFC64 generator, and advance its state."""
     word = state[0] + state[1] + state[3]
     state[3] += ONE
     state[0] = state[1] ^ (state[1] >> ELEVEN)
@@ -54,48 +54,49 @@ def _step(state: Words) -> np.uint64:
 
 @inlined
 def _uniform(word: np.uint64) -> float:
-    """A number between 0 and 1, neither of them."""
+    """Return a uniform number between 0 and 1, both excluded, from a random word."""
     return (np.float64(word >> ELEVEN) + 0.5) * UNIT
 
 
 @kernel
-def _fill(state: Words, width: Floats, share: Floats, out: Floats) -> None:
+def _fill_normals(state: Words, width: Floats, share: Floats, out: Floats) -> None:
+    """Fill an array with standard normal draws, given the generator's state and the ziggurat's layers."""
     for j in range(out.size):
         while True:
-            word = _step(state)
+            word = _next_word(state)
             layer = np.int64(word & LOWEST)
             side = 2.0 * _uniform(word) - 1.0
             x = side * width[layer]
             if abs(side) < share[layer]:
                 break
             if layer == 0:
-                x = math.copysign(_tail(state), side)
+                x = math.copysign(_tail_draw(state), side)
                 break
             upper = math.exp((x * x - width[layer] * width[layer]) / 2)
             lower = math.exp((x * x - width[layer + 1] * width[layer + 1]) / 2)
-            if upper + _uniform(_step(state)) * (lower - upper) < 1.0:
+            if upper + _uniform(_next_word(state)) * (lower - upper) < 1.0:
                 break
         out[j] = x
 
 
 @inner
-def _tail(state: Words) -> float:
-    """A draw beyond the edge."""
+def _tail_draw(state: Words) -> float:
+    """Return a standard normal draw conditional on being beyond `EDGE`, where the tail begins."""
     while True:
-        x = -math.log(_uniform(_step(state))) / EDGE
-        if -2.0 * math.log(_uniform(_step(state))) > x * x:
+        x = -math.log(_uniform(_next_word(state))) / EDGE
+        if -2.0 * math.log(_uniform(_next_word(state))) > x * x:
             return EDGE + x
 
 
 def normals(rng: np.random.Generator, shape: Sequence[int]) -> Floats:
-    """Independent standard normal numbers.
+    """Return an array of independent standard normal numbers.
 
     Parameters
     ----------
     rng
-        Source of the seed of these draws.
+        Generator from which the seed of these draws is drawn.
     shape
-        Of the array.
+        Shape of the array.
 
     Returns
     -------
@@ -106,9 +107,9 @@ def normals(rng: np.random.Generator, shape: Sequence[int]) -> Floats:
     >>> normals(np.random.default_rng(1), (2, 3)).shape
     (2, 3)
     """
-    state = np.ones(4, np.uint64)  # the last word counts
+    state = np.ones(4, np.uint64)  # the last word is a counter
     state[:3] = np.frombuffer(rng.bytes(24), "<u8")
     out = np.empty(shape)
-    _fill(state, WIDTH, SHARE, np.empty(WARM_UP))
-    _fill(state, WIDTH, SHARE, out.reshape(-1))
+    _fill_normals(state, WIDTH, SHARE, np.empty(WARM_UP))
+    _fill_normals(state, WIDTH, SHARE, out.reshape(-1))
     return out

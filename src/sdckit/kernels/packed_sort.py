@@ -2,7 +2,7 @@
 
 Sorting 64-bit keys is several times faster than an argsort, so a key carries both the value (its
 high bits) and a label (its low bits): the row number, or the row's rank in another column. Values
-that agree in the bits that were kept are *near ties*; they are looked at again, exactly.
+that agree in the bits that were kept are *near ties*; they are compared again, exactly.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 from sdckit.kernels.buffers import borrowed
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, kernel
 from sdckit.kernels.near_ties import (
-    _flag_unseen,
     all_short,
     collided_runs,
+    empty_flags,
     flag_collisions,
-    no_flags,
-    settle_runs,
-    starts_of_keys,
+    flag_split_runs,
+    order_and_mark_runs,
+    write_block_starts,
 )
 
-SMALL = 4096  # below this, sampling a column for a heavy value costs more than it saves
-QUANTISED = 1 << 24  # from here on, too few bits of a float64 fit beside the label
+SMALL = 4096  # rows below which sampling a column for a heavy value costs more than it saves
+QUANTISED = 1 << 24  # rows from which on too few bits of a float64 fit beside the label
 
 
 @inlined
-def _ordered(bits: Int) -> Int:
+def _order_bits(bits: Int) -> Int:
     """Map the bits of a finite float64 to an integer of the same order; -0.0 and 0.0 map to 0."""
     sign = bits >> 63  # all bits set for negative values
     return ((bits & 0x7FFFFFFFFFFFFFFF) ^ sign) - sign
@@ -36,13 +36,13 @@ def _ordered(bits: Int) -> Int:
 
 @inlined
 def _flip(key: Int) -> Int:
-    """Map an integer to the bits of a float64 of the same order, and back."""
+    """Map an integer to float64 bits that sort in the same order; applied twice, it returns the integer."""
     return key ^ ((key >> 63) & 0x7FFFFFFFFFFFFFFF)
 
 
 @inlined
 def _key(value: Int, low: Int, label: Int) -> Int:
-    """Pack an ordered value, less its last bits, above a label, in a form that sorts as float64.
+    """Return a key: the high bits of an ordered value above a label, in a form that sorts as float64.
 
     The label is counted from 1, and `label_width` leaves room above the largest: so no key is 0, which
     is 0.0 as a float, nor -1, which is -0.0. Vectorised sorts turn one zero into the other, and a label
@@ -52,17 +52,17 @@ def _key(value: Int, low: Int, label: Int) -> Int:
 
 
 def label_width(largest: int) -> int:
-    """How many bits of a key the labels from 0 to `largest` take; see `_key`."""
+    """Return how many low bits of a key the labels from 0 to `largest` take."""
     return (largest + 2).bit_length()
 
 
 @kernel
 def fill_keys(bits: Ints, labels: Ints, width: int, keys: Ints) -> Int:
-    """Write value-and-label keys in a form that sorts as float64; return the bits that were cut off."""
+    """Write a key (value's high bits, then label) for each value; return the bits that were cut off."""
     low = (np.int64(1) << width) - 1
     cut = np.int64(0)
     for i in range(bits.size):
-        value = _ordered(bits[i])
+        value = _order_bits(bits[i])
         cut |= value & low
         keys[i] = _key(value, low, labels[i])
     return cut
@@ -70,13 +70,13 @@ def fill_keys(bits: Ints, labels: Ints, width: int, keys: Ints) -> Int:
 
 @kernel
 def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Ints) -> tuple[Int, Int]:
-    """Write keys as above, those of the value `heavy` at the end; return (cut bits, rows in front)."""
+    """Write keys, those of the value `heavy` at the end; return the cut-off bits and the rows in front."""
     low = (np.int64(1) << width) - 1
     cut = np.int64(0)
     front = np.uint64(0)  # unsigned, so that no index needs a check for being negative
     back = np.uint64(bits.size - 1)
     for i in range(bits.size):
-        value = _ordered(bits[i])
+        value = _order_bits(bits[i])
         cut |= value & low
         key = _key(value, low, labels[i])
         keys[front] = key  # written on both sides, kept on one: no branch to mispredict
@@ -89,7 +89,7 @@ def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Int
 
 @kernel
 def flip_negatives(keys: Ints) -> None:
-    """Turn keys from floats back into integers, as far as they are negative from the start on."""
+    """Turn sorted keys from float order back into integers, in place; only leading negatives differ."""
     for j in range(keys.size):
         if keys[j] >= 0:
             break
@@ -97,42 +97,42 @@ def flip_negatives(keys: Ints) -> None:
 
 
 def sort_as_floats(keys: Ints) -> None:
-    """Sort keys as float64, which is faster than as int64; leave integers."""
+    """Sort keys in place as float64, which is faster than as int64; leave them as integers."""
     keys.view(np.float64).sort()
     flip_negatives(keys)
 
 
 @kernel
-def _count_cells(bits: Ints, counts: Ints) -> None:
-    """Histogram of the 16 leading bits of the ordered values."""
+def _count_leading_bits(bits: Ints, counts: Ints) -> None:
+    """Add each value to the histogram of the 16 leading bits of ordered values."""
     for i in range(bits.size):
-        counts[(_ordered(bits[i]) >> 48) + 32768] += 1
+        counts[(_order_bits(bits[i]) >> 48) + 32768] += 1
 
 
 @kernel
 def _fill_quantised_keys(
     bits: Ints, labels: Ints, width: int, below: Floats, step: Floats, keys: Ints
 ) -> None:
-    """Write keys whose high bits interpolate the column's own distribution function.
+    """Write keys: the value's position in the column's distribution in the high bits, then the label.
 
     Every operation is monotone in the value, rounding included, so the order is kept; unequal
     values may share a key, equal ones always do.
     """
     for i in range(bits.size):
-        value = _ordered(bits[i])
+        value = _order_bits(bits[i])
         cell = (value >> 48) + 32768
         share = below[cell] + np.float64(value & 0xFFFFFFFFFFFF) * step[cell]
         keys[i] = (np.int64(share) << width) | (labels[i] + 1)
 
 
 def labels_of(keys: Ints, width: int) -> Ints:
-    """The label of each key, like `label_of`, which is for kernels."""
+    """Return the label (row number or rank, from 0) of each key in an array."""
     return (keys & ((np.int64(1) << width) - 1)) - 1
 
 
 @dataclass
 class SortedKeys:
-    """Keys in order. `exact`: equal high bits are true ties; `heavy`: a slice of equal values."""
+    """Sorted keys of a column; `exact`: equal high bits are ties; `heavy`: slice of one frequent value."""
 
     keys: Ints
     width: int
@@ -142,25 +142,26 @@ class SortedKeys:
 
     @property
     def labels(self) -> Ints:
-        """The label of each position."""
-        return (
-            self.keys & ((np.int64(1) << self.width) - 1)
-        ) - 1  # `label_of`, without compiling it for arrays
+        """The label (row number or rank) of each sorted key."""
+        return labels_of(self.keys, self.width)
 
     @property
     def stretches(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Begin and end of the keys before and after the heavy value."""
+        """Begin and end of the keys before the heavy value, and of those after it."""
         return (0, self.heavy.start), (self.heavy.stop, self.keys.size)
 
 
 def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = True) -> SortedKeys:
-    """Fill and sort `keys`; with `inside_ties=False` labels of equal values may stay unordered."""
+    """Pack each value and its label into a key, and sort the keys in place; return them with their width.
+
+    With `inside_ties=False` the labels of equal values may stay unordered.
+    """
     n = values.size
     bits = values.view(np.int64)
     width = label_width(n - 1)
     heavy = heavy_value(values)
     if heavy is not None:
-        target = np.int64(_ordered(np.float64(heavy).view(np.int64)))
+        target = np.int64(_order_bits(np.float64(heavy).view(np.int64)))
         cut, front = _fill_keys_apart(bits, labels, width, target, keys)
         block = _sort_apart(keys, front, target >> width, width, inside_ties=inside_ties)
         if block is not None:
@@ -176,12 +177,12 @@ def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = T
 
 
 def sample_of(values: Floats) -> Floats:
-    """Some 64 values, evenly spaced."""
+    """Return some 64 values of a column, evenly spaced."""
     return values[:: max(values.size // 64, 1)]
 
 
 def heavy_value(values: Floats) -> float | None:
-    """A value that seems to fill at least an eighth of the column, from a sample."""
+    """Return a value that seems to fill at least an eighth of the column, judged by a sample, or None."""
     if values.size < SMALL:
         return None
     found, counts = np.unique(sample_of(values), return_counts=True)
@@ -190,9 +191,9 @@ def heavy_value(values: Floats) -> float | None:
 
 
 def _sort_apart(keys: Ints, front: Int, high: Int, width: int, *, inside_ties: bool) -> slice | None:
-    """Sort the front part and put the equal keys of the end into their place.
+    """Sort the front keys and insert the equal keys at the end; return their slice, or None if ambiguous.
 
-    None where another value has the same high bits: then the place is not known.
+    Ambiguous means that another value has the same high bits, so that the slice is not known.
     """
     sort_as_floats(keys[:front])
     flip_negatives(keys[front:])
@@ -207,49 +208,50 @@ def _sort_apart(keys: Ints, front: Int, high: Int, width: int, *, inside_ties: b
 
 
 def _quantiser(bits: Ints, width: int) -> tuple[Floats, Floats]:
+    """Return the offset and slope, per leading 16 bits, that spread a column's keys by its distribution."""
     counts = np.zeros(65536, np.int64)
-    _count_cells(bits, counts)
+    _count_leading_bits(bits, counts)
     levels = float(1 << (62 - width)) / bits.size
     below = (np.cumsum(counts) - counts) * levels
-    # A little less than the way to the next cell: a rounded sum must not pass that cell's first key.
+    # A little less than the distance to the next cell: a rounded sum must not pass that cell's first key.
     return below.astype(np.float64), (counts * (levels / 2.0**48 * (1 - 2.0**-20))).astype(np.float64)
 
 
 def find_blocks(
     found: SortedKeys, row_of: Ints, values: Floats, start: Ints, flagged: tuple[Bools, int] | None = None
 ) -> None:
-    """Write the start of each position's true tie block; puts near ties into their exact order.
+    """Write the first position of each position's tie block into `start`; sort near ties by exact value.
 
     `flagged` are the flags and the number of collisions, where they are known already.
     """
     keys, width = found.keys, found.width
-    flags, doubtful = flagged or (no_flags(keys), 0)
+    flags, doubtful = flagged or (empty_flags(keys), 0)
     if found.exact:
         flags[:], doubtful = False, 0
     elif flagged is None:
         doubtful = sum(int(flag_collisions(keys, width, *part, flags)) for part in found.stretches)
     sort_again = False
-    if doubtful > keys.size // 10:  # a second sort is cheaper than fetching every doubtful value
+    if doubtful > keys.size // 10:  # a second sort is cheaper than reading every doubtful value
         sort_again = found.quantised or not _on_coarse_grid(values, width)
         flags[:] = False
         doubtful = 0
     if sort_again:
-        _starts_of_values(values, start)
-        doubtful = int(_flag_unseen(keys, width, start, flags))
+        _write_value_starts(values, start)
+        doubtful = int(flag_split_runs(keys, width, start, flags))
     else:
-        starts_of_keys(keys, width, start)
+        write_block_starts(keys, width, start)
     heavy = found.heavy
     runs = collided_runs(keys, width, flags, doubtful, start, sort_again, heavy.start, heavy.stop)
     if all_short(runs):
-        settle_runs(keys, width, runs, row_of, values, start)
+        order_and_mark_runs(keys, width, runs, row_of, values, start)
     else:
         sort_exactly(found, row_of, values)
-        _starts_of_values(values, start)
+        _write_value_starts(values, start)
 
 
 @kernel
-def _off_grid(values: Floats, scale: float) -> Int:
-    """How many values are not the float nearest to a whole number of steps of 1/scale."""
+def _count_off_grid(values: Floats, scale: float) -> Int:
+    """Return how many values are not the float nearest to a multiple of 1/scale."""
     found = np.int64(0)
     for i in range(values.size):
         found += np.rint(values[i] * scale) / scale != values[i]
@@ -257,28 +259,28 @@ def _off_grid(values: Floats, scale: float) -> Int:
 
 
 def _on_coarse_grid(values: Floats, width: int) -> bool:
-    """Whether all values have up to three decimals, far enough apart for the high bits to tell them."""
+    """Return True if all values have up to three decimals and differ in the key's high bits if unequal."""
     sample = sample_of(values)
     for scale in (10.0, 100.0, 1000.0):
         with np.errstate(over="ignore"):
             fits = (np.rint(sample * scale) / scale == sample).all()
         if fits:
             largest = max(abs(float(values.max())), abs(float(values.min())))
-            return largest * 2.0 ** (width - 52) < 0.5 / scale and not _off_grid(values, scale)
+            return largest * 2.0 ** (width - 52) < 0.5 / scale and not _count_off_grid(values, scale)
     return False
 
 
-def _starts_of_values(values: Floats, start: Ints) -> None:
-    """Start of each tie block from the sorted values themselves."""
+def _write_value_starts(values: Floats, start: Ints) -> None:
+    """Write the start of each position's tie block, by sorting the values themselves."""
     with borrowed(values.size) as bits:
         ordered = bits.view(np.float64)
         np.add(values, 0.0, out=ordered)  # -0.0 becomes 0.0, so that equal values have equal bits
         ordered.sort()
-        starts_of_keys(bits, 0, start)
+        write_block_starts(bits, 0, start)
 
 
 def sort_exactly(found: SortedKeys, row_of: Ints, values: Floats) -> None:
-    """Put the keys into exact order where the kept bits say too little: values that differ by ulps."""
+    """Sort the keys in place by exact value and label, where their high bits are not enough."""
     labels = np.empty(values.size, np.int64)
     labels[row_of] = np.arange(values.size)
     order = np.lexsort((labels, values))

@@ -18,12 +18,12 @@ from sdckit.kernels.near_ties import (
     all_short,
     collided_runs,
     count_collisions,
-    ends,
+    empty_flags,
     label_of,
-    no_flags,
     order_run,
-    starts_of_keys,
     value_at,
+    write_block_ends,
+    write_block_starts,
 )
 from sdckit.kernels.packed_sort import (
     SMALL,
@@ -43,7 +43,7 @@ COUNTABLE = 1 << 16  # integers of a narrower range are counted instead of sorte
 
 
 def tie_sum(first: Ints) -> int:
-    """T, the sum of L**3 - L over the tie blocks of length L, from the start of each position's block."""
+    """Return the sum of L**3 - L over tie blocks of length L, from the start of each position's block."""
     opens = np.flatnonzero(first == np.arange(first.size))
     lengths, counts = np.unique(np.diff(np.append(opens, first.size)), return_counts=True)
     return sum(
@@ -52,7 +52,7 @@ def tie_sum(first: Ints) -> int:
 
 
 def _sorted_rows(values: Floats) -> tuple[Ints, Ints]:
-    """Rows in the order of their values, and the start of each position's tie block."""
+    """Return the row numbers in the order of their values, and the start of each position's tie block."""
     rows = np.arange(values.size)
     first = np.empty(values.size, np.int64)
     with borrowed(values.size) as keys:
@@ -62,13 +62,13 @@ def _sorted_rows(values: Floats) -> tuple[Ints, Ints]:
 
 
 def _starts(ordered: Floats) -> Ints:
-    """Start of each position's tie block in sorted values."""
+    """Return the start of each position's tie block in sorted values."""
     opens = np.concatenate(([True], ordered[1:] != ordered[:-1]))
     return np.maximum.accumulate(np.where(opens, np.arange(ordered.size), 0))
 
 
 class OrderedColumn:
-    """A column without missing cells, its order, ranks and tie blocks; computed once, used often."""
+    """A column without missing cells with its order, ranks and tie blocks; computed once, used often."""
 
     def __init__(self, values: Floats, order: Ints | None = None, first: Ints | None = None) -> None:
         self.values = np.ascontiguousarray(values, dtype=np.float64)
@@ -83,19 +83,19 @@ class OrderedColumn:
 
     @cached_property
     def last(self) -> Ints:
-        """Last position of the tie block, by position (like `first`)."""
+        """Last position of the tie block that each sorted position is in."""
         last = np.empty(self.n, np.int64)
-        ends(self.first, last)
+        write_block_ends(self.first, last)
         return last
 
     @cached_property
     def middle2(self) -> Ints:
-        """Doubled mid-rank, by position."""
+        """Twice the mid-rank (from 0) of each sorted position."""
         return self.first + self.last
 
     @cached_property
     def row_middle2(self) -> Ints:
-        """Doubled mid-rank, by row."""
+        """Twice the mid-rank (from 0) of each row."""
         return self.middle2[self.rank]
 
     @cached_property
@@ -104,12 +104,12 @@ class OrderedColumn:
         return self.values[self.order]
 
     def restrict(self, keep: Bools) -> OrderedColumn:
-        """The same column with only the rows in `keep`, without sorting again."""
+        """Return the column with only the rows in `keep`, without sorting again."""
         position = np.cumsum(keep) - 1
         return OrderedColumn(self.values[keep], position[self.order[keep[self.order]]])
 
     def ranks2(self, ties: str, rng: np.random.Generator | None = None) -> Ints:
-        """Doubled rank of each row under a rule that looks at this column alone."""
+        """Return twice the rank of each row under the tie rule average, first, last or random."""
         if ties == "average":
             return self.row_middle2
         if ties == "first":
@@ -124,22 +124,25 @@ class OrderedColumn:
         return 2 * ranks
 
 
-# The two costs, and exact sums of them: a square can need more than 63 bits over ten million rows.
+# Sums of |r - s| and of (r - s)**2 are exact integers. Squares are summed in two halves of 32 bits: over
+# ten million rows their sum can need more than 63 bits.
 
 
 @inlined
-def _low(square: Int) -> Int:
+def _low_half(square: Int) -> Int:
+    """Return the lower 32 bits of a square."""
     return square & 0xFFFFFFFF
 
 
 @inlined
-def _high(square: Int) -> Int:
+def _high_half(square: Int) -> Int:
+    """Return a square without its lower 32 bits, shifted down by 32."""
     return square >> 32
 
 
 @kernel
 def has_ties(start: Ints) -> bool | np.bool_:
-    """Whether any tie block is longer than one position."""
+    """Return True if any tie block is longer than one position, given the start of each position's block."""
     shared = np.int64(0)
     for j in range(start.size):
         shared += start[j] != j
@@ -148,7 +151,7 @@ def has_ties(start: Ints) -> bool | np.bool_:
 
 @inner
 def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> Sums:
-    """Sums over masked positions begin..end-1, as if every masked value there were different."""
+    """Return rank distance sums over masked positions begin..end-1, as if no masked values were tied."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
     part = keys[begin:end]  # a slice: its loop is vectorised
@@ -156,14 +159,14 @@ def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middl
         label = label_of(part[t], low)
         difference = (middle2[label] if tied else 2 * label) - 2 * (begin + t)
         absolute += abs(difference)
-        squared_low += _low(difference * difference)
-        squared_high += _high(difference * difference)
+        squared_low += _low_half(difference * difference)
+        squared_high += _high_half(difference * difference)
     return absolute, squared_low, squared_high
 
 
 @kernel
 def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> Sums:
-    """Sums over one masked tie block."""
+    """Return rank distance sums over one tie block of the masked column, positions begin..end-1."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
     part = keys[begin:end]
@@ -171,14 +174,14 @@ def _block_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle
         label = label_of(part[t], low)
         difference = (middle2[label] if tied else 2 * label) - (begin + end - 1)
         absolute += abs(difference)
-        squared_low += _low(difference * difference)
-        squared_high += _high(difference * difference)
+        squared_low += _low_half(difference * difference)
+        squared_high += _high_half(difference * difference)
     return absolute, squared_low, squared_high
 
 
 @kernel
 def to_middles2(start: Ints) -> None:
-    """Replace the start of each position's tie block by the block's doubled mid-rank."""
+    """Replace the start of each position's tie block, in place, by the block's doubled mid-rank."""
     end = np.int64(start.size - 1)
     for j in range(start.size - 1, -1, -1):
         begin = start[j]
@@ -189,7 +192,7 @@ def to_middles2(start: Ints) -> None:
 
 @kernel
 def middle_sums(keys: Ints, width: int, masked2: Ints, factor: int, middle2: Ints) -> Sums:
-    """Sums over all positions, given the doubled masked mid-rank of each.
+    """Return rank distance sums over all positions, given the doubled masked mid-rank of each.
 
     The doubled original mid-rank is `factor` times the label or, where that is 0, looked up.
     """
@@ -199,20 +202,20 @@ def middle_sums(keys: Ints, width: int, masked2: Ints, factor: int, middle2: Int
         label = label_of(keys[j], low)
         difference = (middle2[label] if factor == 0 else factor * label) - masked2[j]
         absolute += abs(difference)
-        squared_low += _low(difference * difference)
-        squared_high += _high(difference * difference)
+        squared_low += _low_half(difference * difference)
+        squared_high += _high_half(difference * difference)
     return absolute, squared_low, squared_high
 
 
 @kernel
 def _gap_sums(gaps2: Ints) -> Sums:
-    """Sums over doubled rank differences."""
+    """Return the sums of |d| and of d**2 (in two halves) over doubled rank differences d."""
     absolute = squared_low = squared_high = np.int64(0)
     for i in range(gaps2.size):
         difference = gaps2[i]
         absolute += abs(difference)
-        squared_low += _low(difference * difference)
-        squared_high += _high(difference * difference)
+        squared_low += _low_half(difference * difference)
+        squared_high += _high_half(difference * difference)
     return absolute, squared_low, squared_high
 
 
@@ -220,7 +223,7 @@ def _gap_sums(gaps2: Ints) -> Sums:
 def singles_and_flags(
     keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints, flags: Bools
 ) -> tuple[Int, Int, Int, Int]:
-    """Single sums over keys[begin:end], and flags and number of collisions, in one pass through memory."""
+    """Return rank distance sums as if without ties and the number of collisions, and flag the latter."""
     absolute = squared_low = squared_high = collisions = np.int64(0)
     for chunk in range(begin // CHUNK, -(-end // CHUNK)):
         first, last = max(chunk * CHUNK, begin), min((chunk + 1) * CHUNK, end)
@@ -240,7 +243,7 @@ def singles_and_flags(
 def _run_corrections(
     keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, tied: bool, middle2: Ints
 ) -> Sums:
-    """What to add to the single sums because runs hold ties, or an order that was not exact."""
+    """Return what to add to the tie-free rank distance sums for the ties and disorder inside runs."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
     for r in range(len(runs)):
@@ -265,18 +268,19 @@ def _run_corrections(
     return absolute, squared_low, squared_high
 
 
-def _sums(n: int, parts: list[Sums]) -> RankSums:
+def _rank_sums(n: int, parts: list[Sums]) -> RankSums:
+    """Return `RankSums` of n records as the total of partial sums, with squares put together from halves."""
     absolute, squared_low, squared_high = (sum(int(part[i]) for part in parts) for i in range(3))
     return RankSums(n, absolute, (squared_high << 32) + squared_low)
 
 
 def gap_distance(gaps2: Ints) -> RankSums:
-    """Rank distance from the doubled rank difference of each record."""
-    return _sums(gaps2.size, [_gap_sums(gaps2)])
+    """Return the rank distance sums of a column, given twice the rank difference of each record."""
+    return _rank_sums(gaps2.size, [_gap_sums(gaps2)])
 
 
 def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
-    """Rank distance under mid-ranks, the default rule; one sort of the masked column."""
+    """Return the rank distance sums of a masked column under mid-ranks; it is sorted once at most."""
     whole = _seem_whole(masked)
     counted = _counted_distance(column, masked) if whole else None
     if counted is not None:
@@ -289,10 +293,10 @@ def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
 
 
 def _whole_distance(column: OrderedColumn, masked: Floats, keys: Ints) -> RankSums | None:
-    """The same for values whose last bits are all 0, such as whole numbers: equal keys are ties.
+    """Return mid-rank distance sums for values whose low bits are all 0, such as whole numbers, or None.
 
-    Nobody needs the row of a key then, so the label can be the mid-rank itself, which saves looking
-    it up in a large table. None for other values, and where one value fills much of the column.
+    Equal keys are ties then and the row of a key is not needed, so the label can be the mid-rank itself,
+    which saves a look-up in a large table. None for other values, and if one value fills much of the column.
     """
     width = label_width(2 * column.n - 2)
     if heavy_value(masked) is not None:
@@ -301,16 +305,16 @@ def _whole_distance(column: OrderedColumn, masked: Floats, keys: Ints) -> RankSu
         return None
     sort_as_floats(keys)
     with borrowed(column.n) as start:
-        starts_of_keys(keys, width, start)
+        write_block_starts(keys, width, start)
         to_middles2(start)
-        return _sums(column.n, [middle_sums(keys, width, start, 1, column.middle2)])
+        return _rank_sums(column.n, [middle_sums(keys, width, start, 1, column.middle2)])
 
 
 def _sorted_distance(column: OrderedColumn, masked: Floats, found: SortedKeys) -> RankSums:
-    """Rank distance under mid-ranks from the sorted keys of the masked column."""
+    """Return the rank distance sums under mid-ranks, given the sorted keys of the masked column."""
     keys, width, heavy = found.keys, found.width, found.heavy
     tied, middle2 = column.tied, column.middle2
-    flags = no_flags(keys)
+    flags = empty_flags(keys)
     parts = [singles_and_flags(keys, width, *part, tied, middle2, flags) for part in found.stretches]
     doubtful = sum(int(part[3]) for part in parts)
     if doubtful <= column.n // 10:
@@ -319,16 +323,16 @@ def _sorted_distance(column: OrderedColumn, masked: Floats, found: SortedKeys) -
             sums: list[Sums] = [part[:3] for part in parts]
             sums.append(_block_sums(keys, width, heavy.start, heavy.stop, tied, middle2))
             sums.append(_run_corrections(keys, width, runs, column.order, masked, tied, middle2))
-            return _sums(column.n, sums)
+            return _rank_sums(column.n, sums)
     with borrowed(column.n) as start:
         find_blocks(found, column.order, masked, start, (flags, doubtful))
         to_middles2(start)
-        return _sums(column.n, [middle_sums(keys, width, start, 0 if tied else 2, middle2)])
+        return _rank_sums(column.n, [middle_sums(keys, width, start, 0 if tied else 2, middle2)])
 
 
 @kernel
 def _count_whole(values: Floats, lowest: float, counts: Ints) -> bool:
-    """Count each value; False as soon as one is not a whole number."""
+    """Count how often each whole number occurs; return False as soon as a value is not a whole number."""
     for i in range(values.size):
         offset = np.int64(values[i] - lowest)
         counts[offset] += 1
@@ -339,7 +343,7 @@ def _count_whole(values: Floats, lowest: float, counts: Ints) -> bool:
 
 @kernel
 def _counted_sums(values: Floats, lowest: float, counts: Ints, middle2: Ints) -> Sums:
-    """Sums of mid-rank differences from the counts of each value and the mid-rank of each row."""
+    """Return mid-rank distance sums, given how often each whole number occurs in the masked column."""
     begin = np.int64(0)
     for c in range(counts.size):  # a count becomes a doubled mid-rank
         begin, counts[c] = begin + counts[c], 2 * begin + counts[c] - 1
@@ -347,25 +351,26 @@ def _counted_sums(values: Floats, lowest: float, counts: Ints, middle2: Ints) ->
     for i in range(values.size):
         difference = middle2[i] - counts[np.int64(values[i] - lowest)]
         absolute += abs(difference)
-        squared_low += _low(difference * difference)
-        squared_high += _high(difference * difference)
+        squared_low += _low_half(difference * difference)
+        squared_high += _high_half(difference * difference)
     return absolute, squared_low, squared_high
 
 
 def _seem_whole(values: Floats) -> bool:
-    """Whether a long column seems to hold whole numbers only, from a sample."""
+    """Return True if a long column seems to hold whole numbers only, judged by a sample."""
     sample = sample_of(values)
     return values.size >= SMALL and bool((sample == np.floor(sample)).all())
 
 
-def _range(values: Floats) -> tuple[float, float]:
+def _lowest_and_highest(values: Floats) -> tuple[float, float]:
+    """Return the smallest and the largest value as Python floats."""
     return float(values.min()), float(values.max())  # Python's floats overflow without a warning
 
 
 def _counted_distance(column: OrderedColumn, masked: Floats) -> RankSums | None:
-    """Rank distance of whole numbers of a narrow range, counted instead of sorted."""
-    for part in (sample_of(masked), masked):  # a sample first: most columns are told by it
-        lowest, highest = _range(part)
+    """Return mid-rank distance sums of whole numbers in a narrow range, by counting them; else None."""
+    for part in (sample_of(masked), masked):  # a sample first: it excludes most columns
+        lowest, highest = _lowest_and_highest(part)
         if highest - lowest >= min(COUNTABLE, column.n):
             return None
     if lowest != np.floor(lowest):
@@ -373,4 +378,4 @@ def _counted_distance(column: OrderedColumn, masked: Floats) -> RankSums | None:
     counts = np.zeros(int(highest - lowest) + 1, np.int64)
     if not _count_whole(masked, lowest, counts):
         return None
-    return _sums(column.n, [_counted_sums(masked, lowest, counts, column.row_middle2)])
+    return _rank_sums(column.n, [_counted_sums(masked, lowest, counts, column.row_middle2)])

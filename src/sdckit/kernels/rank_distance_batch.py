@@ -7,18 +7,24 @@ from functools import cached_property
 import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inner, kernel
-from sdckit.kernels.near_ties import count_collisions, ends, label_of, settle_run, starts_of_keys
+from sdckit.kernels.near_ties import (
+    count_collisions,
+    label_of,
+    order_and_mark_run,
+    write_block_ends,
+    write_block_starts,
+)
 from sdckit.kernels.packed_sort import fill_keys, flip_negatives, label_width, labels_of
 from sdckit.kernels.rank_distance import OrderedColumn, tie_sum, to_middles2
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import mean_gap
 
 RULES = ("average", "first", "last", "expected")  # the tie rules that one sort by row answers
-BY_ROW = ("average", "first", "last", "begin", "end")  # doubled ranks, and the ends of a tie block
+BY_ROW = ("average", "first", "last", "begin", "end")  # doubled ranks; first and last position of a tie block
 
 
 class SortedStack:
-    """Several short columns in order, equal values by row.
+    """Several short columns sorted (one line each), equal values by row, with the start of each tie block.
 
     `tied` marks the columns that may hold equal values; for these, `first` has the first position of the
     tie block of each position.
@@ -32,10 +38,10 @@ class SortedStack:
         self.first = np.empty(values.shape, np.int64)
         cut = _fill_stack(values.view(np.int64), rows, self.width, self.keys)
         self.keys.view(np.float64).sort()  # faster than as integers
-        self.tied = _settle_stack(self.keys, self.width, cut, rows, values, self.first)
+        self.tied = _find_stack_blocks(self.keys, self.width, cut, rows, values, self.first)
 
     def tie_blocks(self, j: Int) -> Ints:
-        """Return the first position of the tie block of each position of a column."""
+        """Return the first position of each position's tie block in column j."""
         return self.first[j] if self.tied[j] else np.arange(self.n)
 
 
@@ -52,36 +58,36 @@ class ColumnStack:
         self._tables: dict[str, Ints] = {}
 
     def by_row(self, what: str) -> Ints:
-        """One of `BY_ROW` for each value; one line per column."""
+        """Return a quantity named in `BY_ROW`, such as doubled mid-ranks, of each row; a line per column."""
         if what not in self._tables:
             found = self.sorted
             self._tables[what] = _by_row(found.keys, found.width, found.first, found.tied, BY_ROW.index(what))
         return self._tables[what]
 
     def column(self, j: int) -> OrderedColumn:
-        """Return one of the columns, without sorting it again."""
+        """Return column j as an `OrderedColumn`, without sorting it again."""
         order = labels_of(self.sorted.keys[j], self.sorted.width)
         return OrderedColumn(self.values[j], order, self.sorted.tie_blocks(j))
 
     @cached_property
     def tie_sums(self) -> list[int]:
-        """T of each column, see `tie_sum`."""
+        """Sum of L**3 - L over the tie blocks of length L, for each column."""
         return [tie_sum(self.sorted.tie_blocks(j)) for j in range(len(self.values))]
 
     def order(self, masked: Floats) -> StackOrder:
-        """Sort the masked columns, one line each."""
+        """Return the masked columns (one line each), sorted, beside these original ones."""
         return StackOrder(self, masked)
 
 
 class StackOrder:
-    """Masked columns in order, beside their originals."""
+    """Masked columns, sorted, beside their originals; gives the rank distances of all columns."""
 
     def __init__(self, stack: ColumnStack, masked: Floats) -> None:
         self.stack = stack
         self.sorted = SortedStack(masked)
 
     def sums(self, ties: str) -> RankSums:
-        """Rank distances of all columns under one of `RULES`, as arrays."""
+        """Return the rank distance sums of all columns, as arrays, under one of the tie rules in `RULES`."""
         ours = self.stack.by_row("average" if ties == "expected" else ties)
         found = self.sorted
         absolute2, squared4 = _stack_sums(
@@ -92,7 +98,7 @@ class StackOrder:
         return self._expected(absolute2.astype(np.float64), squared4.astype(np.float64))
 
     def _expected(self, absolute2: Floats, squared4: Floats) -> RankSums:
-        """From distances of mid-ranks to mean distances over random tie-breakings."""
+        """Return mean rank distance sums over random tie-breakings, given those of mid-ranks."""
         begin, end = self.stack.by_row("begin"), self.stack.by_row("end")
         found = self.sorted
         for c in np.flatnonzero(found.tied | self.stack.sorted.tied):
@@ -106,13 +112,13 @@ class StackOrder:
 
 @kernel
 def _by_row(keys: Ints, width: int, first: Ints, tied: Bools, what: int) -> Ints:
-    """Write one of `BY_ROW`, given by its place there, for each row; one line per column."""
+    """Return the quantity with number `what` in `BY_ROW` for each row; one line per column."""
     low = (np.int64(1) << width) - 1
     found = np.empty(keys.shape, np.int64)
     last = np.empty(keys.shape[1], np.int64)
     for c in range(len(keys)):
         if tied[c]:
-            ends(first[c], last)
+            write_block_ends(first[c], last)
             _tied_by_row(keys[c], low, first[c], last, what, found[c])
         else:
             factor = 2 if what < 3 else 1
@@ -123,7 +129,7 @@ def _by_row(keys: Ints, width: int, first: Ints, tied: Bools, what: int) -> Ints
 
 @inner
 def _tied_by_row(keys: Ints, low: Int, first: Ints, last: Ints, what: int, found: Ints) -> None:
-    """Write one of `BY_ROW` for each row of a column with ties."""
+    """Write the quantity with number `what` in `BY_ROW` for each row of a column with ties."""
     for j in range(keys.size):
         begin, end = first[j], last[j]
         row = label_of(keys[j], low)
@@ -139,6 +145,7 @@ def _tied_by_row(keys: Ints, low: Int, first: Ints, last: Ints, what: int, found
 
 @kernel
 def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
+    """Write the sort keys of each column (one line each); return the cut-off bits of each column."""
     cut = np.empty(len(bits), np.int64)
     for c in range(len(bits)):
         cut[c] = fill_keys(bits[c], labels, width, keys[c])
@@ -146,8 +153,8 @@ def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
 
 
 @kernel
-def _settle_stack(keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats, first: Ints) -> Bools:
-    """Put near ties into exact order and find the tie blocks; return which columns may have any.
+def _find_stack_blocks(keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats, first: Ints) -> Bools:
+    """Sort near ties exactly and write the start of each tie block; return which columns may have ties.
 
     The keys are sorted as floats, and turned into integers first.
     """
@@ -156,15 +163,15 @@ def _settle_stack(keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats,
         flip_negatives(keys[c])
         tied[c] = count_collisions(keys[c], width, 0, rows.size) > 0
         if tied[c] and not cut[c]:
-            starts_of_keys(keys[c], width, first[c])
+            write_block_starts(keys[c], width, first[c])
         elif tied[c]:
-            _settle_column(keys[c], width, rows, masked[c], first[c])
+            _find_column_blocks(keys[c], width, rows, masked[c], first[c])
     return tied
 
 
 @inner
-def _settle_column(keys: Ints, width: int, rows: Ints, values: Floats, first: Ints) -> None:
-    """The same for a column with near ties: each run of equal high bits is looked at exactly."""
+def _find_column_blocks(keys: Ints, width: int, rows: Ints, values: Floats, first: Ints) -> None:
+    """Sort near ties of one column exactly and write the start of each position's tie block."""
     begin = 0
     while begin < keys.size:
         end = begin + 1
@@ -172,35 +179,35 @@ def _settle_column(keys: Ints, width: int, rows: Ints, values: Floats, first: In
             end += 1
         first[begin] = begin
         if end - begin > 1:
-            settle_run(keys, width, begin, end, rows, values, first)
+            order_and_mark_run(keys, width, begin, end, rows, values, first)
         begin = end
 
 
 @kernel
-def _stack_sums(keys: Ints, width: int, first: Ints, tied: Bools, ours2: Ints, rule: int) -> Ints:
-    """Sums of each column; `ours2` is the doubled original rank of each row."""
+def _stack_sums(keys: Ints, width: int, first: Ints, tied: Bools, original2: Ints, rule: int) -> Ints:
+    """Return the rank distance sums of each column, given twice the original rank of each row."""
     low = (np.int64(1) << width) - 1
     sums = np.empty((2, len(keys)), np.int64)
-    theirs2 = np.empty(keys.shape[1], np.int64)
+    masked2 = np.empty(keys.shape[1], np.int64)
     plain2 = 2 * np.arange(keys.shape[1])
     for c in range(len(keys)):
         if not tied[c] or rule == 1:
-            sums[0, c], sums[1, c] = _column_sums(keys[c], low, plain2, ours2[c])
+            sums[0, c], sums[1, c] = _column_sums(keys[c], low, plain2, original2[c])
             continue
-        theirs2[:] = first[c]
-        to_middles2(theirs2)
+        masked2[:] = first[c]
+        to_middles2(masked2)
         if rule == 2:
-            theirs2[:] = 2 * theirs2 - plain2
-        sums[0, c], sums[1, c] = _column_sums(keys[c], low, theirs2, ours2[c])
+            masked2[:] = 2 * masked2 - plain2
+        sums[0, c], sums[1, c] = _column_sums(keys[c], low, masked2, original2[c])
     return sums
 
 
 @inner
-def _column_sums(keys: Ints, low: Int, theirs2: Ints, ours2: Ints) -> tuple[Int, Int]:
-    """Sums of |r - s| (doubled) and (r - s)**2 (times four); both fit int64 in a column that is short."""
+def _column_sums(keys: Ints, low: Int, masked2: Ints, original2: Ints) -> tuple[Int, Int]:
+    """Return the sums of |r - s| (doubled) and (r - s)**2 (times four) of a short column, within int64."""
     absolute = squared = np.int64(0)
     for j in range(keys.size):
-        difference = ours2[label_of(keys[j], low)] - theirs2[j]
+        difference = original2[label_of(keys[j], low)] - masked2[j]
         absolute += abs(difference)
         squared += difference * difference
     return absolute, squared
@@ -208,14 +215,14 @@ def _column_sums(keys: Ints, low: Int, theirs2: Ints, ours2: Ints) -> tuple[Int,
 
 @kernel
 def _expected_sums(keys: Ints, width: int, first: Ints, begin: Ints, end: Ints) -> tuple[float, Int]:
-    """Sum of E|R - S| over the rows, and T of the masked column, see `tie_sum`.
+    """Return the sum of E|R - S| over the rows, and the masked column's sum of L**3 - L over tie blocks.
 
     `begin` and `end` are the original tie block of each row.
     """
     low = (np.int64(1) << width) - 1
     total, cubes = 0.0, np.int64(0)
     last = np.empty(first.size, np.int64)
-    ends(first, last)
+    write_block_ends(first, last)
     for j in range(keys.size):
         row = label_of(keys[j], low)
         length = last[j] - first[j] + 1

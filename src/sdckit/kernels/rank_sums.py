@@ -1,4 +1,4 @@
-"""Exact sums of rank distances, and the largest that they can be."""
+"""Sums of rank distances as exact integers, and the largest values that they can take."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 
 
 def largest_absolute(n: int) -> int:
-    """M1, the largest sum of |r - s| over two rankings of n records."""
+    """Return the largest possible sum of |r - s| over two rankings of n records."""
     return n * n // 2
 
 
 def largest_squared(n: int) -> int:
-    """M2, the largest sum of (r - s)**2 over two rankings of n records."""
+    """Return the largest possible sum of (r - s)**2 over two rankings of n records."""
     return n * (n * n - 1) // 3
 
 
 class RankSums(NamedTuple):
     """Sums of |r - s| (doubled) and of (r - s)**2 (times four) over the records of a column.
 
-    Of several short columns at once, arrays.
+    The sums are numbers for one column, arrays for several columns.
     """
 
     n: int
@@ -37,10 +37,10 @@ class RankSums(NamedTuple):
 
     @property
     def mean_absolute(self) -> Any:
-        """rMAE of the column, in ranks."""
+        """rMAE of the column, the mean of |r - s| in ranks: 0 keeps every rank."""
         return self.absolute2 / (2 * self.n) if self.n > 1 else float("nan")
 
     @property
     def mean_squared(self) -> Any:
-        """rMSE of the column, in squared ranks."""
+        """rMSE of the column, the mean of (r - s)**2 in squared ranks: 0 keeps every rank."""
         return self.squared4 / (4 * self.n) if self.n > 1 else float("nan")

@@ -1,4 +1,4 @@
-"""How far the values of a column lie apart; for numbers of any size, and exactly 0 where all are equal."""
+"""Deviations, standard deviations and scales of columns, without overflow; exactly 0 for constant columns."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ if TYPE_CHECKING:
 
 
 def powers_of_two(values: Floats) -> Floats:
-    """The size of each column: dividing by it changes no digit, and sums of squares stay within range."""
+    """Return for each column the largest power of two up to its largest absolute value; 1/2 for zeros.
+
+    Dividing a column by it changes no digit, and sums of squares then stay within the range of numbers.
+    """
     return np.exp2(np.frexp(np.fmax.reduce(np.abs(values), axis=0, initial=0.0))[1] - 1)
 
 
 def deviations(values: Floats, weights: Floats | None = None) -> Floats:
-    """Observed cells less their column's mean; 0 for missing cells and, exactly, in a constant column."""
+    """Return observed cells minus their column's mean; 0 for missing cells and in a constant column."""
     seen = ~np.isnan(values)
     share = seen if weights is None else seen * weights[:, None]
     mean = (np.where(seen, values, 0.0) * share).sum(0) / np.maximum(share.sum(0), np.finfo(float).tiny)
@@ -26,7 +29,7 @@ def deviations(values: Floats, weights: Floats | None = None) -> Floats:
 
 
 def spread(values: Floats, weights: Floats | None = None) -> Floats:
-    """Standard deviation (ddof 1) of the observed cells of each column; 0 for fewer than two.
+    """Return the standard deviation (ddof 1) of each column's observed cells; 0 for fewer than two.
 
     With weights, n/(n - 1) times the weighted mean of squares: the same where all weights are equal.
     """
@@ -44,7 +47,7 @@ def spread(values: Floats, weights: Floats | None = None) -> Floats:
 
 
 def standardise(values: Floats, *, ddof: int = 1) -> Floats:
-    """Columns with mean 0 and standard deviation 1 over their observed cells; 0 in a constant column.
+    """Return columns with mean 0 and standard deviation 1 over observed cells; 0 in a constant column.
 
     Missing cells stay NaN.
     """
@@ -55,7 +58,7 @@ def standardise(values: Floats, *, ddof: int = 1) -> Floats:
 
 
 def whitening_axes(covariance: Floats, smallest: float) -> Floats:
-    """Directions in which data of this covariance are uncorrelated, of variance 1, one a column.
+    """Return axes, one per column, on which data of this covariance are uncorrelated with variance 1.
 
     Directions with less than `smallest` times the largest variance are left out.
     """

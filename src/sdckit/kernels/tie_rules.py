@@ -1,4 +1,4 @@
-"""What ties leave open: every tie rule, the range over all tie-breakings, variance and null levels.
+"""Rank distances under every tie rule, their range over all tie-breakings, variance and null levels.
 
 The theorems behind this module: expectation under independent random tie-breaking is additive
 over records; the least and the largest distance over all tie-breakings are attained by
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sdckit.kernels.buffers import borrowed
 from sdckit.kernels.jit import Floats, Ints, inlined, kernel
-from sdckit.kernels.near_ties import ends
+from sdckit.kernels.near_ties import write_block_ends
 from sdckit.kernels.packed_sort import find_blocks, sort_keys
 from sdckit.kernels.rank_distance import OrderedColumn, average_distance, gap_distance, has_ties, tie_sum
 from sdckit.kernels.rank_sums import RankSums, largest_absolute, largest_squared
@@ -28,7 +28,7 @@ TIES = ("average", "expected", "random", "first", "last", "min", "max")
 def distance(
     column: OrderedColumn, masked: Floats, ties: str = "average", rng: np.random.Generator | None = None
 ) -> RankSums:
-    """Rank distance between a prepared column and its masked values under any tie rule."""
+    """Return the rank distance sums between a prepared column and its masked values under any tie rule."""
     if ties == "average":
         return average_distance(column, masked)
     if ties in {"min", "max", "expected"}:
@@ -40,7 +40,7 @@ def distance(
 def row_gaps2(
     column: OrderedColumn, masked: Floats, ties: str, rng: np.random.Generator | None = None
 ) -> Ints:
-    """Doubled rank difference of each row, for every rule that assigns ranks."""
+    """Return twice the rank difference of each row, for every tie rule that assigns ranks."""
     if ties in {"min", "max"}:
         alignment = Alignment(column, masked)
         ours, theirs = alignment.least_ranks() if ties == "min" else alignment.largest_ranks()
@@ -49,7 +49,7 @@ def row_gaps2(
 
 
 class Alignment:
-    """A masked column in order, each position with its original rank; equal values in original order."""
+    """A masked column sorted, each position with its original rank; equal values in original order."""
 
     def __init__(self, column: OrderedColumn, masked: Floats) -> None:
         self.column = column
@@ -63,30 +63,30 @@ class Alignment:
 
     @cached_property
     def last(self) -> Ints:
-        """Last position of the masked tie block, by masked position."""
+        """Last position of the masked tie block that each masked position is in."""
         last = np.empty(self.n, np.int64)
-        ends(self.first, last)
+        write_block_ends(self.first, last)
         return last
 
     @property
     def has_ties(self) -> bool:
-        """True where some rule can differ from another."""
+        """True if the original or the masked column has ties, so that tie rules can differ."""
         return self.tied or self.column.tied
 
     def to_rows(self, by_position: npt.NDArray[Number]) -> npt.NDArray[Number]:
-        """Values by masked position, put back into row order."""
+        """Return values given by masked position in the order of the rows."""
         rows = np.empty_like(by_position)
         rows[self.column.order[self.label]] = by_position
         return rows
 
     def least_ranks(self) -> tuple[Ints, Ints]:
-        """Original and masked ranks, by masked position, of the tie-breaking with the least distance."""
+        """Return original and masked ranks, by masked position, of the tie-breaking of least distance."""
         original = np.empty(self.n, np.int64)
         _least_ranks(self.label, self.column.first, np.zeros(self.n, np.int64), original)
         return original, np.arange(self.n)
 
     def largest_ranks(self) -> tuple[Ints, Ints]:
-        """The same for the largest distance."""
+        """Return original and masked ranks, by masked position, of the tie-breaking of largest distance."""
         original = np.empty(self.n, np.int64)
         masked = np.empty(self.n, np.int64)
         _largest_ranks(
@@ -95,28 +95,28 @@ class Alignment:
         return original, masked
 
     def least(self) -> RankSums:
-        """The least distance over all tie-breakings."""
+        """Return the least rank distance sums over all tie-breakings."""
         original, masked = self.least_ranks()
         return gap_distance(2 * (original - masked))
 
     def largest(self) -> RankSums:
-        """The largest distance over all tie-breakings."""
+        """Return the largest rank distance sums over all tie-breakings."""
         original, masked = self.largest_ranks()
         return gap_distance(2 * (original - masked))
 
     def average(self) -> RankSums:
-        """The distance between mid-ranks."""
+        """Return the rank distance sums between mid-ranks."""
         return gap_distance(self.column.middle2[self.label] - (self.first + self.last))
 
     def expected(self) -> RankSums:
-        """The mean distance over independent random tie-breakings of both columns."""
+        """Return the mean rank distance sums over independent random tie-breakings of both columns."""
         middle = self.average()
         absolute = float(np.sum(self.expected_absolute()))
         spread = tie_sum(self.column.first) + tie_sum(self.first)
         return RankSums(self.n, 2 * absolute, middle.squared4 + spread / 3)
 
     def expected_absolute(self) -> Floats:
-        """E|R - S| by masked position."""
+        """Return E|R - S|, the mean over random tie-breakings, for each masked position."""
         out = np.empty(self.n, np.float64)
         _expected_absolute(
             self.column.first[self.label], self.column.last[self.label], self.first, self.last, out
@@ -124,27 +124,29 @@ class Alignment:
         return out
 
     def expected_squared(self) -> Floats:
-        """E(R - S)**2 by masked position."""
+        """Return E(R - S)**2, the mean over random tie-breakings, for each masked position."""
         middle = (self.column.middle2[self.label] - self.first - self.last) / 2.0
         lengths = self.column.last[self.label] - self.column.first[self.label] + 1.0
         others = self.last - self.first + 1.0
         return middle**2 + (lengths**2 - 1) / 12 + (others**2 - 1) / 12
 
     def squared_variance(self) -> float:
-        """Exact variance of brMSE under independent random tie-breaking; 0 without ties."""
+        """Return the exact variance of brMSE under independent random tie-breaking; 0 without ties."""
         if self.n < 2 or not self.has_ties:
             return 0.0
         return 4.0 * self._product_variance() / largest_squared(self.n) ** 2
 
     def _product_variance(self) -> float:
-        """Variance of the sum of R * S over tie-breakings."""
+        """Return the variance of the sum of R * S over random tie-breakings."""
         block, other = self.column.first[self.label], self.first
         length = self.column.last[self.label] - block + 1.0
         other_length = self.last - other + 1.0
         middle = self.column.middle2[self.label] / 2.0
         other_middle = (self.first + self.last) / 2.0
-        total = np.sum((length + 1) * length / 12 * _within(block, other_middle) / length)
-        total += np.sum((other_length + 1) * other_length / 12 * _within(other, middle) / other_length)
+        total = np.sum((length + 1) * length / 12 * _squares_within(block, other_middle) / length)
+        total += np.sum(
+            (other_length + 1) * other_length / 12 * _squares_within(other, middle) / other_length
+        )
         _, index, count = np.unique(block * self.n + other, return_index=True, return_counts=True)
         variance = (length[index] ** 2 - 1) / 12 * (other_length[index] ** 2 - 1) / 12
         free = (length[index] - 1) * (other_length[index] - 1)
@@ -152,8 +154,8 @@ class Alignment:
         return float(total + np.sum(count * variance + joint))
 
 
-def _within(block: Ints, values: Floats) -> Floats:
-    """Sum of squares of `values` round their mean in each block, repeated on every row of the block."""
+def _squares_within(block: Ints, values: Floats) -> Floats:
+    """Return the sum of squares round the mean of each block, repeated on every row of the block."""
     _, number = np.unique(block, return_inverse=True)
     count = np.bincount(number)
     mean = np.bincount(number, weights=values) / count
@@ -163,7 +165,7 @@ def _within(block: Ints, values: Floats) -> Floats:
 
 @kernel
 def _least_ranks(label: Ints, block: Ints, used: Ints, original: Ints) -> None:
-    """Ascending masked order fills each original block from below."""
+    """Write original ranks: ascending masked order fills each original tie block from below."""
     for j in range(label.size):
         begin = block[label[j]]
         original[j] = begin + used[begin]
@@ -174,23 +176,26 @@ def _least_ranks(label: Ints, block: Ints, used: Ints, original: Ints) -> None:
 def _largest_ranks(
     label: Ints, first: Ints, last: Ints, block: Ints, used: Ints, original: Ints, masked: Ints
 ) -> None:
-    """Descending masked order fills each original block from below; opposite orders inside a cell."""
+    """Write original and masked ranks: descending masked order fills each original tie block from below.
+
+    Records that share both their original and their masked tie block get opposite orders.
+    """
     end = label.size
     while end > 0:
         begin = end - 1
-        home = block[label[begin]]
-        while begin > first[end - 1] and block[label[begin - 1]] == home:
+        block_start = block[label[begin]]
+        while begin > first[end - 1] and block[label[begin - 1]] == block_start:
             begin -= 1
         for t in range(begin, end):
-            original[t] = home + used[home] + t - begin
+            original[t] = block_start + used[block_start] + t - begin
             masked[t] = first[t] + last[t] - t
-        used[home] += end - begin
+        used[block_start] += end - begin
         end = begin
 
 
 @inlined
 def mean_gap(a: int, b: int, c: int, d: int) -> float:
-    """E|R - S| for independent uniform R on [a, b] and S on [c, d].
+    """Return E|R - S| for independent R uniform on the integers a..b and S on c..d.
 
     Disjoint parts of the two intervals contribute the distance of their middles, the common part
     of m positions contributes m(m*m - 1)/3; all terms are positive, so nothing cancels.
@@ -209,6 +214,7 @@ def mean_gap(a: int, b: int, c: int, d: int) -> float:
 
 @kernel
 def _expected_absolute(a: Ints, b: Ints, c: Ints, d: Ints, out: Floats) -> None:
+    """Write E|R - S| of each record, for R uniform on the integers a..b and S on c..d."""
     for j in range(a.size):
         out[j] = mean_gap(a[j], b[j], c[j], d[j])
 
@@ -218,7 +224,7 @@ def _expected_absolute(a: Ints, b: Ints, c: Ints, d: Ints, out: Floats) -> None:
 
 @kernel
 def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
-    """Sum over i of weights[i] times the mean over j of |points[i] - others[j]|; both ascending."""
+    """Return the sum over i of weights[i] times the mean over j of |points[i] - others[j]|; both sorted."""
     total = 0.0
     below = 0.0
     above = 0.0
@@ -242,12 +248,12 @@ def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
 
 
 def untied_level(n: int) -> tuple[float, float]:
-    """brMAE and brMSE of an unrelated order of n records without ties."""
+    """Return the expected brMAE and brMSE of a random order of n records without ties."""
     return ((n * n - 1) / 3 / largest_absolute(n), 0.5) if n > 1 else (float("nan"), float("nan"))
 
 
 def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
-    """brMAE and brMSE of a masked column whose order is unrelated to the original's.
+    """Return the expected brMAE and brMSE of a masked column whose order is unrelated to the original's.
 
     Rules that break ties at random score as without ties, mid-ranks score less. For first, last,
     min and max no formula is known where there are ties: NaN.
@@ -265,7 +271,7 @@ def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
 
 
 class TieSummary(NamedTuple):
-    """What ties leave open in one column: the range of the distance and the level of unrelated order."""
+    """Effect of ties in one column: least and largest rank distance, and the level of unrelated order."""
 
     has_ties: bool
     least: RankSums
@@ -274,7 +280,7 @@ class TieSummary(NamedTuple):
 
 
 def summarise(alignment: Alignment) -> TieSummary:
-    """The numbers of an alignment, without its arrays."""
+    """Return the least, largest and random levels of an alignment's rank distance, without its arrays."""
     least = alignment.least()
     largest = alignment.largest() if alignment.has_ties else least
     levels = {ties: random_level(alignment, ties) for ties in TIES}

@@ -1,7 +1,7 @@
-"""Rank distances under survey weights, where a record takes up as much room as its weight.
+"""Rank distances under survey weights, where a record occupies as many positions as its weight.
 
 The position of a record is the weight below its value plus half the weight tied with it. The
-extension of brMAE and brMSE to weights is ours; with equal weights both are as without.
+extension of brMAE and brMSE to weights is this package's own; equal weights give the unweighted values.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from sdckit.kernels.scaling import powers_of_two
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
 
-PERMUTATIONS = (9, 99)  # fewest and most random pairings behind a level of unrelated order
+PERMUTATIONS = (9, 99)  # fewest and most random pairings for a level of unrelated order
 ENOUGH = 1_000_000  # records in all pairings together
-LIGHTEST = 1e-300  # of the largest weight; a still smaller share would vanish, and the range with it
+LIGHTEST = 1e-300  # smallest weight as a share of the largest; smaller ones would underflow to 0
 
 
 class WeightedRanks:
-    """One variable: its original and masked order and the gaps between weighted positions.
+    """Weighted rank positions of one variable, original and masked, and the gaps between them.
 
     Weights count in units of a power of two next to the largest of them, so that no scale of the weights
     changes a digit or leaves the range of numbers. Positions count from the middle of the weight: half of
-    the weight below less half of the weight above. Both are sums of what is there and neither is a
-    difference from the total, in which one heavy record would drown all others.
+    the weight below less half of the weight above. Both are sums of weights and neither is a difference
+    from the total, in which the rounding of one heavy record would exceed all others.
     """
 
     def __init__(self, x: Floats, y: Floats, weights: Floats) -> None:
@@ -35,27 +35,31 @@ class WeightedRanks:
         self.weights = np.maximum(weights / powers_of_two(weights), LIGHTEST)
         self.positions = _positions(self.original, self.original.order, self.weights)
         self.gap = self.positions - _positions(self.masked, self.masked.order, self.weights)
-        self.reach, self.largest_squared = _reach(self.original, self.original.order, self.weights)
+        self.reach, self.largest_squared = _distances_from_middle(
+            self.original, self.original.order, self.weights
+        )
 
     def largest(self) -> tuple[float, float]:
-        """The largest weighted sums of |R - S| and (R - S)**2."""
-        return self.reach + _reach(self.masked, self.masked.order, self.weights)[0], self.largest_squared
+        """Return the largest possible weighted sums of |R - S| and (R - S)**2."""
+        return self.reach + _distances_from_middle(self.masked, self.masked.order, self.weights)[
+            0
+        ], self.largest_squared
 
     def values(self) -> tuple[float, float]:
-        """Weighted brMAE and brMSE."""
+        """Return weighted brMAE and brMSE: 0 keeps every rank, 1 is the largest possible distance."""
         return _shares(self.gap, self.weights, *self.largest())
 
     def record_costs(self) -> tuple[Floats, Floats]:
-        """Each record's share of both; their weighted means are the values."""
+        """Return each record's cost in brMAE and in brMSE; their weighted means are the two values."""
         absolute, squared = self.largest()
         total = self.weights.sum()
         return np.abs(self.gap) * total / absolute, self.gap**2 * total / squared
 
     def levels(self) -> tuple[float, float]:
-        """Both values for a masked order that is unrelated to the original: means over random pairings.
+        """Return weighted brMAE and brMSE of an unrelated masked order: means over random pairings.
 
-        The same pairings at every call, so that a table repeats itself. No column is sorted again:
-        a random pairing hands the places of the masked order to the records at random.
+        The pairings are the same at every call, so that results can be repeated. No column is sorted again:
+        a random pairing assigns the positions of the masked order to the records at random.
         """
         n = self.original.n
         rng = np.random.default_rng(0)
@@ -63,14 +67,14 @@ class WeightedRanks:
         for _ in range(int(np.clip(ENOUGH // n, *PERMUTATIONS))):
             rows = rng.permutation(n)
             gap = self.positions - _positions(self.masked, rows, self.weights)
-            reach = self.reach + _reach(self.masked, rows, self.weights)[0]
+            reach = self.reach + _distances_from_middle(self.masked, rows, self.weights)[0]
             found.append(_shares(gap, self.weights, reach, self.largest_squared))
         absolute, squared = np.mean(found, axis=0).tolist()
         return absolute, squared
 
 
 def _shares(gap: Floats, weights: Floats, absolute: float, squared: float) -> tuple[float, float]:
-    """Weighted sums of |gap| and gap**2 as shares of their largest values; rounding stays below 1."""
+    """Return weighted sums of |gap| and gap**2 as shares of their largest values, at most 1."""
     return (
         min(float(np.sum(weights * np.abs(gap))) / absolute, 1.0),
         min(float(np.sum(weights * gap**2)) / squared, 1.0),
@@ -78,29 +82,29 @@ def _shares(gap: Floats, weights: Floats, absolute: float, squared: float) -> tu
 
 
 def _positions(column: OrderedColumn, rows: Ints, weights: Floats) -> Floats:
-    """Weighted position of each record, if `rows` are the records in the order of the column."""
-    below, above = _beside(weights[rows])
+    """Return the weighted position of each record, if `rows` are the records in the order of the column."""
+    below, above = _weights_before_after(weights[rows])
     positions = np.empty(column.n)
     positions[rows] = (below[column.first] - above[column.last]) / 2
     return positions
 
 
-def _beside(ordered: Floats) -> tuple[Floats, Floats]:
-    """The weight of all records before each one, and of all after it."""
+def _weights_before_after(ordered: Floats) -> tuple[Floats, Floats]:
+    """Return the total weight of the records before each one, and of those after it."""
     below, above = np.zeros(ordered.size), np.zeros(ordered.size)
     np.cumsum(ordered[:-1], out=below[1:])
     above[:-1] = np.cumsum(ordered[:0:-1])[::-1]
     return below, above
 
 
-def _reach(column: OrderedColumn, rows: Ints, weights: Floats) -> tuple[float, float]:
-    """A, the weighted distance of all positions from the middle, ties broken by weight; and 4 B.
+def _distances_from_middle(column: OrderedColumn, rows: Ints, weights: Floats) -> tuple[float, float]:
+    """Return A, the weighted sum of |position|, with ties broken by weight, and 4 times that of squares.
 
     B is the same of squared distances, (W**3 - sum of w**3) / 12 whatever the order.
     """
     ordered = weights[rows]
     if column.tied:
         ordered = ordered[np.lexsort((ordered, column.first))]
-    below, above = _beside(ordered)
+    below, above = _weights_before_after(ordered)
     positions = (below - above) / 2
     return float(np.sum(ordered * np.abs(positions))), 4 * float(np.sum(ordered * positions**2))

@@ -87,7 +87,7 @@ def mask(
     by : str, optional
         Column whose values form strata; each is masked apart and the column is not masked.
     rng : None, int or numpy Generator
-        None draws fresh entropy. Keep a seed secret: with it the masking can be undone.
+        None draws a fresh seed. Keep a seed secret: with it the masking can be undone.
     decimals : int or "original", optional
         Round masked cells; "original" to the decimals that each column shows. None does not round.
     na : number or list of numbers, optional

@@ -11,7 +11,7 @@ import numpy as np
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
-from sdckit.masking.group_means import FEWEST, no_move
+from sdckit.masking.group_means import FEWEST, window_zero
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
@@ -78,7 +78,7 @@ def multiples(column: Floats, base: float) -> Floats:
     ),
     keeps=("order of each column, ties apart", "every value, up to half a base"),
     basis=spread,
-    window=no_move,
+    window=window_zero,
     reference=HANDBOOK,
 )
 def round_to(
@@ -141,8 +141,8 @@ def round_to(
 # --- top and bottom coding ---
 
 
-def coded_at_least(share: float, n: int) -> int:
-    """Return how many of n values are coded for a share of them: at least three if there are three."""
+def coded_count(share: float, n: int) -> int:
+    """Return how many of n values are top-coded for a share of them: at least three if there are three."""
     return min(max(FEWEST, math.ceil(share * n - 1e-9)), n) if share > 0 else 0
 
 
@@ -159,7 +159,7 @@ def top_coded(values: Floats, share: float, limit: float, replace: str) -> tuple
     if math.isfinite(limit):
         coded = values > limit
         code = limit
-    elif count := coded_at_least(share, n):
+    elif count := coded_count(share, n):
         code = float(np.partition(values, n - count)[n - count])  # NaN comes last
         coded = values >= code
     else:
@@ -185,7 +185,7 @@ def code_column(
 
 
 def pull_in(values: Floats, share: float) -> Floats:
-    """Return the matrix with the records farthest from the mean moved towards it, a share of all records."""
+    """Return the matrix with a share of the records, those farthest from the mean, moved towards it."""
     powers = powers_of_two(values)
     centred = deviations(values / powers)
     size = spread(values / powers)
@@ -194,7 +194,7 @@ def pull_in(values: Floats, share: float) -> Floats:
     squares = (units**2).sum(axis=1) * (values.shape[1] / np.maximum(seen, 1))
     distance = np.where(seen > 0, np.sqrt(squares), np.nan)
     n = int(np.count_nonzero(seen))
-    count = coded_at_least(share, n)
+    count = coded_count(share, n)
     cut = float(np.partition(distance, n - count - 1)[n - count - 1]) if count < n else 0.0
     outside = distance > cut
     cut_by = np.where(outside, 1 - cut / np.where(outside, distance, 1.0), 0.0)
@@ -207,7 +207,7 @@ def coding_window(options: dict[str, Any], values: Floats) -> int:
 
 
 def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
-    """Return notes on codes that are original values, and on codes that stand for fewer than three."""
+    """Return notes on replacement values that are original values or stand for fewer than three."""
     if options["multivariate"] == "distance":
         return []
     notes = []

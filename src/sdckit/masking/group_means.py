@@ -31,8 +31,8 @@ def notes_on_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
     return [] if options["aggregate"] == "mean" else ["medians of an odd number of values are original ones"]
 
 
-def no_move(_options: dict[str, Any], _values: Floats) -> int:
-    """Return 0 as the largest move in ranks: group means keep the order of values."""
+def window_zero(_options: dict[str, Any], _values: Floats) -> int:
+    """Return 0, the largest move in ranks of methods that keep the order of each column."""
     return 0
 
 

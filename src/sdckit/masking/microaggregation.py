@@ -13,11 +13,11 @@ from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking.group_means import (
     AGGREGATE,
     GROUP_SIZE,
-    no_move,
     notes_on_medians,
     publish,
     run_aggregates,
     share_of_groups,
+    window_zero,
 )
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def mdav(
     ),
     group_size="k",
     release_notes=notes_on_medians,
-    window=no_move,
+    window=window_zero,
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -> Floats:

@@ -28,13 +28,13 @@ TING = (
     "Ting, Fienberg & Trottini 2008, Random orthogonal matrix masking methodology for microdata release, "
     "International Journal of Information and Computer Security 2"
 )
-BLOCK = 100  # records that are rotated together, at least: the work per record grows with its square
-TINY = 1e-300
+BLOCK = 100  # fewest records that are rotated together: the work per record grows with its square
+TINY = 1e-300  # keeps a length from being 0
 BATCH = 32  # blocks at a time: their matrices stay in the cache
 
 
 class Space(NamedTuple):
-    """Standardised data as scores times loadings, and the standard deviations in the data's units."""
+    """Standardised data as scores times loadings (principal axes), and the standard deviations."""
 
     points: Floats  # n x p: scores @ loadings
     scores: Floats  # n x r, orthonormal and orthogonal to 1
@@ -55,17 +55,17 @@ def _standardised(values: Floats) -> tuple[Floats, Floats]:
 
 
 def space_of(values: Floats) -> Space:
-    """Return the principal directions of the data; fewer than variables where some are linearly dependent."""
+    """Return the principal axes of the data; fewer than variables if some are linearly dependent."""
     points, units = _standardised(values)
     base, triangle = np.linalg.qr(points)
     left, sizes, right = np.linalg.svd(triangle, full_matrices=False)
-    # Rounding alone must not open a direction: a total would no longer be the sum of its parts.
+    # Rounding alone must not add a direction: a total would no longer be the sum of its parts.
     rank = int((sizes > sizes[0] * max(points.shape) * np.finfo(np.float64).eps).sum())
     return Space(points, base @ left[:, :rank], sizes[:rank, None] * right[:rank], units)
 
 
-def _needed(options: dict[str, Any], p: int) -> int:
-    """Return the records needed for noise orthogonal to p variables with their covariance: 2p + 1."""
+def _records_needed(options: dict[str, Any], p: int) -> int:
+    """Return 2p + 1, the records needed for noise orthogonal to p variables with their covariance."""
     del options
     return 2 * p + 1
 
@@ -87,7 +87,7 @@ def _needed(options: dict[str, Any], p: int) -> int:
     keeps=("means and covariances (complete data)", "linear relations between variables (complete data)"),
     basis=space_of,
     random=True,
-    records=_needed,
+    records=_records_needed,
     reference=LANGSRUD,
 )
 def moment_preserving_noise(
@@ -155,7 +155,7 @@ def moment_preserving_noise(
 
 def _orthonormal(noise: Floats, scores: Floats) -> Floats:
     """Return the orthonormal columns nearest to the noise, orthogonal to 1 and to the scores."""
-    for _ in range(2):  # once more: what rounding left over
+    for _ in range(2):  # the second pass removes what rounding left over
         noise -= noise.mean(0)
         noise -= scores @ (scores.T @ noise)
     base, triangle = np.linalg.qr(noise)
@@ -226,14 +226,14 @@ def romm(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> 
         for rows in _blocks(len(points), rng):
             size = rows.shape[1]
             draws = normals(rng, (len(rows), size - 1, size - 1))
-            change[rows] = _rotation(points[rows], draws * (percent / 100 / math.sqrt(size)))
+            change[rows] = _rotation_changes(points[rows], draws * (percent / 100 / math.sqrt(size)))
             done += rows.size
             report(done)
     return values + change * units
 
 
 def _blocks(n: int, rng: np.random.Generator) -> Iterator[Ints]:
-    """Yield random blocks of rows, one line per block, many blocks at a time; sizes differ by at most one."""
+    """Yield matrices of row numbers: random blocks of records, one line each, of nearly equal size."""
     order = rng.permutation(n)
     count = max(n // BLOCK, 1)
     size, larger = divmod(n, count)
@@ -243,23 +243,23 @@ def _blocks(n: int, rng: np.random.Generator) -> Iterator[Ints]:
             yield rows[start : start + BATCH]
 
 
-def _rotation(points: Floats, draws: Floats) -> Floats:
-    """Return the changes (T - I) X that random rotations T, which keep means, make in each block."""
+def _rotation_changes(points: Floats, draws: Floats) -> Floats:
+    """Return the changes (T - I) X by random rotations T that keep means, for each block of records X."""
     size = points.shape[1]
     root = math.sqrt(size)
     centred = points - points.mean(1, keepdims=True)
     # A reflection that turns 1 into the first axis: the others are then orthogonal to 1.
     turned = centred[:, 1:] - centred[:, :1] / (1 + root)
     moved = turned.copy()
-    _rotate(draws + np.eye(size - 1), moved)
+    _rotate_blocks(draws + np.eye(size - 1), moved)
     moved -= turned
     total = moved.sum(1, keepdims=True) / root
     return np.concatenate([-total, moved - total / (1 + root)], axis=1)
 
 
 @kernel
-def _rotate(matrices: Floats, points: Floats) -> None:
-    """Multiply each block of points by its matrix after orthonormalising the matrix's columns.
+def _rotate_blocks(matrices: Floats, points: Floats) -> None:
+    """Multiply each block of points, in place, by its matrix after orthonormalising the matrix's columns.
 
     By reflections, which lose no digits; the columns keep their directions, as by Gram and Schmidt. Uses
     the matrices up.
@@ -288,7 +288,7 @@ def _rotate(matrices: Floats, points: Floats) -> None:
 
 @inner
 def _length(line: Floats, start: int) -> float:
-    """Return the length of a vector from `start` on; never 0, so that it can be a divisor."""
+    """Return the Euclidean length of a vector from `start` on; never 0, so that it can be a divisor."""
     total = TINY
     for i in range(start, line.size):
         total += line[i] * line[i]
@@ -297,7 +297,7 @@ def _length(line: Floats, start: int) -> float:
 
 @inner
 def _reflect(mirror: Floats, start: int, matrix: Floats, first: int) -> None:
-    """Apply a Householder reflection to the columns from `first` on, row by row."""
+    """Apply a Householder reflection in place to the columns of a matrix from `first` on."""
     share = np.zeros(matrix.shape[1])
     for i in range(start, len(matrix)):
         for j in range(first, matrix.shape[1]):

@@ -11,13 +11,13 @@ from sdckit import progress
 from sdckit.core.registry import method
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.scaling import powers_of_two
-from sdckit.masking.group_means import GROUP_SIZE, no_move, run_aggregates
+from sdckit.masking.group_means import GROUP_SIZE, run_aggregates, window_zero
 
-CELLS = 100_000_000  # steps between two looks at the keyboard: a fraction of a second
+CELLS = 100_000_000  # steps between two checks for Ctrl-C: a fraction of a second
 
 
-class Path(NamedTuple):
-    """State of the shortest-path search between calls of `lengthen`."""
+class PathState(NamedTuple):
+    """State of the shortest-path search for optimal groups, between calls of `extend_path`."""
 
     values: Floats  # sorted
     costs: Floats  # least squares of the first i values, for the last 2k of i, less what all have in common
@@ -25,37 +25,37 @@ class Path(NamedTuple):
     shares: Floats  # 1/size
 
 
-def start(ordered: Floats, k: int) -> Path:
-    """Prepare the search for at least k sorted values."""
+def start(ordered: Floats, k: int) -> PathState:
+    """Return the initial state of the search for groups of at least k sorted values."""
     costs = np.full(2 * k, np.inf)
     costs[0] = 0.0
-    return Path(ordered, costs, np.zeros(len(ordered) + 1, np.int32), 1 / np.arange(1.0, 2 * k))
+    return PathState(ordered, costs, np.zeros(len(ordered) + 1, np.int32), 1 / np.arange(1.0, 2 * k))
 
 
 @kernel
-def lengthen(path: Path, k: int, begin: int, end: int) -> None:
-    """Find the best last group of the first `begin` to `end` - 1 values.
+def extend_path(path: PathState, k: int, begin: int, end: int) -> None:
+    """Find the size of the best last group for each of the first `begin` to `end` - 1 values.
 
     Squares are gathered from the last value downwards as deviations from a running mean: no term is
     negative, so that nothing cancels, however large the values. What all costs in use have in common
-    is taken off at times, so that small squares do not drown in the sum of all.
+    is subtracted at times, so that small squares are not lost to rounding in the sum of all.
     """
-    values, costs, room = path.values, path.costs, 2 * k
+    values, costs, slots = path.values, path.costs, 2 * k
     for j in range(begin, end):
         mean, within, best, size = 0.0, 0.0, np.inf, 0
-        for s in range(min(room - 1, j)):
+        for s in range(min(slots - 1, j)):
             value = values[j - 1 - s]
             gap = value - mean
             mean += gap * path.shares[s]
             within += gap * (value - mean)
             if s >= k - 1:
-                cost = costs[(j - 1 - s) % room] + within
+                cost = costs[(j - 1 - s) % slots] + within
                 if cost < best:
                     best, size = cost, s + 1
-        costs[j % room], path.sizes[j] = best, size
-        if j % room == 0 and best < np.inf:
+        costs[j % slots], path.sizes[j] = best, size
+        if j % slots == 0 and best < np.inf:
             least = costs.min()
-            for i in range(room):
+            for i in range(slots):
                 costs[i] -= least
 
 
@@ -65,14 +65,14 @@ def optimal_sizes(ordered: Floats, k: int) -> Ints:
     step = max(1, CELLS // (4 * k))
     with progress.track("optimal groups", n) as report:
         for begin in range(1, n + 1, step):
-            lengthen(path, k, begin, min(begin + step, n + 1))
+            extend_path(path, k, begin, min(begin + step, n + 1))
             report(min(begin + step, n))
-    return walk_back(path.sizes, k)
+    return path_sizes(path.sizes, k)
 
 
 @kernel
-def walk_back(sizes: npt.NDArray[np.int32], k: int) -> Ints:
-    """Return the groups of the best path, traced from its last value to its first."""
+def path_sizes(sizes: npt.NDArray[np.int32], k: int) -> Ints:
+    """Return the sizes of the groups on the best path, in order, given the best last group at each value."""
     found = np.empty(len(sizes) // k, np.int64)
     count, at = 0, len(sizes) - 1
     while at > 0:
@@ -88,7 +88,7 @@ def walk_back(sizes: npt.NDArray[np.int32], k: int) -> Ints:
     parameters=(GROUP_SIZE,),
     keeps=("column means", "order of each column, ties apart", "group sizes k to 2k-1 in each column"),
     group_size="k",
-    window=no_move,
+    window=window_zero,
     reference="Hansen & Mukherjee 2003, doi:10.1109/TKDE.2003.1208020",
 )
 def optimal_univariate(values: Floats, *, k: int = 3) -> Floats:

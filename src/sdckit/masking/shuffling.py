@@ -33,11 +33,11 @@ class Scores:
         for j, (rows, column) in enumerate(zip(self.orders.seen, self.orders.columns, strict=True)):
             if column.n and column.sorted[0] != column.sorted[-1]:
                 self.normal[j, rows] = ndtri((column.row_middle2 + 1) / (2 * column.n))
-        self.relations = _possible(normal_relations(self.orders, len(values)))
+        self.correlations = _nearest_correlations(normal_correlations(self.orders, len(values)))
 
 
-def normal_relations(orders: Orders, n: int) -> Floats:
-    """Convert rank correlations to those of normal columns; 0 for a constant column."""
+def normal_correlations(orders: Orders, n: int) -> Floats:
+    """Return normal-score correlations from the columns' rank correlations; 0 for a constant column."""
     centred, seen = np.zeros((len(orders.columns), n)), np.zeros((len(orders.columns), n))
     for j, (rows, column) in enumerate(zip(orders.seen, orders.columns, strict=True)):
         seen[j, rows] = 1.0
@@ -47,39 +47,39 @@ def normal_relations(orders: Orders, n: int) -> Floats:
 
 
 def _correlations(centred: Floats, seen: Floats) -> Floats:
-    """Return correlations of centred lines over the records that both have; 0 with a constant."""
+    """Return correlations of centred columns over the records that both have; 0 with a constant one."""
     squares = centred**2 @ seen.T
     size = np.sqrt(squares * squares.T)
     return np.divide(centred @ centred.T, size, out=np.zeros_like(size), where=size > 0)
 
 
-def _possible(relations: Floats) -> Floats:
-    """Return the nearest correlation matrix: no negative eigenvalue, the same diagonal."""
-    roots, vectors = np.linalg.eigh(relations)
+def _nearest_correlations(correlations: Floats) -> Floats:
+    """Return the nearest matrix without negative eigenvalues and with the same diagonal."""
+    roots, vectors = np.linalg.eigh(correlations)
     if roots.min(initial=0.0) >= 0:
-        return relations
+        return correlations
     clipped = (vectors * np.maximum(roots, 0.0)) @ vectors.T
     size = np.sqrt(np.maximum(np.diag(clipped), TINY))
-    kept = np.sqrt(np.maximum(np.diag(relations), 0.0))
+    kept = np.sqrt(np.maximum(np.diag(correlations), 0.0))
     return clipped * np.outer(kept / size, kept / size)
 
 
-def given_normal(relations: Floats, given: Sequence[int], others: Sequence[int]) -> tuple[Floats, Floats]:
-    """Return slopes on the given normal columns and a root of the residual covariance.
+def given_normal(correlations: Floats, given: Sequence[int], others: Sequence[int]) -> tuple[Floats, Floats]:
+    """Return regression slopes on the given normal columns and a root of the residual covariance.
 
     Given columns that depend on each other count once: small eigenvalues have no inverse.
     """
-    across = relations[np.ix_(others, given)]
-    roots, vectors = np.linalg.eigh(relations[np.ix_(given, given)])
+    across = correlations[np.ix_(others, given)]
+    roots, vectors = np.linalg.eigh(correlations[np.ix_(given, given)])
     inverse = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > TINY)
     slopes = across @ (vectors * inverse) @ vectors.T
-    rest = relations[np.ix_(others, others)] - slopes @ across.T
+    rest = correlations[np.ix_(others, others)] - slopes @ across.T
     roots, vectors = np.linalg.eigh((rest + rest.T) / 2)
     return slopes, (vectors * np.sqrt(np.where(roots > TINY, roots, 0.0))) @ vectors.T
 
 
-def kept_exactly(options: dict[str, Any], values: Floats) -> Floats:
-    """Return the largest move in ranks per column: 0 for given columns, n (unbounded) for the others."""
+def window_unless_given(options: dict[str, Any], values: Floats) -> Floats:
+    """Return the largest move in ranks of each column: 0 if it is a given column, else n (no bound)."""
     given = np.isin(np.arange(values.shape[1]), options["given"])
     return np.where(given, 0.0, float(len(values)))
 
@@ -91,7 +91,7 @@ def kept_exactly(options: dict[str, Any], values: Floats) -> Floats:
     keeps=("the values of each variable", "the given columns", "rank correlations, nearly"),
     basis=Scores,
     random=True,
-    window=kept_exactly,
+    window=window_unless_given,
     paired=False,
     paired_by="given",
     reference="Muralidhar & Sarathy 2006, doi:10.1287/mnsc.1050.0503",
@@ -103,7 +103,7 @@ def shuffle(
     rng: np.random.Generator,
     basis: Scores | None = None,
 ) -> Floats:
-    """Permute every variable by an order that depends on the given columns only.
+    """Permute the values of each column not given, in an order that depends on the given columns only.
 
     Normal scores are drawn with the rank correlations of the data, conditional on the given columns,
     and each other variable takes its own values in the order of its drawn scores. It keeps exactly its
@@ -159,7 +159,7 @@ def shuffle(
     if not others:
         raise ValueError(f"given names all {p} columns; leave at least one to shuffle")
     scores = Scores(values) if basis is None else basis
-    slopes, root = given_normal(scores.relations, given, others)
+    slopes, root = given_normal(scores.correlations, given, others)
     drawn = slopes @ scores.normal[list(given)] + root @ normals(rng, (len(others), len(values)))
     masked = values.copy(order="F")
     for line, j in zip(drawn, others, strict=True):
@@ -170,8 +170,8 @@ def shuffle(
 
 
 @kernel
-def refine(classes: Ints, order: Ints, cell: Ints) -> None:
-    """Split classes of records by the bins of one more column; `order` lists rows class by class.
+def split_classes(classes: Ints, order: Ints, cell: Ints) -> None:
+    """Split classes of records by the bins of one more column, in place; `order` lists rows class by class.
 
     `classes` are numbers from 0 on; `cell` is the number of each row's cell.
     """
@@ -195,7 +195,7 @@ def refine(classes: Ints, order: Ints, cell: Ints) -> None:
 
 
 @kernel
-def mix(order: Ints, cell: Ints, draws: Floats) -> Ints:
+def permute_within_classes(order: Ints, cell: Ints, draws: Floats) -> Ints:
     """Return for each row the row it takes its values from: a random permutation within each class."""
     mixed = order.copy()
     begin = 0
@@ -217,26 +217,26 @@ def classes_of(values: Floats, bins: int) -> Ints:
     low, high = np.fmin.reduce(scaled, axis=0), np.fmax.reduce(scaled, axis=0)
     width = np.where(high > low, high - low, 1.0)
     share = np.where(np.isnan(values), 0.0, (scaled - low) / width)
-    found = np.clip(np.ceil(share * bins) - 1, 0, bins - 1)  # an edge belongs to the bin below, as in R's cut
+    found = np.clip(np.ceil(share * bins) - 1, 0, bins - 1)  # an edge counts to the bin below, as in R's cut
     return np.ascontiguousarray(np.where(np.isnan(values), bins, found).astype(np.int64).T)
 
 
 def _steps(p: int, condition: str) -> list[tuple[list[int], bool]]:
-    """Return, rotation by rotation, the columns to permute at each step and whether it begins a rotation."""
+    """Return the columns to permute at each step, and whether the step begins a new rotation of columns."""
     orders = [[*range(i, p), *range(i)] for i in range(p)] if p > 1 else []
     later = [order[:0:-1] if condition == "full" else order[-1:] for order in orders]
     return [(columns[: i + 1], i == 0) for columns in later for i in range(len(columns))]
 
 
-def lonely(values: Floats, options: dict[str, Any]) -> list[str]:
-    """Return a note on records whose values are all alone in their bins and so stay together."""
+def notes_on_single_records(values: Floats, options: dict[str, Any]) -> list[str]:
+    """Return a note on records each of whose values is alone in its bin: they stay unchanged."""
     alone = np.ones(values.shape[0], bool)
     for line in classes_of(values, options["bins"]):
         alone &= np.bincount(line)[line] == 1
     count = int(alone.sum())
     if count == 0:
         return []
-    return [f"{count} {plural(count, 'record')} unchanged but for the row: each value is alone in its bin"]
+    return [f"{count} {plural(count, 'record')} only changed rows: each value is alone in its bin"]
 
 
 @method(
@@ -265,7 +265,7 @@ def lonely(values: Floats, options: dict[str, Any]) -> list[str]:
     reference="Chaibub Neto 2024, Transactions on Data Privacy",
     paired=False,
     experimental=True,
-    release_notes=lonely,
+    release_notes=notes_on_single_records,
 )
 def sequential_shuffle(
     values: Floats, *, bins: int = 30, condition: str = "simple", rng: np.random.Generator
@@ -324,11 +324,11 @@ def sequential_shuffle(
     lines = np.array(values.T, order="C")
     classes = classes_of(values, bins)
     order, cell, draws = np.arange(n), np.zeros(n, np.int64), np.empty(n)
-    for later, first in each("shuffling", _steps(p, condition)):
-        if first:
+    for later, new_rotation in each("shuffling", _steps(p, condition)):
+        if new_rotation:
             order[:], cell[:] = np.arange(n), 0
-        refine(classes[later[-1]], order, cell)
-        source = mix(order, cell, rng.random(out=draws))
-        for j in later:  # moves against the others as these would against it
+        split_classes(classes[later[-1]], order, cell)
+        source = permute_within_classes(order, cell, rng.random(out=draws))
+        for j in later:  # moving these columns has the same effect as moving all others against them
             lines[j] = lines[j, source]
     return lines[:, rng.permutation(n)].T

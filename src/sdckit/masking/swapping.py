@@ -16,7 +16,7 @@ from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.masking.group_means import FEWEST
-from sdckit.masking.swapping_kernels import hand_out, level_tails, swap_by_moves, swap_ranks, swap_stack
+from sdckit.masking.swapping_kernels import copy_by_rank, level_tails, swap_by_moves, swap_ranks, swap_stack
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
@@ -263,7 +263,7 @@ def _swapped_stack(orders: Orders, parameters: SwapParameters, rng: np.random.Ge
         level_tails(ordered, tail)
     swap_stack(ordered[:, tail : n - tail], window, rng)
     masked = np.empty_like(ordered)
-    hand_out(ordered, n - 1 - rank if parameters.downwards else rank, masked)
+    copy_by_rank(ordered, n - 1 - rank if parameters.downwards else rank, masked)
     return masked.T
 
 

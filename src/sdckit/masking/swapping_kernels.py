@@ -8,9 +8,9 @@ import numpy.typing as npt
 from sdckit.kernels.jit import Floats, Ints, inlined, inner, kernel
 from sdckit.progress import track
 
-Words = npt.NDArray[np.uint64]  # one bit per rank, set once the rank is dealt with
+Words = npt.NDArray[np.uint64]  # one bit per rank, set once its value has been swapped
 
-TRIES = 64  # draws that may hit a taken rank before the free ones are counted
+TRIES = 64  # draws that may hit a swapped rank before the free ones are counted
 BATCH = 1 << 14  # random numbers at a time: they stay in the cache
 
 # Unsigned constants: numba turns a mix of signed and unsigned integers into floats.
@@ -26,6 +26,7 @@ for _bit in range(64):
 
 @inlined
 def _is_taken(taken: Words, rank: np.uint64) -> bool | np.bool_:
+    """Return True if the bit of a rank is set: its value has been swapped."""
     return (taken[rank >> WORD] >> (rank & LAST)) & ONE != NONE
 
 
@@ -68,7 +69,7 @@ def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) ->
 
 @inner
 def _pick_free(rank: int, width: int, taken: Words, draw: float) -> int:
-    """Return a uniformly drawn free rank within the window; the rank itself if none is free."""
+    """Return a uniformly drawn rank not yet swapped within the window; the rank itself if there is none."""
     free = 0
     for candidate in range(rank + 1, rank + 1 + width):
         free += not _is_taken(taken, np.uint64(candidate))
@@ -81,8 +82,8 @@ def _pick_free(rank: int, width: int, taken: Words, draw: float) -> int:
     return rank
 
 
-def _untaken(n: int) -> Words:
-    """Return the bit mask of n free ranks."""
+def _no_ranks_taken(n: int) -> Words:
+    """Return a bit mask for n ranks, none of which has been swapped."""
     taken = np.zeros(-(-n // 64), np.uint64)
     if n % 64:
         taken[-1] = 2**64 - 2 ** (n % 64)  # ranks beyond the last one
@@ -90,11 +91,11 @@ def _untaken(n: int) -> Words:
 
 
 def swap_ranks(ordered: Floats, window: int, rng: np.random.Generator) -> None:
-    """Swap ascending values in place, none by more than `window` ranks."""
+    """Swap ascending values in place, each with a random other one, none by more than `window` ranks."""
     n = ordered.size
     if window < 1 or n < 2:
         return
-    taken = _untaken(n)
+    taken = _no_ranks_taken(n)
     draws = np.empty(max(min(BATCH, n), 2 * TRIES))
     i = 0
     with track("rank swapping", n) as report:
@@ -112,31 +113,30 @@ def _sweep_stack(reached: Ints, window: int, taken: Words, ordered: Floats, draw
 
 
 def swap_stack(ordered: Floats, window: int, rng: np.random.Generator) -> None:
-    """Swap the values of each line as `swap_ranks` does; for short columns."""
+    """Swap the values of each line in place as `swap_ranks` does; for short columns."""
     p, n = ordered.shape
     if window < 1 or n < 2:
         return
     taken = np.empty((p, -(-n // 64)), np.uint64)
-    taken[:] = _untaken(n)
+    taken[:] = _no_ranks_taken(n)
     reached = np.zeros(p, np.int64)
-    while (reached < n).any():  # one round of draws is enough, as a rule
+    while (reached < n).any():  # usually one round of draws is enough
         _sweep_stack(reached, window, taken, ordered, rng.random((p, n + TRIES + 1)))
 
 
 @kernel
 def level_tails(ordered: Floats, tail: int) -> None:
-    """Replace the lowest and the highest values of each line by their means."""
+    """Replace the `tail` lowest and the `tail` highest values of each line, in place, by their means."""
     for j in range(len(ordered)):
         for part in (ordered[j, :tail], ordered[j, -tail:]):
             ends = min(part[0], part[-1]), max(part[0], part[-1])
-            part[:] = min(
-                max(part.mean(), ends[0]), ends[1]
-            )  # the mean of equal values can miss them by a bit
+            # The mean of equal values can differ from them by a bit.
+            part[:] = min(max(part.mean(), ends[0]), ends[1])
 
 
 @kernel
-def hand_out(ordered: Floats, rank: Ints, masked: Floats) -> None:
-    """Copy to each row the swapped value at its rank."""
+def copy_by_rank(ordered: Floats, rank: Ints, masked: Floats) -> None:
+    """Write to each row of `masked` the swapped value at that row's rank; one line per column."""
     for j in range(len(ordered)):
         for i in range(ordered.shape[1]):
             masked[j, i] = ordered[j, rank[j, i]]
@@ -144,16 +144,16 @@ def hand_out(ordered: Floats, rank: Ints, masked: Floats) -> None:
 
 @inner
 def _free_above(above: Ints, rank: int) -> int:
-    """Return the lowest free rank from `rank` upwards; the number of ranks where there is none."""
+    """Return the lowest rank not yet swapped from `rank` upwards; the number of ranks if there is none."""
     while above[rank] != rank:
-        above[rank] = above[above[rank]]  # shorter ways for those who ask next
+        above[rank] = above[above[rank]]  # shortens the path of later searches
         rank = above[rank]
     return rank
 
 
 @inner
 def _free_below(below: Ints, rank: int) -> int:
-    """Return 1 + the highest free rank up to `rank`; 0 where there is none."""
+    """Return 1 + the highest rank not yet swapped up to `rank`; 0 if there is none."""
     rank += 1
     while below[rank] != rank:
         below[rank] = below[below[rank]]
@@ -163,7 +163,7 @@ def _free_below(below: Ints, rank: int) -> int:
 
 @kernel
 def swap_by_moves(ordered: Floats, moves: Ints) -> None:
-    """Swap each value not yet swapped with the free rank nearest to its drawn move, lowest first.
+    """Swap each value not yet swapped with the free rank nearest to its drawn move, lowest first, in place.
 
     Of two free ranks at the same distance the lower one; a value whose move is 0 stays.
     """

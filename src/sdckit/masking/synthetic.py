@@ -13,9 +13,9 @@ from sdckit.core.registry import method
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
 from sdckit.masking.coding import HANDBOOK
-from sdckit.masking.group_means import no_move
+from sdckit.masking.group_means import window_zero
 from sdckit.masking.noise import covariance_root
-from sdckit.masking.shuffling import kept_exactly, normal_relations
+from sdckit.masking.shuffling import normal_correlations, window_unless_given
 from sdckit.masking.swapping import Orders
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def averaged_samples(values: Floats, samples: int, rng: np.random.Generator) -> 
     ),
     keeps=("order of each column", "column means, in expectation"),
     random=True,
-    window=no_move,
+    window=window_zero,
     reference=HANDBOOK,
 )
 def resample(values: Floats, *, samples: int = 10, rng: np.random.Generator) -> Floats:
@@ -182,7 +182,7 @@ def records_needed(options: dict[str, Any], p: int) -> int:
     ),
     random=True,
     records=records_needed,
-    window=kept_exactly,
+    window=window_unless_given,
     paired=False,
     paired_by="given",
     reference="Burridge 2003, doi:10.1023/A:1025658621216",
@@ -330,9 +330,9 @@ def copula(values: Floats, *, quantiles: str = "interpolated", rng: np.random.Ge
     from scipy.special import ndtr  # noqa: PLC0415 - slow to import
 
     seen = ~np.isnan(values)
-    relations = normal_relations(Orders(values), len(values))
-    np.fill_diagonal(relations, 1.0)  # also of a constant
-    root = correlation_root(relations)
+    correlations = normal_correlations(Orders(values), len(values))
+    np.fill_diagonal(correlations, 1.0)  # also of a constant
+    root = correlation_root(correlations)
     shares = ndtr(root @ normals(rng, values.shape[::-1]))
     masked = np.full_like(values, np.nan)
     for j, column in enumerate(values.T):

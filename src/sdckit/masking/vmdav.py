@@ -15,31 +15,31 @@ from sdckit.kernels.mdav.groups import CELLS, mdav_points
 from sdckit.kernels.mdav.state import SLACK
 from sdckit.masking.group_means import GROUP_SIZE, publish, share_of_groups
 
-LEFT, FORMED, HEAD = range(3)  # what the counters count
+LEFT, FORMED, HEAD = range(3)  # counters: records left, groups formed, position in the sorted list
 
 
-class Growing(NamedTuple):
-    """State of V-MDAV between calls of `grow_groups`."""
+class VmdavState(NamedTuple):
+    """State of V-MDAV between calls of `grow_groups`: records left, groups formed, the group being formed."""
 
-    points: Floats  # the records left, rows ascending, standardised
+    points: Floats  # the ungrouped records, rows ascending, standardised
     rows: Ints  # their rows
     order: Ints  # all rows, the farthest from the centroid first
     from_seed: Floats  # squared distance of each record left to the one a group grows round
     near: Floats  # the smallest of these, sorted
-    members: Ints  # the group being formed, as places among the records left
+    members: Ints  # the group being formed, as places among the ungrouped records
     groups: Ints  # the answer, -1 for a record in no group yet
     counters: Ints
 
 
-def start(points: Floats, k: int) -> Growing:
-    """Prepare `points` (n >= k >= 2, at least one value in each record) for `grow_groups`."""
+def start(points: Floats, k: int) -> VmdavState:
+    """Return the initial V-MDAV state for points with at least one value in each record (n >= k >= 2)."""
     n, p = points.shape
     seen = ~np.isnan(points)
     reach = np.zeros(n)
     for j in range(p):  # the centroid of standardised data is 0
         reach += np.where(seen[:, j], points[:, j] * points[:, j], 0.0)
     reach *= p / seen.sum(axis=1)
-    return Growing(
+    return VmdavState(
         points=points.copy(),
         rows=np.arange(n),
         order=np.argsort(-reach, kind="stable"),
@@ -53,9 +53,9 @@ def start(points: Floats, k: int) -> Growing:
 
 @inner
 def distance_between(points: Floats, one: int, other: int, complete: int, limit: float) -> float:
-    """Return the squared distance of two records; infinite where they share no variable.
+    """Return the squared distance of two records; infinite if they share no variable.
 
-    In complete data it is left off as soon as it exceeds `limit`.
+    For complete data the sum stops as soon as it exceeds `limit`.
     """
     total, shared, width = 0.0, 0, points.shape[1]
     if complete:
@@ -75,8 +75,8 @@ def distance_between(points: Floats, one: int, other: int, complete: int, limit:
 
 
 @inner
-def seed_group(state: Growing, seed: int, k: int, complete: int) -> None:
-    """Start a group with `seed` and its k - 1 nearest records; store all distances from the seed."""
+def seed_group(state: VmdavState, seed: int, k: int, complete: int) -> None:
+    """Start a group with record `seed` and its k - 1 nearest; store all distances from the seed."""
     points, near, members, from_seed = state.points, state.near, state.members, state.from_seed
     count = 0
     for i in range(state.counters[LEFT]):
@@ -92,7 +92,7 @@ def seed_group(state: Growing, seed: int, k: int, complete: int) -> None:
 
 
 @inner
-def nearest_outside(state: Growing, size: int, complete: int) -> tuple[int, float]:
+def nearest_outside(state: VmdavState, size: int, complete: int) -> tuple[int, float]:
     """Return the ungrouped record nearest to any group member, and that squared distance.
 
     A record farther from the seed than the group's radius plus the best distance so far cannot be nearer
@@ -116,7 +116,7 @@ def nearest_outside(state: Growing, size: int, complete: int) -> tuple[int, floa
 
 
 @inner
-def is_apart(state: Growing, place: int, inside: float, share: float, complete: int) -> bool:
+def is_apart(state: VmdavState, place: int, inside: float, share: float, complete: int) -> bool:
     """Return True if `inside` is less than `share` of every squared distance to other ungrouped records."""
     if share == 0:
         return False
@@ -134,8 +134,8 @@ def is_apart(state: Growing, place: int, inside: float, share: float, complete: 
 
 
 @inner
-def close_ranks(state: Growing) -> None:
-    """Remove grouped records from the list of records left."""
+def remove_grouped(state: VmdavState) -> None:
+    """Remove the records that now have a group from the list of ungrouped records, in place."""
     kept = 0
     for i in range(state.counters[LEFT]):
         if state.groups[state.rows[i]] < 0:
@@ -147,7 +147,7 @@ def close_ranks(state: Growing) -> None:
 
 
 @kernel
-def grow_groups(state: Growing, k: int, gamma: float, complete: int, rounds: int) -> bool:
+def grow_groups(state: VmdavState, k: int, gamma: float, complete: int, rounds: int) -> bool:
     """Form at most `rounds` groups; return True once fewer than 2k records are left."""
     counters, groups, rows, members = state.counters, state.groups, state.rows, state.members
     while counters[LEFT] >= 2 * k:
@@ -168,7 +168,7 @@ def grow_groups(state: Growing, k: int, gamma: float, complete: int, rounds: int
             groups[rows[place]] = counters[FORMED]
             size += 1
         counters[FORMED] += 1
-        close_ranks(state)
+        remove_grouped(state)
     return True
 
 
@@ -184,7 +184,7 @@ def vmdav_numbers(
     points = (mdav_points(values) if basis is None else basis)[present]
     state = start(points, k)
     complete, n = int(not np.isnan(points).any()), len(points)
-    with progress.track("V-MDAV", n * n) as report:  # a round's cost grows with the records left
+    with progress.track("V-MDAV", n * n) as report:  # a round's cost grows with the ungrouped records
         left = n
         while not grow_groups(
             state, k, float(gamma), complete, max(1, CELLS // (left * points.shape[1] * 5))
@@ -196,7 +196,7 @@ def vmdav_numbers(
 
 
 def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
-    """Group the last records: together if k or more, else each with the nearest centroid."""
+    """Return the groups with ungrouped records added: as a group if k or more, else to the nearest one."""
     groups = groups.copy()
     left = np.flatnonzero(groups < 0)
     if len(left) >= k:

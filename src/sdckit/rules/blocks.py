@@ -1,4 +1,4 @@
-"""Blocks of columns that share edit rules: bounds, sums, and the records that break them."""
+"""Blocks of columns that share edit rules: their bounds, their sums, and which records break them."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.rules.parse import Rule
 
-STEADY = 1e-6  # share of a block's largest spread below which no spread counts
+STEADY = 1e-6  # spreads below this share of the block's largest one are raised to it
 
 
 @dataclass(frozen=True)
 class Block:
-    """Columns that share edit rules; cells are counted in steps of the finest decimal place."""
+    """Columns linked by common edit rules, which of them may change, and at what cost."""
 
-    columns: Ints  # of the matrix
-    free: Bools
-    costs: Floats  # of a change by 1
-    rules: tuple[Rule, ...]  # those with a column that is free
-    places: tuple[tuple[int, ...], ...]  # the columns of each rule, within the block
-    digits: tuple[int, ...] | None
+    columns: Ints  # numbers of the block's columns in the whole matrix
+    free: Bools  # whether each column may change
+    costs: Floats  # cost of a change by 1 in each column
+    rules: tuple[Rule, ...]  # the rules with at least one free column
+    places: tuple[tuple[int, ...], ...]  # the columns of each rule, numbered within the block
+    digits: tuple[int, ...] | None  # decimals of each column; None without rounding
 
     @cached_property
     def steps(self) -> Floats:
-        """Step of each column's grid, in steps of the finest grid; 0 where there is no grid."""
+        """Step between allowed values of each column, in steps of the finest column; 0 without rounding."""
         if self.digits is None:
             return np.zeros(len(self.columns))
         return np.array([10.0 ** (max(self.digits) - digits) for digits in self.digits])
 
     @cached_property
     def unit(self) -> int:
-        """Number of steps of the finest grid that make 1."""
+        """Number of steps of the finest column's decimals that make 1: 100 for two decimals."""
         return 1 if self.digits is None else 10 ** max(self.digits)
 
     @cached_property
     def unrounded(self) -> Block:
-        """The block without a grid of decimals."""
+        """Copy of the block whose columns are not rounded to decimals."""
         return Block(self.columns, self.free, self.costs, self.rules, self.places, None)
 
     @cached_property
     def bounds(self) -> Floats:
-        """Lowest and highest value that each free column may take, on its grid."""
+        """Lowest and highest value that each free column may take, rounded to its decimals."""
         found = np.array([[-inf], [inf]]) * np.ones(len(self.columns))
         for rule, (j, *others) in zip(self.rules, self.places, strict=True):
             if others or not self.free[j]:
@@ -65,57 +65,57 @@ class Block:
         return found
 
     @cached_property
-    def sums(self) -> list[Sum]:
-        """The rules that name several columns."""
+    def sums(self) -> list[SumRule]:
+        """The rules of the block that name several columns."""
         return [
-            Sum(self, rule, np.array(places))
+            SumRule(self, rule, np.array(places))
             for rule, places in zip(self.rules, self.places, strict=True)
             if len(places) > 1
         ]
 
     def broken(self, cells: Floats) -> Bools:
-        """Return which records break any rule of the block."""
+        """Return which records break any rule of the block, given their cells in the data's own units."""
         found = np.zeros(len(cells), np.bool_)
         for rule, places in zip(self.rules, self.places, strict=True):
             found |= rule.broken([cells[:, j] for j in places])
         return found
 
-    def missed(self, cells: Floats) -> Bools:
-        """Return which records break any rule, with cells counted in steps of the finest grid."""
+    def broken_on_grid(self, cells: Floats) -> Bools:
+        """Return which records break any rule of the block, with cells counted in grid steps (`unit`)."""
         low, high = self.bounds
         found = np.zeros(len(cells), np.bool_)
         for j in np.flatnonzero(self.free):
             found |= (cells[:, j] < low[j]) | (cells[:, j] > high[j])
         for total in self.sums:
-            found |= total.missed(cells)
+            found |= total.broken(cells)
         return found
 
     @cached_property
-    def hard(self) -> bool:
-        """True where some records may need the integer programme."""
-        return len(self.sums) > 1 or any(not total.plain for total in self.sums)
+    def may_need_solver(self) -> bool:
+        """True if some records may need the mixed-integer solver to be repaired."""
+        return len(self.sums) > 1 or any(not total.any_column_absorbs for total in self.sums)
 
     @cached_property
-    def families(self) -> list[list[Sum]]:
-        """Lists of sums that can be repaired one by one: first none, then sums without a common column.
+    def disjoint_sums(self) -> list[list[SumRule]]:
+        """Lists of sum rules without a common column, which can be repaired one by one; first the empty list.
 
-        If their smallest repair satisfies all other rules, too, then no smaller one does.
+        If the smallest repair of such a list satisfies all other rules, too, then no smaller repair does.
         """
-        found: list[list[Sum]] = [[]]
+        found: list[list[SumRule]] = [[]]
         for first in self.sums:
-            family: list[Sum] = []
+            disjoint: list[SumRule] = []
             for total in (first, *self.sums):
-                taken = {j for other in family for j in other.places}
-                if total.plain and taken.isdisjoint(total.places):
-                    family.append(total)
-            if not any({*map(id, family)} == {*map(id, other)} for other in found):
-                found.append(family)
+                taken = {j for other in disjoint for j in other.places}
+                if total.any_column_absorbs and taken.isdisjoint(total.places):
+                    disjoint.append(total)
+            if not any({*map(id, disjoint)} == {*map(id, other)} for other in found):
+                found.append(disjoint)
         return found
 
 
 @dataclass(frozen=True)
-class Sum:
-    """An edit rule on several columns of a block."""
+class SumRule:
+    """An edit rule on several columns of a block, such as total = a + b."""
 
     block: Block
     rule: Rule
@@ -123,36 +123,36 @@ class Sum:
 
     @cached_property
     def factors(self) -> Floats:
-        """Factor of each column in the sum."""
+        """Factor of each column in the rule's sum."""
         return np.array([float(factor) for _, factor in self.rule.terms])
 
     @cached_property
     def constant(self) -> float:
-        """Constant of the rule in steps of the finest grid; an upper bound is rounded down to a step."""
+        """Constant of the rule in grid steps; an upper bound is rounded down to a whole step."""
         constant = self.rule.constant * self.block.unit
         if self.block.digits is not None and not self.rule.equality:
             return float(floor(constant))
         return float(constant)
 
     @cached_property
-    def plain(self) -> bool:
-        """True where any free column can absorb the whole amount by which the sum is missed."""
+    def any_column_absorbs(self) -> bool:
+        """True if any free column alone can take up the whole amount by which a record misses the sum."""
         free = self.block.free[self.places]
         steps = self.block.steps[self.places][free]
         return self.block.digits is None or bool(
             (np.abs(self.factors[free]) == 1).all() and (steps == steps[:1]).all()
         )
 
-    def missed(self, cells: Floats) -> Bools:
-        """Return which records break this rule."""
+    def broken(self, cells: Floats) -> Bools:
+        """Return which records break this rule, with cells counted in grid steps if there is a grid."""
         chosen = cells[:, self.places]
         if self.block.digits is None:
             return self.rule.broken(list(chosen.T))
         rest = chosen @ self.factors - self.constant
         return np.asarray(rest != 0 if self.rule.equality else rest > 0) & ~np.isnan(rest)
 
-    def settle(self, cells: Floats) -> Bools:
-        """Change cells in place so that the sum holds, cheapest first; return where that is possible."""
+    def repair_in_place(self, cells: Floats) -> Bools:
+        """Change cells in place until the sum holds, cheapest column first; return where it holds."""
         costs = self.block.costs[self.places] / np.abs(self.factors)
         free = self.block.free[self.places]
         order = np.argsort(costs, kind="stable")
@@ -161,16 +161,20 @@ class Sum:
         low, high = self.block.bounds
         chosen = cells[:, self.places]
         subject = self.block.digits is None and bool(free[0])
-        needed = self.missed(cells)
-        _settle(chosen, needed, self.factors, self.constant, order, low[self.places], high[self.places], step)
+        needed = self.broken(cells)
+        _solve_for_columns(
+            chosen, needed, self.factors, self.constant, order, low[self.places], high[self.places], step
+        )
         if subject:
-            _recompute(chosen, needed, self.factors, self.constant, low[self.places[0]], high[self.places[0]])
+            _recompute_subject(
+                chosen, needed, self.factors, self.constant, low[self.places[0]], high[self.places[0]]
+            )
         cells[:, self.places] = chosen
-        return ~self.missed(cells)
+        return ~self.broken(cells)
 
 
 @kernel
-def _settle(
+def _solve_for_columns(
     cells: Floats,
     needed: Bools,
     factors: Floats,
@@ -180,7 +184,7 @@ def _settle(
     high: Floats,
     step: float,
 ) -> None:
-    """Solve the sum for one column after the other until one can absorb the remainder within its bounds."""
+    """Change needed records in place: solve the sum for one column after another, within their bounds."""
     for i in range(len(cells)):
         if not needed[i]:
             continue
@@ -197,10 +201,10 @@ def _settle(
 
 
 @kernel
-def _recompute(
+def _recompute_subject(
     cells: Floats, needed: Bools, factors: Floats, constant: float, low: float, high: float
 ) -> None:
-    """Set the rule's subject to the floating-point sum of the other terms, equal to the last bit."""
+    """Set the rule's first column, in place, to the floating-point sum of the other terms."""
     for i in range(len(cells)):
         if needed[i]:
             others = 0.0
@@ -212,7 +216,7 @@ def _recompute(
 
 
 def _on_grid(bound: Fraction, step: float, *, up: bool) -> float:
-    """Return the bound, or the next value of the grid that satisfies it."""
+    """Return the bound rounded to a multiple of `step`, up or down so that it stays satisfied."""
     if step == 0:
         return float(bound)
     steps = bound / int(step)
@@ -254,7 +258,7 @@ def blocks_of(
 
 
 def _costs(spreads: Floats) -> Floats:
-    """Return the cost of a change by 1 in each column."""
+    """Return the cost of a change by 1 in each column: the inverse of its standard deviation."""
     largest = float(spreads.max())
     if not 0 < largest < inf:
         return np.ones(len(spreads))

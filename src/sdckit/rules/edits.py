@@ -40,7 +40,7 @@ class Edits:
     kept: tuple[str, ...] = ()  # masked columns that the method's parameters keep unchanged
 
     def keeping(self, kept: Sequence[str]) -> Edits:
-        """Return a copy of these edit rules with the names of columns that must not change."""
+        """Return a copy of these edit rules in which the columns `kept` must not change."""
         return replace(self, kept=tuple(kept))
 
     def is_free(self, name: str) -> bool:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
     from sdckit.rules.parse import Rule
 
-SWEEPS = 20_000
-SMALL = 1e-12  # moves of so small a share of the record's size end the sweeps
+SWEEPS = 20_000  # most passes over all rules
+SMALL = 1e-12  # the sweeps end once all moves are below this share of the record's size
 
 
 def projected(
     columns: Sequence[str], rules: Sequence[Rule], values: Floats, spread: Floats, broken: Bools
 ) -> Floats:
-    """Return for each record the nearest point that satisfies all rules, without rounding.
+    """Return for each record the nearest point that satisfies all edit rules, without rounding.
 
     Near is Euclidean in units of `spread`; columns without spread stay as they are. Rules with a missing
     cell do not count for their record, and records that satisfy all rules stay exactly as they are.
@@ -31,9 +31,9 @@ def projected(
     columns
         The names of the columns of `values`.
     rules
-        What every record shall satisfy.
+        The edit rules that every record must satisfy.
     values
-        The release.
+        The released records.
     spread
         The unit of each column.
     broken
@@ -82,18 +82,18 @@ def projected(
 
 @kernel
 def _project(cells: Floats, factors: Floats, constants: Floats, equality: Bools, unit: Floats) -> None:
-    """Project each record onto the rules it breaks by Dykstra's algorithm, in place."""
+    """Project each record in place onto the rules that it breaks, by Dykstra's algorithm."""
     past = np.empty(len(factors))  # how far each inequality has pushed, as a multiple of its direction
     lengths = np.empty(len(factors))
     for i in range(len(cells)):
         record = cells[i]
-        limit = SMALL * _measure(record, factors, unit, lengths)
+        limit = SMALL * _direction_lengths(record, factors, unit, lengths)
         past[:] = 0.0
         for _ in range(SWEEPS):
             largest = 0.0
             for r in range(len(factors)):
                 if lengths[r] > 0:
-                    move = _move(record, factors[r], constants[r], lengths[r])
+                    move = _excess(record, factors[r], constants[r], lengths[r])
                     if not equality[r]:
                         move = max(move, -past[r])
                         past[r] += move
@@ -106,8 +106,8 @@ def _project(cells: Floats, factors: Floats, constants: Floats, equality: Bools,
 
 
 @inner
-def _measure(record: Floats, factors: Floats, unit: Floats, lengths: Floats) -> float:
-    """Fill in the squared length of each rule's direction (<= 0: rule not used); return the record's size."""
+def _direction_lengths(record: Floats, factors: Floats, unit: Floats, lengths: Floats) -> float:
+    """Write each rule's squared direction length (0 or less: not used); return the record's size."""
     size = 0.0
     lengths[:] = 0.0
     for j in range(record.size):
@@ -121,8 +121,8 @@ def _measure(record: Floats, factors: Floats, unit: Floats, lengths: Floats) -> 
 
 
 @kernel
-def _move(record: Floats, factors: Floats, constant: float, length: float) -> float:
-    """Return by how much the record exceeds a rule, as a multiple of the rule's direction."""
+def _excess(record: Floats, factors: Floats, constant: float, length: float) -> float:
+    """Return by how much a record exceeds a rule, as a multiple of the rule's direction."""
     rest = -constant
     for j in range(record.size):
         if factors[j] != 0:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sdckit.rules.blocks import Block
     from sdckit.rules.parse import Rule
 
-LARGEST = 2.0**53 / 64  # sums of so large whole numbers are still exact
+LARGEST = 2.0**53 / 64  # sums of whole numbers up to this size are exact
 
 
 def repaired(
@@ -33,7 +33,7 @@ def repaired(
     places: Sequence[int] | None,
     free: Bools,
 ) -> Floats:
-    """Return the records with the smallest change that makes all rules hold.
+    """Return the records with the smallest changes that make all edit rules hold.
 
     The smallest change is the least sum over a record's cells of |change| / spread, where spread is the
     standard deviation (ddof 1) of the column in `values`. So what a total misses goes, as a rule, into the
@@ -46,7 +46,7 @@ def repaired(
     columns
         The names of the columns of `values`.
     rules
-        What every record shall satisfy.
+        The edit rules that every record must satisfy.
     values
         Masked data, rounded if `places` says so; NaN cells are missing. A rule with a missing cell is no
         rule for its record.
@@ -81,7 +81,7 @@ def repaired(
     """
     found = np.array(values, np.float64, order="F")
     digits = None
-    if places is not None:  # what must stay may show more decimals than what is masked
+    if places is not None:  # columns that must stay may show more decimals than masked ones
         digits = [d if f else decimals_of(c) for d, f, c in zip(places, free, values.T, strict=True)]
     spreads = spread(values)
     for block in blocks_of(columns, rules, free, spreads, digits):
@@ -91,17 +91,17 @@ def repaired(
 
 
 def repair_block(block: Block, cells: Floats) -> Floats:
-    """Return the cells of a block with every record repaired."""
+    """Return the cells of a block of columns with every record repaired to satisfy the block's rules."""
     found = cells.copy()
     if block.digits is None:
         rows = np.flatnonzero(block.broken(cells))
-        found[rows] = _settled(block, cells[rows])
+        found[rows] = _repaired_records(block, cells[rows])
         return found
     tens = 10.0 ** np.array(block.digits)
     counted = np.rint(cells * tens) * block.steps
     large = (np.abs(counted) > LARGEST).any(axis=1)
-    rows = np.flatnonzero(~large & block.missed(counted))
-    changed = _settled(block, counted[rows]) / block.steps / tens
+    rows = np.flatnonzero(~large & block.broken_on_grid(counted))
+    changed = _repaired_records(block, counted[rows]) / block.steps / tens
     found[rows] = np.where(block.free, changed, cells[rows])
     if large.any():
         found[large] = _repaired_large(block, cells[large])
@@ -109,8 +109,8 @@ def repair_block(block: Block, cells: Floats) -> Floats:
 
 
 def _repaired_large(block: Block, cells: Floats) -> Floats:
-    """Repair records too large for exact counting; set cells missing where rounding breaks a rule."""
-    assert block.digits is not None  # noqa: S101 - without a grid nothing is counted
+    """Return records with numbers too large for exact grids repaired; cells that break a rule become NaN."""
+    assert block.digits is not None  # noqa: S101 - without rounding no number is too large
     found = repair_block(block.unrounded, cells)
     touched = (found != cells) & ~np.isnan(found)
     for j, digits in enumerate(block.digits):
@@ -119,24 +119,24 @@ def _repaired_large(block: Block, cells: Floats) -> Floats:
     return found
 
 
-def _settled(block: Block, cells: Floats) -> Floats:
-    """Return repaired records, with cells counted in steps of the finest grid."""
+def _repaired_records(block: Block, cells: Floats) -> Floats:
+    """Return records that break a rule of the block repaired, with cells counted in grid steps."""
     low, high = block.bounds
     clipped = np.where(block.free, np.clip(cells, low, high), cells)
     left = np.arange(len(cells))
     found = clipped.copy()
-    for family in block.families:
+    for chosen_sums in block.disjoint_sums:
         tried = clipped[left]
         done = np.ones(left.size, np.bool_)
-        for total in family:
-            done &= total.settle(tried)
-        for total in block.sums if len(family) < len(block.sums) else ():
-            done &= ~total.missed(tried)
+        for total in chosen_sums:
+            done &= total.repair_in_place(tried)
+        for total in block.sums if len(chosen_sums) < len(block.sums) else ():
+            done &= ~total.broken(tried)
         found[left[done]] = tried[done]
         left = left[~done]
         if not left.size:
             break
-    if left.size and block.hard:
+    if left.size and block.may_need_solver:
         found[left] = repair_milp.solved(block, cells[left])
     elif left.size:
         found[np.ix_(left, np.flatnonzero(block.free))] = np.nan

@@ -1,4 +1,4 @@
-"""Smallest repair of records whose rules overlap: by vertices or by a mixed-integer programme."""
+"""Smallest repair of records whose rules overlap: by trying vertices or by a mixed-integer programme."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.progress import track
-from sdckit.rules.repair_vertices import Corners
+from sdckit.rules.repair_vertices import Vertices
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
     from sdckit.rules.blocks import Block
 
-ROUNDS = 3  # a solution that misses by the solver's tolerance is the start of the next round
+ROUNDS = 3  # most calls of the solver: a solution that misses by its tolerance starts the next call
 
 
 def solved(block: Block, cells: Floats) -> Floats:
-    """Return records that satisfy the rules of a block; free cells are NaN where that is impossible."""
+    """Return records repaired to satisfy the rules of a block; free cells are NaN if that is impossible."""
     found = np.empty_like(cells)
     patterns, which = np.unique(np.isnan(cells), axis=0, return_inverse=True)
     for place, gaps in enumerate(patterns):
         rows = np.flatnonzero(which == place)
         sums = [total for total in block.sums if not gaps[total.places].any()]
-        problem = Corners(block, block.free & ~gaps, sums)
+        problem = Vertices(block, block.free & ~gaps, sums)
         if problem.few():
             found[rows], sure = problem.best(cells[rows])
             rows = rows[~sure]
-        found[rows] = _each(problem, cells[rows])
+        found[rows] = _repaired_one_by_one(problem, cells[rows])
     return found
 
 
-def _each(problem: Corners, cells: Floats) -> Floats:
-    """Solve record by record; equal records are solved once."""
+def _repaired_one_by_one(problem: Vertices, cells: Floats) -> Floats:
+    """Return the records, each repaired by the solver; equal records are solved once."""
     found = np.empty_like(cells)
     known: dict[bytes, Floats] = {}
     with track("repairing", len(cells)) as report:
@@ -40,27 +40,28 @@ def _each(problem: Corners, cells: Floats) -> Floats:
             key = record.tobytes()
             if key not in known:
                 report(i)
-                known[key] = _nearest(problem, record)
+                known[key] = _repaired_record(problem, record)
             found[i] = known[key]
     return found
 
 
-def _nearest(problem: Corners, record: Floats) -> Floats:
+def _repaired_record(problem: Vertices, record: Floats) -> Floats:
+    """Return one record with the cheapest changes that satisfy the rules; free cells NaN if none do."""
     block, found = problem.block, record
     for _ in range(ROUNDS):
-        changes = _changes(problem, found)
+        changes = _cheapest_changes(problem, found)
         if changes is None:
             break
         found = found.copy()
         found[problem.moving] += changes
         if block.digits is None:  # the solver keeps bounds to its tolerance only
             found[problem.moving] = np.clip(found, *block.bounds)[problem.moving]
-        if not any(total.missed(found[None])[0] for total in problem.sums):
+        if not any(total.broken(found[None])[0] for total in problem.sums):
             return found
     return np.where(block.free, np.nan, record)
 
 
-def _changes(problem: Corners, record: Floats) -> Floats | None:
+def _cheapest_changes(problem: Vertices, record: Floats) -> Floats | None:
     """Return the cheapest changes of the cells that may move; None if no change satisfies the rules."""
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415 - slow to import, rarely needed
 
@@ -74,7 +75,7 @@ def _changes(problem: Corners, record: Floats) -> Floats | None:
         rows[r, total.places] = total.factors
         rest = total.constant - (record[total.places] * total.factors).sum()
         limits[r] = rest if total.rule.equality else -np.inf, rest
-    # Without a grid, what is missing is brought to a size that the solver's tolerances suit.
+    # Without a grid, the amounts missing are scaled to a size that suits the solver's tolerances.
     size = 1.0
     if block.digits is None:
         needs = [limits[:, 0], -limits[:, 1], low - cells, cells - high]

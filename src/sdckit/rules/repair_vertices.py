@@ -1,8 +1,8 @@
 """Smallest repair of records whose rules overlap, by trying all vertices of the linear programme.
 
-The cost of a repair is linear between the points where a cell keeps its value, meets a bound, or a sum is
-just kept. So the cheapest repair is a corner: some sums are tight and solved for as many columns, and every
-other column keeps its value or lies at a bound. All corners are tried, for all records at once.
+The cost of a repair is linear between the points where a cell keeps its value, meets a bound, or a sum just
+holds. So the cheapest repair is a vertex: some sums are tight and solved for as many columns, and every
+other column keeps its value or lies at a bound. All vertices are tried, for all records at once.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sdckit.kernels.jit import Bools, Floats
-    from sdckit.rules.blocks import Block, Sum
+    from sdckit.rules.blocks import Block, SumRule
 
-MOST = 2_000  # corners that are tried; with more, a solver is quicker
-LENIENT = 1e-3  # of a step: a corner between grid points may miss by rounding, and yet it is a bound
+MOST = 2_000  # most vertices that are tried; with more, a solver is quicker
+LENIENT = 1e-3  # of a grid step: rounding error up to which a vertex still bounds the cost from below
 EQUAL = 1e-12  # costs that differ by less, relatively, are equal
 
 
 @dataclass(frozen=True)
-class Corners:
-    """Candidate repairs (vertices) for records of one block that have the same cells missing."""
+class Vertices:
+    """Candidate repairs (vertices of the linear programme) for records with the same cells missing."""
 
     block: Block
     moving: Bools  # the columns that are free and observed
-    sums: list[Sum]  # those without a missing cell
+    sums: list[SumRule]  # those without a missing cell
 
     def best(self, cells: Floats) -> tuple[Floats, Bools]:
         """Return the cheapest vertex of each record, and whether it is proved to be the smallest repair.
 
-        Missing cells where there is no corner: then no values satisfy the rules.
+        Free cells are missing where there is no vertex: then no values satisfy the rules.
         """
         found = np.where(self.block.free, np.nan, cells)
         least, bound = np.full((2, len(cells)), np.inf)
-        for corner in self._all(cells):
+        for vertex in self._each_vertex(cells):
             cost = np.zeros(len(cells))
             for j in np.flatnonzero(self.moving):
-                cost += np.abs(corner[:, j] - cells[:, j]) * self.block.costs[j]
-            near, exact = self._kept(corner)
+                cost += np.abs(vertex[:, j] - cells[:, j]) * self.block.costs[j]
+            near, exact = self._satisfied(vertex)
             bound[near & (cost < bound)] = cost[near & (cost < bound)]
             better = exact & (cost < least)
-            found[better], least[better] = corner[better], cost[better]
+            found[better], least[better] = vertex[better], cost[better]
         none = np.isinf(bound) & (self.block.digits is not None)  # without a grid, rounding may hide one
         return found, np.isfinite(bound) & (least <= bound * (1 + EQUAL)) | none
 
@@ -54,51 +54,52 @@ class Corners:
         """Return True if there are few enough vertices to try them all."""
         return len(list(itertools.islice(self._plans(), MOST + 1))) <= MOST
 
-    def _kept(self, corner: Floats) -> tuple[Bools, Bools]:
-        """Return where all rules hold up to rounding, and where they hold exactly on the grid."""
+    def _satisfied(self, vertex: Floats) -> tuple[Bools, Bools]:
+        """Return where a vertex satisfies all rules up to rounding, and where exactly on the grid."""
         low, high = self.block.bounds
-        near = np.ones(len(corner), np.bool_)
+        near = np.ones(len(vertex), np.bool_)
         for j in np.flatnonzero(self.moving):
-            slack = LENIENT if self.block.digits is not None else EQUAL * np.abs(corner[:, j])
-            near &= (corner[:, j] >= low[j] - slack) & (corner[:, j] <= high[j] + slack)
+            slack = LENIENT if self.block.digits is not None else EQUAL * np.abs(vertex[:, j])
+            near &= (vertex[:, j] >= low[j] - slack) & (vertex[:, j] <= high[j] + slack)
         if self.block.digits is None:
-            corner[:, self.moving] = np.clip(corner, low, high)[:, self.moving]
+            vertex[:, self.moving] = np.clip(vertex, low, high)[:, self.moving]
             for total in self.sums:
-                near &= ~total.missed(corner)
+                near &= ~total.broken(vertex)
             return near, near
         exact = near.copy()
         for j in np.flatnonzero(self.moving):
-            steps = corner[:, j] / self.block.steps[j]
-            exact &= (steps == np.rint(steps)) & (corner[:, j] >= low[j]) & (corner[:, j] <= high[j])
+            steps = vertex[:, j] / self.block.steps[j]
+            exact &= (steps == np.rint(steps)) & (vertex[:, j] >= low[j]) & (vertex[:, j] <= high[j])
         for total in self.sums:
-            rest = -np.full(len(corner), total.constant)
+            rest = -np.full(len(vertex), total.constant)
             for j, factor in zip(total.places, total.factors, strict=True):
-                rest += factor * corner[:, j]
+                rest += factor * vertex[:, j]
             rest = np.abs(rest) if total.rule.equality else rest
             near &= rest <= LENIENT
             exact &= rest <= 0
         return near, exact
 
-    def _all(self, cells: Floats) -> Iterator[Floats]:
+    def _each_vertex(self, cells: Floats) -> Iterator[Floats]:
+        """Yield each vertex as a matrix: the same candidate repair computed for every record."""
         low, high = self.block.bounds
         kept = np.clip(cells, low, high)
         for solved, tight, others, choice in self._plans():
-            corner = cells.copy()
+            vertex = cells.copy()
             for j, option in zip(others, choice, strict=True):
-                corner[:, j] = kept[:, j] if option == 0 else (low, high)[option - 1][j]
+                vertex[:, j] = kept[:, j] if option == 0 else (low, high)[option - 1][j]
             rests = []
             for total in tight:
                 rest = np.full(len(cells), total.constant)
                 for j, factor in zip(total.places, total.factors, strict=True):
-                    rest -= factor * corner[:, j] if j not in solved else 0.0
+                    rest -= factor * vertex[:, j] if j not in solved else 0.0
                 rests.append(rest)
             matrix, determinant = _inverse(tight, solved)
             for j, row in zip(solved, matrix, strict=True):
-                corner[:, j] = sum(f * rest for f, rest in zip(row, rests, strict=True)) / determinant
-            yield corner
+                vertex[:, j] = sum(f * rest for f, rest in zip(row, rests, strict=True)) / determinant
+            yield vertex
 
-    def _plans(self) -> Iterator[tuple[tuple[int, ...], tuple[Sum, ...], list[int], tuple[int, ...]]]:
-        """Yield vertices: columns to solve for, tight sums, other columns and the bound each takes."""
+    def _plans(self) -> Iterator[tuple[tuple[int, ...], tuple[SumRule, ...], list[int], tuple[int, ...]]]:
+        """Yield plans of vertices: columns to solve for, tight sums, other columns and each one's bound."""
         low, high = self.block.bounds
         columns = [int(j) for j in np.flatnonzero(self.moving)]
         options = {j: [0, *([1] * bool(low[j] > -np.inf)), *([2] * bool(high[j] < np.inf))] for j in columns}
@@ -112,7 +113,7 @@ class Corners:
                         yield solved, tight, others, choice
 
 
-def _inverse(tight: tuple[Sum, ...], solved: tuple[int, ...]) -> tuple[list[list[float]], float]:
+def _inverse(tight: tuple[SumRule, ...], solved: tuple[int, ...]) -> tuple[list[list[float]], float]:
     """Return the inverse of the sums' factors as an integer matrix and its common divisor."""
     if not solved:
         return [], 1.0

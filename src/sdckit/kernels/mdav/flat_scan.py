@@ -1,4 +1,4 @@
-"""Exact MDAV on a flat file: which records are grouped together, found with few and fast scans.
+"""Exact MDAV on a small complete file: each group is found by one scan of all ungrouped records.
 
 The groups are those of the textbook loop, bit for bit: the centroid is a running sum divided by a
 count, squared Euclidean distances are added up column by column in float64, and every tie goes to
@@ -8,9 +8,9 @@ the smallest row number. Three ideas make it fast.
   at once while each record's sum keeps its order. Deleting moves the last record into the hole.
 - One scan from a record finds both its nearest and its farthest companions.
 - The record farthest from the centroid comes from a list sorted by the distance to an *earlier*
-  centroid: nobody can be farther from the new one than that distance plus the drift between the two.
+  centroid: no record can be farther from the new one than that distance plus the drift between the two.
 
-The list is that of `state`, with all state in one tuple: in a small file every call counts.
+The list is that of `state`, with all state in one tuple: in a small file calls take most of the time.
 
 Kernels do a limited number of rounds per call, so the caller can report progress and be interrupted.
 """
@@ -41,7 +41,7 @@ from sdckit.kernels.mdav.state import (
 WIDTH = 64  # records per block
 
 
-class Flat(NamedTuple):
+class FlatState(NamedTuple):
     """The state of MDAV on a complete file, between calls of `advance`.
 
     A block's empty slots hold NaN in their first column: NaN loses every comparison, so they are
@@ -49,10 +49,10 @@ class Flat(NamedTuple):
     """
 
     points: Floats  # rows x columns, standardised by the caller
-    blocks: Floats  # block x column x 64: the records left
+    blocks: Floats  # block x column x 64: the ungrouped records
     rows: Ints  # the row in each slot of the blocks
     slots: Ints  # the slot of each row, -1 once it is grouped
-    total: Floats  # column sums of the records left
+    total: Floats  # column sums of the ungrouped records
     centres: Floats  # the present centroid, and the one by which the list is sorted
     reach: Floats  # distances to the latter, largest first
     order: Ints  # the rows in that order
@@ -63,12 +63,12 @@ class Flat(NamedTuple):
     counters: Ints
 
 
-def start(points: Floats, k: int) -> Flat:
-    """Lay out `points` (n >= k >= 2, no NaN) for `advance`."""
+def start(points: Floats, k: int) -> FlatState:
+    """Return the initial MDAV state for points without missing cells (n >= k >= 2)."""
     n, p = points.shape
     padded = np.full((-(-n // WIDTH) * WIDTH, p), np.nan)
     padded[:n] = points
-    return Flat(
+    return FlatState(
         points=np.ascontiguousarray(points),
         blocks=np.ascontiguousarray(padded.reshape(-1, WIDTH, p).transpose(0, 2, 1)),
         rows=np.arange(len(padded)),
@@ -85,18 +85,18 @@ def start(points: Floats, k: int) -> Flat:
     )
 
 
-def advance(flat: Flat, k: int, rounds: int) -> bool:
-    """Do at most `rounds` rounds of two groups each; True once every record has its group."""
+def advance(flat: FlatState, k: int, rounds: int) -> bool:
+    """Run at most `rounds` rounds of two groups each; return True once every record has its group."""
     if flat.counters[LOOKED] > RESORT * (flat.counters[LEFT] + FEW):
         resort(flat)
     return form_groups(flat, k, rounds)
 
 
-def resort(flat: Flat) -> None:
-    """Sort the records left by their distance to the present centroid, largest first."""
+def resort(flat: FlatState) -> None:
+    """Sort the ungrouped records by their distance to the present centroid, largest first, in place."""
     left = int(flat.counters[LEFT])
     flat.centres[1] = flat.total / left
-    measure_all(flat.blocks[: -(-left // WIDTH)], flat.centres[1], flat.reach)
+    all_distances(flat.blocks[: -(-left // WIDTH)], flat.centres[1], flat.reach)
     distances = np.sqrt(flat.reach[:left])
     order = np.argsort(-distances)
     flat.reach[:left] = distances[order]
@@ -105,8 +105,8 @@ def resort(flat: Flat) -> None:
 
 
 @inlined
-def outermost(flat: Flat) -> int:
-    """The record farthest from the centroid of the records left."""
+def farthest_from_centroid(flat: FlatState) -> int:
+    """Return the row of the record farthest from the centroid of the ungrouped records."""
     counters = flat.counters
     centre = flat.centres[0]
     for j in range(len(centre)):
@@ -128,8 +128,8 @@ def outermost(flat: Flat) -> int:
 
 
 @inlined
-def measure(block: Floats, point: Floats, distances: Floats) -> None:
-    """Squared distances of a block's records to `point`, two columns per pass."""
+def block_distances(block: Floats, point: Floats, distances: Floats) -> None:
+    """Write the squared distances of a block's records to `point`, two columns per pass."""
     for i in range(WIDTH):
         distances[i] = 0.0
     for j in range(0, len(point) - 1, 2):
@@ -144,22 +144,22 @@ def measure(block: Floats, point: Floats, distances: Floats) -> None:
 
 
 @kernel
-def measure_all(blocks: Floats, point: Floats, distances: Floats) -> None:
-    """Squared distances of the records in all `blocks` to `point`."""
+def all_distances(blocks: Floats, point: Floats, distances: Floats) -> None:
+    """Write the squared distances of the records in all blocks to `point`."""
     for b in range(len(blocks)):
-        measure(blocks[b], point, distances[b * WIDTH : (b + 1) * WIDTH])
+        block_distances(blocks[b], point, distances[b * WIDTH : (b + 1) * WIDTH])
 
 
 @inlined
-def scan(flat: Flat, row: int, size: int, far: float) -> int:
-    """Fill the heap with the `size` records nearest to `row`; return the farthest if beyond `far`."""
+def scan_blocks(flat: FlatState, row: int, size: int, far: float) -> int:
+    """Fill the heap with the `size` records nearest to `row`; return the one farthest away, beyond `far`."""
     near, group, distances = flat.near, flat.group, flat.distances
     for i in range(size):
         near[i], group[i] = inf, len(flat.slots)
     farthest = len(flat.slots)
     point = flat.points[row]
     for b in range((flat.counters[LEFT] + WIDTH - 1) // WIDTH):
-        measure(flat.blocks[b], point, distances)
+        block_distances(flat.blocks[b], point, distances)
         nearest = near[0]
         hits = 0
         for i in range(WIDTH):
@@ -179,8 +179,8 @@ def scan(flat: Flat, row: int, size: int, far: float) -> int:
 
 
 @inlined
-def delete(flat: Flat, row: int) -> None:
-    """Take `row` out of the blocks: the last record moves into its slot."""
+def delete(flat: FlatState, row: int) -> None:
+    """Remove `row` from the blocks of ungrouped records: the last record moves into its slot."""
     flat.counters[LEFT] -= 1
     last = flat.counters[LEFT]
     slot = flat.slots[row]
@@ -193,14 +193,14 @@ def delete(flat: Flat, row: int) -> None:
 
 
 @inlined
-def gather(flat: Flat, row: int, k: int, far: float) -> int:
-    """Group `row` with its k - 1 nearest; return the record left that is farthest from `row`.
+def form_group(flat: FlatState, row: int, k: int, far: float) -> int:
+    """Group `row` with its k - 1 nearest records; return the farthest other record if `far` is -1.
 
-    `far` is -1 to ask for that record, infinity where nobody needs it.
+    With an infinite `far` no farthest record is searched for, and the result has no meaning.
     """
     slot = flat.slots[row]
     flat.blocks[slot // WIDTH, 0, slot % WIDTH] = np.nan  # the record itself is neither near nor far
-    farthest = scan(flat, row, k - 1, far)
+    farthest = scan_blocks(flat, row, k - 1, far)
     flat.group[k - 1] = row
     sort_rows(flat.group, k)
     for i in range(k):
@@ -219,16 +219,16 @@ def gather(flat: Flat, row: int, k: int, far: float) -> int:
 
 
 @kernel
-def form_groups(flat: Flat, k: int, rounds: int) -> bool:
-    """Form groups until all are formed (True), or `rounds` are over or the list is worn out (False)."""
+def form_groups(flat: FlatState, k: int, rounds: int) -> bool:
+    """Form groups; return True once all are formed, False after `rounds` or when a new sort is due."""
     counters = flat.counters
     while counters[LEFT] >= 2 * k:
         if rounds == 0 or counters[LOOKED] > RESORT * (counters[LEFT] + FEW):
             return False
         rounds -= 1
-        row = outermost(flat)
+        row = farthest_from_centroid(flat)
         for side in range(2 if counters[LEFT] >= 3 * k else 1):
-            row = gather(flat, row, k, inf if side else -1.0)
+            row = form_group(flat, row, k, inf if side else -1.0)
     for i in range(counters[LEFT]):
         flat.groups[flat.rows[i]] = counters[FORMED]
     return True

@@ -1,8 +1,8 @@
 """Records rounded to float32: half the memory, twice the speed, and a margin that keeps answers exact.
 
-The copy is turned to its principal axes where these are longer than the columns' own: boxes around
-correlated records are slim then. Turning keeps distances; it and the rounding move a distance by no
-more than a known margin. So whoever is beyond the margin in the copy is beyond in truth, and the few
+The copy is rotated to its principal axes where these are longer than the columns' own: boxes around
+correlated records are narrow then. Rotation keeps distances; it and the rounding change a distance by no
+more than a known margin. So a record beyond the margin in the copy is beyond it in float64, and the few
 others are measured again in float64.
 """
 
@@ -24,17 +24,17 @@ UNIT = 2.0**-24  # largest relative error of rounding to float32
 LONG = 2.0  # principal axes pay off if the longest variance is this many times the mean one
 
 
-class Rounded(NamedTuple):
-    """Records divided by a power of two, turned and rounded."""
+class RoundedCopy(NamedTuple):
+    """Records divided by a power of two, rotated to principal axes and rounded to float32."""
 
     points: Singles  # rows x columns
     axes: Floats  # column x principal axis, scale included
-    query: Singles  # the point that is being asked about
-    margin: Floats  # scale; absolute error of a distance in the copy; the relative one
+    query: Singles  # the point from which distances are measured
+    margin: Floats  # scale; largest absolute and largest relative error of a distance in the copy
 
 
-def round_off(points: Floats) -> Rounded:
-    """Round a copy of `points`."""
+def rounded_copy(points: Floats) -> RoundedCopy:
+    """Return the records rounded to float32, rotated to principal axes if these are much longer."""
     n, p = points.shape
     largest = float(max(points.max(), -points.min()))
     scale = 2.0 ** -min(max(np.frexp(largest)[1], -1000), 1000)
@@ -47,45 +47,45 @@ def round_off(points: Floats) -> Rounded:
             axes = vectors[:, ::-1]
     axes = np.ascontiguousarray(axes * scale)
     copy = np.empty((n, p), np.float32)
-    turn_all(points, axes, copy)
-    rounded = Rounded(copy, axes, np.empty(p, np.float32), np.array([scale, 0.0, (p + 16) * UNIT]))
+    rotate_all(points, axes, copy)
+    rounded = RoundedCopy(copy, axes, np.empty(p, np.float32), np.array([scale, 0.0, (p + 16) * UNIT]))
     set_margin(rounded, 1.0)
     return rounded
 
 
-def set_margin(rounded: Rounded, largest: float) -> None:
-    """Adapt the margin to the largest absolute value among the records left."""
+def set_margin(rounded: RoundedCopy, largest: float) -> None:
+    """Set the error margin of distances in the copy, given the largest absolute value in use."""
     p = len(rounded.query)
     rounded.margin[1] = 4 * sqrt(p) * (UNIT * largest + 1e-14 * p) + 2.0**-70
 
 
 @inner
-def turn(point: Floats, axes: Floats, turned: Singles) -> None:
-    """Turn one point to the principal axes, and round it."""
-    for j in range(len(turned)):
+def rotate(point: Floats, axes: Floats, rotated: Singles) -> None:
+    """Write one point rotated to the principal axes and rounded to float32."""
+    for j in range(len(rotated)):
         total = 0.0
-        for i in range(len(turned)):
+        for i in range(len(rotated)):
             total += point[i] * axes[i, j]
-        turned[j] = total
+        rotated[j] = total
 
 
 @kernel
-def turn_all(points: Floats, axes: Floats, turned: Singles) -> None:
-    """Turn many points, each like every other, so that equal records stay equal."""
+def rotate_all(points: Floats, axes: Floats, rotated: Singles) -> None:
+    """Write many points rotated, each in the same way, so that equal records stay equal."""
     for row in range(len(points)):
-        turn(points[row], axes, turned[row])
+        rotate(points[row], axes, rotated[row])
 
 
 @inlined
 def near_limit(margin: Floats, distance: float) -> Single:
-    """Whoever is at a squared `distance` or nearer is not beyond this in the copy."""
+    """Return the float32 squared distance that no record within the true squared `distance` exceeds."""
     bound = ((sqrt(distance) * SLACK + TINY) * margin[0] + margin[1]) * (1 + margin[2])
     return np.float32(bound * bound)
 
 
 @inlined
 def far_limit(margin: Floats, distance: float) -> Single:
-    """Whoever is at a squared `distance` or farther is not below this in the copy."""
+    """Return the float32 squared distance that every record beyond the true squared `distance` reaches."""
     bound = -1.0
     if distance > 0:
         bound = ((sqrt(distance) / SLACK - TINY) * margin[0] - margin[1]) * (1 - margin[2])
@@ -93,10 +93,10 @@ def far_limit(margin: Floats, distance: float) -> Single:
 
 
 @inlined
-def measure(
+def measure_block(
     block: Singles, query: Singles, near: Single, far: Single, distances: Singles, width: int
 ) -> np.int32:
-    """Squared distances of a block's records in the copy; how many are within `near` or beyond `far`."""
+    """Write a block's squared distances to the query; return how many are within `near` or beyond `far`."""
     p = len(query)
     for i in range(width):
         distances[i] = 0.0

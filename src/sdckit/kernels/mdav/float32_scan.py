@@ -1,6 +1,6 @@
-"""Exact MDAV by scans of the rounded copy, where no box keeps anybody out: many independent columns.
+"""Exact MDAV by scans of the float32 copy, for many independent columns, where a tree rules out little.
 
-As in a flat file, the records left are kept in blocks, column by column, deleting moves the last record
+As in a flat file, the ungrouped records are kept in blocks, column by column, deleting moves the last record
 into the hole, and one scan from a record finds both its nearest and its farthest companions.
 """
 
@@ -12,55 +12,62 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit.kernels.jit import Int, Ints, inlined, kernel
-from sdckit.kernels.mdav.float32_copy import Rounded, Singles, far_limit, measure, near_limit, set_margin
+from sdckit.kernels.mdav.float32_copy import (
+    RoundedCopy,
+    Singles,
+    far_limit,
+    measure_block,
+    near_limit,
+    set_margin,
+)
 from sdckit.kernels.mdav.state import (
     FORMED,
     LEFT,
     WORK,
     MdavState,
     clear_heap,
-    finish,
-    outermost,
-    refresh,
+    farthest_from_centroid,
+    group_the_rest,
+    needs_resort,
+    number_group,
     replace_largest,
-    settle,
+    resort_if_needed,
     squared_distance,
-    worn,
 )
 
 WIDTH = 128  # records per block
 
 
-class Filter(NamedTuple):
-    """The records left, in blocks; empty slots hold NaN, which is neither near nor far."""
+class BlockStore(NamedTuple):
+    """The ungrouped records, in blocks; empty slots hold NaN, which is neither near nor far."""
 
     state: MdavState
-    rounded: Rounded
+    rounded: RoundedCopy
     blocks: Singles  # block x column x slot
     rows: Ints  # the row in each slot of the blocks
     distances: Singles  # of one block
 
 
-def lay_out(state: MdavState, rounded: Rounded) -> Filter:
-    """Put the records left into blocks."""
+def fill_blocks(state: MdavState, rounded: RoundedCopy) -> BlockStore:
+    """Return the ungrouped records, copied into blocks of the float32 copy."""
     rows = np.flatnonzero(state.slots >= 0)
     state.slots[rows] = np.arange(len(rows))
     padded = np.full((-(-len(rows) // WIDTH) * WIDTH, state.points.shape[1]), np.nan, np.float32)
     padded[: len(rows)] = rounded.points[rows]
     set_margin(rounded, float(np.nanmax(np.abs(padded))))
     blocks = np.ascontiguousarray(padded.reshape(-1, WIDTH, padded.shape[1]).transpose(0, 2, 1))
-    return Filter(state, rounded, blocks, np.resize(rows, len(padded)), np.empty(WIDTH, np.float32))
+    return BlockStore(state, rounded, blocks, np.resize(rows, len(padded)), np.empty(WIDTH, np.float32))
 
 
-def advance(store: Filter, k: int, work: int) -> bool:
-    """Form groups until about `work` blocks were looked at; True once every record has its group."""
-    refresh(store.state)
+def advance(store: BlockStore, k: int, work: int) -> bool:
+    """Form groups until about `work` blocks were scanned; return True once every record has its group."""
+    resort_if_needed(store.state)
     return form_groups(store, k, work)
 
 
 @inlined
-def scan(store: Filter, row: Int, size: int, far: float) -> Int:
-    """Fill the heap with the `size` records nearest to `row`; return the farthest if beyond `far`."""
+def scan_blocks(store: BlockStore, row: Int, size: int, far: float) -> Int:
+    """Fill the heap with the `size` records nearest to `row`; return the one farthest away, beyond `far`."""
     state, distances, margin = store.state, store.distances, store.rounded.margin
     near, group = state.near, state.group
     clear_heap(near, group, size, len(state.slots))
@@ -68,7 +75,7 @@ def scan(store: Filter, row: Int, size: int, far: float) -> Int:
     point, query = state.points[row], store.rounded.points[row]
     closest, widest = np.float32(inf), np.float32(far)
     for b in range((state.counters[LEFT] + WIDTH - 1) // WIDTH):
-        if measure(store.blocks[b], query, closest, widest, distances, WIDTH) == 0:
+        if measure_block(store.blocks[b], query, closest, widest, distances, WIDTH) == 0:
             continue
         for i in range(WIDTH):
             if distances[i] <= closest or distances[i] >= widest:
@@ -84,8 +91,8 @@ def scan(store: Filter, row: Int, size: int, far: float) -> Int:
 
 
 @inlined
-def delete(store: Filter, row: Int) -> None:
-    """Take `row` out of the blocks: the last record moves into its slot."""
+def delete(store: BlockStore, row: Int) -> None:
+    """Remove `row` from the blocks of ungrouped records: the last record moves into its slot."""
     slots, counters, blocks = store.state.slots, store.state.counters, store.blocks
     counters[LEFT] -= 1
     last = counters[LEFT]
@@ -99,21 +106,21 @@ def delete(store: Filter, row: Int) -> None:
 
 
 @kernel
-def form_groups(store: Filter, k: int, work: int) -> bool:
-    """Form groups until all are formed (True), or the `work` is done or the list is worn out (False)."""
+def form_groups(store: BlockStore, k: int, work: int) -> bool:
+    """Form groups; return True once all are formed, False after `work` blocks or when a new sort is due."""
     state = store.state
     counters = state.counters
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
-        if counters[WORK] >= work or worn(counters):
+        if counters[WORK] >= work or needs_resort(counters):
             return False
-        row = outermost(state, len(state.slots))
+        row = farthest_from_centroid(state, len(state.slots))
         for side in range(2 if counters[LEFT] >= 3 * k else 1):
             counters[WORK] += counters[LEFT] // WIDTH
             slot = state.slots[row]
             store.blocks[slot // WIDTH, 0, slot % WIDTH] = np.nan  # the record itself is neither near nor far
-            farthest = scan(store, row, k - 1, inf if side else -1.0)
-            settle(state, row, k)
+            farthest = scan_blocks(store, row, k - 1, inf if side else -1.0)
+            number_group(state, row, k)
             for i in range(k):
                 delete(store, state.group[i])
             row = farthest
@@ -122,5 +129,5 @@ def form_groups(store: Filter, k: int, work: int) -> bool:
                 row = len(state.slots)
                 for i in range(counters[LEFT]):
                     row = min(row, store.rows[i])
-    finish(state.slots, state.groups, counters[FORMED])
+    group_the_rest(state.slots, state.groups, counters[FORMED])
     return True

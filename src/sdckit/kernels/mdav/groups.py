@@ -1,4 +1,4 @@
-"""Which records MDAV puts together: the groups, whatever is published of them."""
+"""The MDAV group of each record, by the fastest of the exact algorithms for the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from sdckit import progress
 from sdckit.kernels.mdav import flat_scan, float32_scan, missing_cells, state, tree_build, tree_search
-from sdckit.kernels.mdav.float32_copy import round_off
+from sdckit.kernels.mdav.float32_copy import rounded_copy
 from sdckit.kernels.mdav.state import FORMED, LEFT, WORK
 from sdckit.kernels.scaling import standardise
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sdckit.kernels.jit import Floats, Ints
-    from sdckit.kernels.mdav.float32_copy import Rounded
+    from sdckit.kernels.mdav.float32_copy import RoundedCopy
     from sdckit.kernels.mdav.state import MdavState
 
-CELLS = 100_000_000  # visits to a cell between two looks at the keyboard: a fraction of a second
-STEP = 5_000_000  # the same for nodes of a tree, or blocks of a filter, times columns
-SMALL = 10_000  # records that flat scans group in no time
-TRIAL = 100  # groups between two decisions between tree and scans
+CELLS = 100_000_000  # cells read between two checks for Ctrl-C: a fraction of a second
+STEP = 5_000_000  # nodes of a tree, or blocks of records, times columns between two checks for Ctrl-C
+SMALL = 10_000  # most records for which flat scans are fastest
+TRIAL = 100  # groups after which tree and scans are compared again
 WORTH = 50  # records that are scanned twice in the time that a search takes for a node
-ALIVE = 0.7  # share of records left at which a new tree is planted
-SCANS, SEARCHES = 2.0, 1.3  # how the work grows with the records left
+ALIVE = 0.7  # share of records left below which the tree is built again
+SCANS, SEARCHES = 2.0, 1.3  # power of the ungrouped records to which the work of scans and of searches grows
 
 
 def mdav_points(values: Floats) -> Floats:
-    """The records as MDAV compares them: columns standardised (ddof 0), each record contiguous."""
+    """Return the records as MDAV compares them: columns standardised (ddof 0), each record contiguous."""
     return standardise(np.ascontiguousarray(values), ddof=0)
 
 
 def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
-    """The MDAV group of each row, numbered as they are formed; -1 for a record without any value."""
+    """Return the MDAV group of each row, numbered as they are formed; -1 for a record without any value."""
     observed = ~np.isnan(values)
     present = observed.any(axis=1)
     count = np.count_nonzero(present)
@@ -51,71 +51,71 @@ def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
         if not np.isnan(points).any():
             return group_complete(points, k, report)
         part = missing_cells.start(points[present], k)
-        share = Share(report, part.counters, SCANS)
+        share = ProgressShare(report, part.counters, SCANS)
         while not missing_cells.advance(part, k, max(1, CELLS // (share.left() * 10 * points.shape[1]))):
-            share.tell()
+            share.show()
         report(1.0)
     groups[present] = part.groups
     return groups
 
 
-class Share:
-    """The share of the work that is done, if what is left goes with a power of the records left."""
+class ProgressShare:
+    """Estimate of the share of work done; the work left grows with a power of the ungrouped records."""
 
     def __init__(self, report: Callable[[float], None], counters: Ints, exponent: float) -> None:
         self.report, self.counters = report, counters
         self.before, self.begun, self.exponent = 0.0, self.left(), exponent
 
     def left(self) -> int:
-        """How many records are left."""
+        """Return the number of records without a group."""
         return int(self.counters[LEFT])
 
     def done(self) -> float:
-        """The share, from 0 to 1."""
+        """Return the estimated share of the work that is done, from 0 to 1."""
         return 1 - (1 - self.before) * (self.left() / self.begun) ** self.exponent
 
-    def tell(self) -> None:
-        """Report the share."""
+    def show(self) -> None:
+        """Report the share of the work that is done to the progress callback."""
         self.report(self.done())
 
     def switch(self, exponent: float) -> None:
-        """Keep what is done, and let the rest go with another exponent."""
+        """Keep the share done so far and estimate the rest with another exponent."""
         self.before, self.begun, self.exponent = self.done(), self.left(), exponent
 
 
 def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> Ints:
-    """The groups of a file without missing cells: by flat scans if small, by a tree if that is of use."""
+    """Return the MDAV groups of points without missing cells: by scans if few, else by a tree if useful."""
     if len(points) <= SMALL:
         flat = flat_scan.start(points, k)
-        share = Share(report, flat.counters, SCANS)
+        share = ProgressShare(report, flat.counters, SCANS)
         while not flat_scan.advance(flat, k, max(1, CELLS // (share.left() * 2 * points.shape[1]))):
-            share.tell()
+            share.show()
         report(1.0)
         return flat.groups
-    grouped, rounded = state.start(points, k), round_off(points)
-    share = Share(report, grouped.counters, SEARCHES)
-    if not search(grouped, rounded, k, share):
+    grouped, rounded = state.start(points, k), rounded_copy(points)
+    share = ProgressShare(report, grouped.counters, SEARCHES)
+    if not group_by_tree(grouped, rounded, k, share):
         share.switch(SCANS)
-        store = float32_scan.lay_out(grouped, rounded)
+        store = float32_scan.fill_blocks(grouped, rounded)
         while not float32_scan.advance(store, k, max(1, STEP // points.shape[1])):
-            share.tell()
+            share.show()
     report(1.0)
     return grouped.groups
 
 
-def search(grouped: MdavState, rounded: Rounded, k: int, share: Share) -> bool:
-    """Form groups with a tree; False as soon as scans of all records left would be faster."""
+def group_by_tree(grouped: MdavState, rounded: RoundedCopy, k: int, share: ProgressShare) -> bool:
+    """Form groups with a k-d tree; return False once scans of all ungrouped records would be faster."""
     most = STEP // grouped.points.shape[1]
-    tree, planted = tree_build.plant(grouped, rounded), share.left()
+    tree, built_with = tree_build.build_tree(grouped, rounded), share.left()
     work = since = 0
     while not tree_search.advance(tree, k, max(1, min(most, TRIAL * share.left() // WORTH))):
-        share.tell()
+        share.show()
         work += int(grouped.counters[WORK])
         formed = int(grouped.counters[FORMED]) - since
         if formed >= TRIAL or work * WORTH >= TRIAL * share.left():
             if share.left() > SMALL and work * WORTH > formed * share.left():
                 return False
             work, since = 0, since + formed
-        if share.left() < ALIVE * planted:
-            tree, planted = tree_build.plant(grouped, rounded), share.left()
+        if share.left() < ALIVE * built_with:
+            tree, built_with = tree_build.build_tree(grouped, rounded), share.left()
     return True

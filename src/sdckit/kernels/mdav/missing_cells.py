@@ -1,4 +1,4 @@
-"""MDAV on a file with missing cells: scans of all records left, over the columns that two records share."""
+"""MDAV on a file with missing cells: scans of all ungrouped records, over the columns both records have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sdckit.kernels.jit import Floats, Ints, inlined, inner, kernel
 from sdckit.kernels.mdav.state import FORMED, LEFT, replace_largest
 
 
-class Partial(NamedTuple):
+class PartialState(NamedTuple):
     """The state of MDAV on a file with missing cells (NaN), between calls of `advance`."""
 
     points: Floats  # rows x columns, standardised by the caller
@@ -23,10 +23,10 @@ class Partial(NamedTuple):
     counters: Ints
 
 
-def start(points: Floats, k: int) -> Partial:
-    """Lay out `points` (n >= k >= 2, at least one value in each record) for `advance`."""
+def start(points: Floats, k: int) -> PartialState:
+    """Return the initial MDAV state for points with at least one value in each record (n >= k >= 2)."""
     n, p = points.shape
-    return Partial(
+    return PartialState(
         points=np.ascontiguousarray(points),
         rows=np.arange(n),
         centre=np.empty(p),
@@ -39,7 +39,7 @@ def start(points: Floats, k: int) -> Partial:
 
 @inner
 def shared_distance(points: Floats, row: int, point: Floats) -> float:
-    """Squared distance over the columns both have, scaled to all columns; -1 if they share none."""
+    """Return the squared distance over columns both have, scaled to all columns; -1 if they share none."""
     total, shared = 0.0, 0
     for j in range(len(point)):
         difference = points[row, j] - point[j]
@@ -50,8 +50,8 @@ def shared_distance(points: Floats, row: int, point: Floats) -> float:
 
 
 @inlined
-def average(part: Partial) -> None:
-    """Set the centroid: each column's mean over the values observed among the records left."""
+def set_centroid(part: PartialState) -> None:
+    """Set the centroid: each column's mean over the values observed among the ungrouped records."""
     points, rows, left = part.points, part.rows, part.counters[LEFT]
     for j in range(len(part.centre)):
         total, observed = 0.0, 0
@@ -64,8 +64,8 @@ def average(part: Partial) -> None:
 
 
 @inlined
-def farthest_partial(part: Partial, point: Floats) -> int:
-    """The record left that is farthest from `point`; one that shares no column loses to all others."""
+def farthest_record(part: PartialState, point: Floats) -> int:
+    """Return the ungrouped record farthest from `point`; records without a common column come last."""
     points, rows = part.points, part.rows
     best, found = -2.0, len(points)
     for i in range(part.counters[LEFT]):
@@ -76,8 +76,8 @@ def farthest_partial(part: Partial, point: Floats) -> int:
 
 
 @inlined
-def gather_partial(part: Partial, row: int, k: int) -> None:
-    """Group `row` with its k - 1 nearest and take them out of the rows left."""
+def form_group(part: PartialState, row: int, k: int) -> None:
+    """Group `row` with its k - 1 nearest records and remove them from the ungrouped rows."""
     near, group, rows, counters = part.near, part.group, part.rows, part.counters
     points, groups = part.points, part.groups
     point = points[row]
@@ -87,7 +87,7 @@ def gather_partial(part: Partial, row: int, k: int) -> None:
         other = rows[i]
         distance = shared_distance(points, other, point)
         if distance < 0:
-            distance = inf  # no column in common: a companion only if nobody else is left
+            distance = inf  # no column in common: grouped with `row` only if no other record is left
         if other != row and (distance < near[0] or (distance == near[0] and other < group[0])):
             replace_largest(near, group, k - 1, distance, other)
     group[k - 1] = row
@@ -103,18 +103,18 @@ def gather_partial(part: Partial, row: int, k: int) -> None:
 
 
 @kernel
-def advance(part: Partial, k: int, rounds: int) -> bool:
-    """Do at most `rounds` rounds of two groups each; True once every record has its group."""
+def advance(part: PartialState, k: int, rounds: int) -> bool:
+    """Run at most `rounds` rounds of two groups each; return True once every record has its group."""
     counters = part.counters
     while counters[LEFT] >= 2 * k:
         if rounds == 0:
             return False
         rounds -= 1
-        average(part)
+        set_centroid(part)
         point = part.centre
         for _ in range(2 if counters[LEFT] >= 3 * k else 1):
-            row = farthest_partial(part, point)
-            gather_partial(part, row, k)
+            row = farthest_record(part, point)
+            form_group(part, row, k)
             point = part.points[row]
     for i in range(counters[LEFT]):
         part.groups[part.rows[i]] = counters[FORMED]

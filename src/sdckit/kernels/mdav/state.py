@@ -1,11 +1,11 @@
-"""What every way to do MDAV has in common: who is grouped, the centroid of the others, and its farthest.
+"""State that the exact MDAV algorithms share: groups, ungrouped records, centroid and distance list.
 
 The groups are those of the textbook loop, bit for bit: the centroid is a running sum divided by a
 count, squared Euclidean distances are added up column by column in float64, and every tie goes to
 the smallest row number.
 
 The record farthest from the centroid comes from a list sorted by the distance to an *earlier*
-centroid: nobody can be farther from the new one than that distance plus the drift between the two.
+centroid: no record can be farther from the new one than that distance plus the drift between the two.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ import numpy as np
 
 from sdckit.kernels.jit import Floats, Int, Ints, inlined, kernel
 
-RESORT = 4  # sort the list again once this many times the records left were looked at,
-FEW = 500  # with that many added: in small files a sort costs more than some more looks
-SLACK = 1 + 1e-9  # far above the rounding of a distance, so that the bound never cuts off an answer
-TINY = 1e-150  # the same for distances whose squares underflow
+RESORT = 4  # the list is sorted again once RESORT x (records left + FEW) entries were inspected
+FEW = 500  # in small files a sort costs more than inspecting some more entries
+SLACK = 1 + 1e-9  # factor far above the rounding of a distance, so that a bound never excludes the answer
+TINY = 1e-150  # as SLACK, added, for distances whose squares underflow
 
-LEFT, FORMED, HEAD, LISTED, LOOKED, VISITED, WORK = range(7)  # what the counters count
+# Counters: records left, groups formed, first list entry not grouped, list length, entries inspected since
+# the last sort, records visited in leaves, nodes or blocks visited.
+LEFT, FORMED, HEAD, LISTED, LOOKED, VISITED, WORK = range(7)
 
 
 class MdavState(NamedTuple):
-    """The state of MDAV on a complete file, wherever the records left are kept."""
+    """The state of MDAV on a complete file: groups formed, running sums, distances, heap and counters."""
 
     points: Floats  # rows x columns, standardised by the caller
     slots: Ints  # where each row is kept, -1 once it is grouped
-    total: Floats  # column sums of the records left
+    total: Floats  # column sums of the ungrouped records
     centres: Floats  # the present centroid, and the one by which the list is sorted
     reach: Floats  # distances to the latter, largest first
     order: Ints  # the rows in that order
@@ -41,7 +43,7 @@ class MdavState(NamedTuple):
 
 
 def start(points: Floats, k: int) -> MdavState:
-    """Nobody of `points` (n >= k >= 2, no NaN) is grouped."""
+    """Return the initial MDAV state for points without missing cells (n >= k >= 2): no record is grouped."""
     n, p = points.shape
     return MdavState(
         points=np.ascontiguousarray(points),
@@ -57,13 +59,13 @@ def start(points: Floats, k: int) -> MdavState:
     )
 
 
-def refresh(state: MdavState) -> None:
-    """Sort the list of records left by their distance to the present centroid, if it is worn out."""
-    if not worn(state.counters):
+def resort_if_needed(state: MdavState) -> None:
+    """Sort the ungrouped records by distance to the present centroid, if the old order is too old."""
+    if not needs_resort(state.counters):
         return
     left = int(state.counters[LEFT])
     state.centres[1] = state.total / left
-    list_all(state.slots, state.points, state.centres[1], state.order, state.reach)
+    list_ungrouped(state.slots, state.points, state.centres[1], state.order, state.reach)
     distances, rows = np.sqrt(state.reach[:left]), state.order[:left].copy()
     order = np.argsort(-distances)
     state.reach[:left] = distances[order]
@@ -72,14 +74,14 @@ def refresh(state: MdavState) -> None:
 
 
 @kernel
-def worn(counters: Ints) -> bool:
-    """Whether so many of the list were looked at that sorting it again is cheaper."""
+def needs_resort(counters: Ints) -> bool:
+    """Return True if so many list entries were inspected that sorting the list again is cheaper."""
     return counters[LOOKED] > RESORT * (counters[LEFT] + FEW)
 
 
 @kernel
-def list_all(slots: Ints, points: Floats, centre: Floats, order: Ints, reach: Floats) -> None:
-    """List the records left with their squared distances to the centroid, unsorted."""
+def list_ungrouped(slots: Ints, points: Floats, centre: Floats, order: Ints, reach: Floats) -> None:
+    """Write the ungrouped rows and their squared distances to the centroid, unsorted."""
     size = 0
     for row in range(len(slots)):
         if slots[row] >= 0:
@@ -90,7 +92,7 @@ def list_all(slots: Ints, points: Floats, centre: Floats, order: Ints, reach: Fl
 
 @inlined
 def squared_distance(points: Floats, row: Int, point: Floats) -> float:
-    """Squared distance of a row to `point`, added up column after column."""
+    """Return the squared distance of a row to `point`, added up column after column."""
     total = 0.0
     for j in range(len(point)):
         difference = points[row, j] - point[j]
@@ -99,8 +101,8 @@ def squared_distance(points: Floats, row: Int, point: Floats) -> float:
 
 
 @inlined
-def outermost(state: MdavState, patience: int) -> Int:
-    """The record farthest from the centroid of the records left; -1 after more than `patience` looks."""
+def farthest_from_centroid(state: MdavState, patience: int) -> Int:
+    """Return the ungrouped row farthest from the centroid of all these; -1 after `patience` list entries."""
     counters, slots, order = state.counters, state.slots, state.order
     centre = state.centres[0]
     for j in range(len(centre)):
@@ -125,15 +127,15 @@ def outermost(state: MdavState, patience: int) -> Int:
 
 
 @inlined
-def clear_heap(near: Floats, group: Ints, size: int, nobody: int) -> None:
-    """Begin a search: nobody is near."""
+def clear_heap(near: Floats, group: Ints, size: int, no_row: int) -> None:
+    """Empty the heap of nearest records: infinite distances and the row number `no_row`."""
     for i in range(size):
-        near[i], group[i] = inf, nobody
+        near[i], group[i] = inf, no_row
 
 
 @kernel
 def replace_largest(near: Floats, group: Ints, size: int, distance: float, row: Int) -> None:
-    """Put `row` into the heap of nearest records instead of its top; equal distances compare by row."""
+    """Replace the top of the heap of nearest records by `row`; equal distances compare by row."""
     top, child = 0, 1
     while child < size:
         other = child + 1
@@ -150,7 +152,7 @@ def replace_largest(near: Floats, group: Ints, size: int, distance: float, row: 
 
 @inlined
 def sort_rows(group: Ints, size: int) -> None:
-    """Sort in place (a shell sort: short to compile, fast for groups of any size)."""
+    """Sort the first `size` row numbers in place (a shell sort: short to compile)."""
     gap = size // 2
     while gap > 0:
         for i in range(gap, size):
@@ -163,8 +165,8 @@ def sort_rows(group: Ints, size: int) -> None:
 
 
 @inlined
-def settle(state: MdavState, row: Int, k: int) -> None:
-    """Make `row` and the k - 1 records of the heap a group, and take them out of the running sum."""
+def number_group(state: MdavState, row: Int, k: int) -> None:
+    """Give `row` and the k - 1 records of the heap a group number, and subtract them from the column sums."""
     group = state.group
     group[k - 1] = row
     sort_rows(group, k)
@@ -176,8 +178,8 @@ def settle(state: MdavState, row: Int, k: int) -> None:
 
 
 @inlined
-def finish(slots: Ints, groups: Ints, number: Int) -> None:
-    """Make the last records a group."""
+def group_the_rest(slots: Ints, groups: Ints, number: Int) -> None:
+    """Give all records without a group the same group number."""
     for row in range(len(slots)):
         if slots[row] >= 0:
             groups[row] = number

@@ -1,4 +1,4 @@
-"""How the k-d tree of `tree_search` is planted: records halved into leaves, boxes fitted around them."""
+"""Construction of the k-d tree of `tree_search`: records halved into leaves, boxes fitted around them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
-from sdckit.kernels.kd_tree import SAMPLE, halve
-from sdckit.kernels.mdav.float32_copy import Rounded, Singles, set_margin
+from sdckit.kernels.kd_tree import SAMPLE, partition_at
+from sdckit.kernels.mdav.float32_copy import RoundedCopy, Singles, set_margin
 from sdckit.kernels.mdav.state import MdavState  # noqa: TC001 - kernels read it
 
-WIDTH = 64  # places for records in a leaf
-DEEP = 128  # room for the nodes still to visit; a tree of 2**60 records needs less
-AT_ONCE = 200_000  # records to sort into a tree between two looks at the keyboard
+WIDTH = 64  # most records in a leaf
+DEEP = 128  # size of the stack of nodes to visit; a tree of 2**60 records needs less
+AT_ONCE = 200_000  # records sorted into a tree between two checks for Ctrl-C
 
 
 class Tree(NamedTuple):
-    """The records left, in the leaves of a tree (node i has the children 2i + 1 and 2i + 2).
+    """The ungrouped records, in the leaves of a k-d tree (node i has the children 2i + 1 and 2i + 2).
 
-    An empty node has a box from infinity to -infinity. A leaf's empty places hold NaN in their first
-    column: NaN loses every comparison, so they are neither near nor far.
+    An empty node has a box from infinity to -infinity. A leaf's empty slots hold NaN in their first
+    column: NaN fails every comparison, so they are neither near nor far.
     """
 
     state: MdavState
-    rounded: Rounded
-    leaves: Singles  # leaf x column x place
-    rows: Ints  # the row in each place
+    rounded: RoundedCopy
+    leaves: Singles  # leaf x column x slot
+    rows: Ints  # the row in each slot of the leaves
     counts: Ints  # records in each leaf
     boxes: Singles  # node x 2 x column: lower and upper corner
     smallest: Ints  # the smallest row in each node
@@ -38,7 +38,7 @@ class Tree(NamedTuple):
 
 
 class TreeBuilder(NamedTuple):
-    """Records on their way into the leaves."""
+    """Records, row numbers and boxes while they are being sorted into the leaves of a tree."""
 
     points: Singles
     rows: Ints
@@ -46,8 +46,8 @@ class TreeBuilder(NamedTuple):
     boxes: Singles
 
 
-def plant(state: MdavState, rounded: Rounded) -> Tree:
-    """Put the records left into a tree."""
+def build_tree(state: MdavState, rounded: RoundedCopy) -> Tree:
+    """Return the k-d tree of the records that have no group yet."""
     rows = np.flatnonzero(state.slots >= 0)
     points = rounded.points[rows]
     n, p = points.shape
@@ -60,9 +60,9 @@ def plant(state: MdavState, rounded: Rounded) -> Tree:
     builder.starts[0, 1] = n
     branches = min(leaves, 2 ** max(0, ceil(log2(n / AT_ONCE))))
     for node in range(branches - 1):
-        split(builder, node, node + 1)
+        split_nodes(builder, node, node + 1)
     for node in range(branches - 1, 2 * branches - 1):
-        split(builder, node, leaves - 1)
+        split_nodes(builder, node, leaves - 1)
     tree = Tree(
         state=state,
         rounded=rounded,
@@ -76,15 +76,15 @@ def plant(state: MdavState, rounded: Rounded) -> Tree:
         bounds=np.empty(DEEP, np.float32),
         distances=np.empty(WIDTH, np.float32),
     )
-    fill(tree, builder)
+    fill_leaves(tree, builder)
     return tree
 
 
 @kernel
-def split(builder: TreeBuilder, root: int, end: int) -> None:
-    """Halve a node and those below it, as far as their numbers are less than `end`.
+def split_nodes(builder: TreeBuilder, root: int, end: int) -> None:
+    """Split a node at the median of its widest side, and all nodes below it numbered less than `end`.
 
-    The widest side is that of a box cut from the parent's, which costs no look at the records.
+    The widest side is that of a box cut from the parent's, which needs no pass over the records.
     """
     starts, boxes = builder.starts, builder.boxes
     stack, sample = np.empty(DEEP, np.int64), np.empty(SAMPLE)
@@ -99,7 +99,7 @@ def split(builder: TreeBuilder, root: int, end: int) -> None:
             if boxes[node, 1, j] - boxes[node, 0, j] > boxes[node, 1, axis] - boxes[node, 0, axis]:
                 axis = j
         middle = (first + last) // 2
-        halve(builder.points, builder.rows, axis, first, last, middle, sample)  # type: ignore[arg-type]
+        partition_at(builder.points, builder.rows, axis, first, last, middle, sample)  # type: ignore[arg-type]
         for child in range(2 * node + 1, 2 * node + 3):
             for j in range(boxes.shape[2]):
                 boxes[child, 0, j], boxes[child, 1, j] = boxes[node, 0, j], boxes[node, 1, j]
@@ -112,8 +112,8 @@ def split(builder: TreeBuilder, root: int, end: int) -> None:
 
 
 @kernel
-def fill(tree: Tree, builder: TreeBuilder) -> None:
-    """Lay out the records in the leaves, and measure the boxes of all nodes."""
+def fill_leaves(tree: Tree, builder: TreeBuilder) -> None:
+    """Copy the records into the leaves, and write the bounding boxes of all nodes."""
     inside = len(tree.counts) - 1  # nodes that are no leaves
     for leaf in range(len(tree.counts)):
         first = builder.starts[inside + leaf, 0]
@@ -133,8 +133,8 @@ def fill(tree: Tree, builder: TreeBuilder) -> None:
 
 
 @inlined
-def same(points: Floats, one: Int, two: Int) -> bool:
-    """Whether two records are equal in all columns."""
+def equal_records(points: Floats, one: Int, two: Int) -> bool:
+    """Return True if two records are equal in all columns."""
     equal = True
     for j in range(points.shape[1]):
         equal &= points[one, j] == points[two, j]
@@ -143,7 +143,7 @@ def same(points: Floats, one: Int, two: Int) -> bool:
 
 @inner
 def fit_leaf(tree: Tree, leaf: int) -> None:
-    """Measure the box of a leaf, and find its smallest row."""
+    """Write the bounding box of a leaf, its smallest row number, and whether all its records are equal."""
     boxes, points = tree.boxes, tree.state.points
     node = len(tree.counts) - 1 + leaf
     count = tree.counts[leaf]
@@ -160,21 +160,21 @@ def fit_leaf(tree: Tree, leaf: int) -> None:
     for i in range(leaf * WIDTH, leaf * WIDTH + count):
         smallest = min(smallest, tree.rows[i])
     tree.smallest[node] = smallest
-    if equal:  # as rounded; in truth?
+    if equal:  # in the float32 copy; check in float64
         for i in range(leaf * WIDTH, leaf * WIDTH + count):
-            equal &= same(points, smallest, tree.rows[i])
+            equal &= equal_records(points, smallest, tree.rows[i])
     tree.equal[node] = equal
 
 
 @inner
 def fit_node(tree: Tree, node: int) -> bool:
-    """Give a node the smallest box around those of its children; whether anything has changed."""
+    """Write a node's box, smallest row and equality from its children; return whether any changed."""
     boxes, n = tree.boxes, len(tree.state.points)
     one, two = 2 * node + 1, 2 * node + 2
     first, second = tree.smallest[one], tree.smallest[two]
     equal = (tree.equal[one] or first == n) and (tree.equal[two] or second == n) and min(first, second) < n
     if equal and max(first, second) < n:
-        equal = same(tree.state.points, first, second)
+        equal = equal_records(tree.state.points, first, second)
     changed = min(first, second) != tree.smallest[node] or equal != tree.equal[node]
     tree.smallest[node] = min(first, second)
     tree.equal[node] = equal

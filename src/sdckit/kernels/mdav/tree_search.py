@@ -1,12 +1,12 @@
-"""Exact MDAV on a k-d tree that records are taken from: only the leaves that matter are looked at.
+"""Exact MDAV on a k-d tree from which grouped records are deleted: only leaves that matter are scanned.
 
-The tree is balanced when it is planted: every node halves its records at the median of its widest
-side. Each node knows the smallest box around the records left in it, and their smallest row. Once many
-records are gone, a new tree is planted.
+The tree is balanced when it is built: every node halves its records at the median of its widest
+side. Each node stores the smallest box around the ungrouped records in it, and their smallest row. Once many
+records are deleted, a new tree is built.
 
 Boxes and leaves hold the rounded copy of the records. The distance from a point to the nearest (or
 farthest) corner of a box is added up as distances to records are, column after column in float32, and
-rounding never turns an order round: a box bounds the *computed* distances of its records.
+rounding never reverses an order: a box bounds the *computed* distances of its records.
 
 A node whose records are all equal is a case of its own, for files with many duplicates: its distance
 is exact, and of records at the same distance it can have the answer only if its smallest row is small
@@ -20,36 +20,36 @@ from math import inf
 import numpy as np
 
 from sdckit.kernels.jit import Floats, Int, inlined, inner, kernel
-from sdckit.kernels.mdav.float32_copy import Single, Singles, far_limit, measure, near_limit, turn
+from sdckit.kernels.mdav.float32_copy import Single, Singles, far_limit, measure_block, near_limit, rotate
 from sdckit.kernels.mdav.state import (
     FORMED,
     LEFT,
     VISITED,
     WORK,
     clear_heap,
-    finish,
-    outermost,
-    refresh,
+    farthest_from_centroid,
+    group_the_rest,
+    needs_resort,
+    number_group,
     replace_largest,
-    settle,
+    resort_if_needed,
     squared_distance,
-    worn,
 )
 from sdckit.kernels.mdav.tree_build import WIDTH, Tree, fit_leaf, fit_node
 
-PATIENCE = 1000  # looks at the sorted list; beyond, the tree finds the farthest from the centroid
+PATIENCE = 1000  # entries of the sorted list inspected before the tree is searched for the farthest record
 ZERO = np.float32(0)
 
 
 def advance(tree: Tree, k: int, work: int) -> bool:
-    """Form groups until about `work` nodes were looked at; True once every record has its group."""
-    refresh(tree.state)
+    """Form groups until about `work` nodes were visited; return True once every record has its group."""
+    resort_if_needed(tree.state)
     return form_groups(tree, k, work)
 
 
 @inner
 def delete(tree: Tree, row: Int) -> None:
-    """Take `row` out of its leaf: the leaf's last record moves into its place, and the boxes shrink."""
+    """Delete `row` from its leaf: the leaf's last record moves into its place, and the boxes shrink."""
     slots = tree.state.slots
     slot = slots[row]
     leaf, place = slot // WIDTH, slot % WIDTH
@@ -72,8 +72,8 @@ def delete(tree: Tree, row: Int) -> None:
 
 
 @inlined
-def nearest_corner(boxes: Singles, node: Int, query: Singles) -> Single:
-    """The least squared distance that a record of a node can have in the copy."""
+def least_box_distance(boxes: Singles, node: Int, query: Singles) -> Single:
+    """Return the least squared distance from the query to a node's box, in float32."""
     total = ZERO
     for j in range(len(query)):
         outside = max(boxes[node, 0, j] - query[j], ZERO, query[j] - boxes[node, 1, j])
@@ -82,8 +82,8 @@ def nearest_corner(boxes: Singles, node: Int, query: Singles) -> Single:
 
 
 @inlined
-def farthest_corner(boxes: Singles, node: Int, query: Singles) -> Single:
-    """The largest squared distance that a record of a node can have in the copy (0 in an empty node)."""
+def largest_box_distance(boxes: Singles, node: Int, query: Singles) -> Single:
+    """Return the largest squared distance from the query to a node's box, in float32; 0 if it is empty."""
     total = ZERO
     for j in range(len(query)):
         across = max(query[j] - boxes[node, 0, j], ZERO, boxes[node, 1, j] - query[j])
@@ -93,9 +93,9 @@ def farthest_corner(boxes: Singles, node: Int, query: Singles) -> Single:
 
 @inlined
 def scan_near(tree: Tree, leaf: Int, point: Floats, size: int, limit: Single) -> Single:
-    """Put the records of a leaf into the heap of the nearest; return the new limit."""
+    """Put the records of a leaf into the heap of the nearest; return the new distance limit."""
     near, group, distances = tree.state.near, tree.state.group, tree.distances
-    hits = measure(tree.leaves[leaf], tree.rounded.query, limit, np.float32(inf), distances, WIDTH)
+    hits = measure_block(tree.leaves[leaf], tree.rounded.query, limit, np.float32(inf), distances, WIDTH)
     for i in range(WIDTH if hits > 0 else 0):
         if distances[i] <= limit:
             other = tree.rows[leaf * WIDTH + i]
@@ -108,7 +108,7 @@ def scan_near(tree: Tree, leaf: Int, point: Floats, size: int, limit: Single) ->
 
 @inner
 def find_nearest(tree: Tree, row: Int, size: int) -> None:
-    """Fill the heap with the `size` records nearest to `row`, beginning with its own leaf."""
+    """Fill the heap with the `size` records nearest to `row`, starting with its own leaf."""
     state, query, stack, bounds = tree.state, tree.rounded.query, tree.stack, tree.bounds
     near, group, smallest = state.near, state.group, tree.smallest
     point = state.points[row]
@@ -134,8 +134,8 @@ def find_nearest(tree: Tree, row: Int, size: int) -> None:
                 limit = scan_near(tree, node - inside, point, size, limit)
                 continue
             one, two = 2 * node + 1, 2 * node + 2
-            to_one = nearest_corner(tree.boxes, one, query)
-            to_two = nearest_corner(tree.boxes, two, query)
+            to_one = least_box_distance(tree.boxes, one, query)
+            to_two = least_box_distance(tree.boxes, two, query)
             if to_one < to_two or (to_one == to_two and smallest[one] < smallest[two]):
                 one, two, to_one, to_two = two, one, to_two, to_one
             stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two
@@ -143,14 +143,14 @@ def find_nearest(tree: Tree, row: Int, size: int) -> None:
         if home == 0:
             break
         stack[0], top = home + 1 if home % 2 else home - 1, 1
-        bounds[0] = nearest_corner(tree.boxes, stack[0], query)
+        bounds[0] = least_box_distance(tree.boxes, stack[0], query)
         home = (home - 1) // 2
     state.counters[WORK] += work
 
 
 @inner
 def find_farthest(tree: Tree, point: Floats) -> Int:
-    """The record left that is farthest from `point`, whose rounded copy is the query."""
+    """Return the ungrouped record farthest from `point`, whose float32 copy is the query."""
     state, query, stack, bounds = tree.state, tree.rounded.query, tree.stack, tree.bounds
     smallest, distances = tree.smallest, tree.distances
     inside = len(tree.counts) - 1
@@ -171,7 +171,7 @@ def find_farthest(tree: Tree, point: Floats) -> Int:
             continue
         if node >= inside:
             visited += tree.counts[node - inside]
-            hits = measure(tree.leaves[node - inside], query, np.float32(-1), limit, distances, WIDTH)
+            hits = measure_block(tree.leaves[node - inside], query, np.float32(-1), limit, distances, WIDTH)
             for i in range(WIDTH if hits > 0 else 0):
                 if distances[i] >= limit:
                     other = tree.rows[(node - inside) * WIDTH + i]
@@ -181,8 +181,8 @@ def find_farthest(tree: Tree, point: Floats) -> Int:
                         limit = far_limit(tree.rounded.margin, best)
             continue
         one, two = 2 * node + 1, 2 * node + 2
-        to_one = farthest_corner(tree.boxes, one, query)
-        to_two = farthest_corner(tree.boxes, two, query)
+        to_one = largest_box_distance(tree.boxes, one, query)
+        to_two = largest_box_distance(tree.boxes, two, query)
         if to_one > to_two or (to_one == to_two and smallest[one] < smallest[two]):
             one, two, to_one, to_two = two, one, to_two, to_one
         stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two
@@ -194,27 +194,27 @@ def find_farthest(tree: Tree, point: Floats) -> Int:
 
 @kernel
 def form_groups(tree: Tree, k: int, work: int) -> bool:
-    """Form groups until all are formed (True), or the `work` is done or the list is worn out (False)."""
+    """Form groups; return True once all are formed, False after `work` nodes or when a new sort is due."""
     state = tree.state
     counters = state.counters
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
-        if counters[WORK] >= work or worn(counters):
+        if counters[WORK] >= work or needs_resort(counters):
             return False
         sides = 2 if counters[LEFT] >= 3 * k else 1
-        row = outermost(state, PATIENCE)
+        row = farthest_from_centroid(state, PATIENCE)
         point = state.centres[0]
         for side in range(sides):
             if side > 0 or row < 0:
-                turn(point, tree.rounded.axes, tree.rounded.query)
+                rotate(point, tree.rounded.axes, tree.rounded.query)
                 row = find_farthest(tree, point)
             point = state.points[row]
-            turn(point, tree.rounded.axes, tree.rounded.query)
+            rotate(point, tree.rounded.axes, tree.rounded.query)
             slot = state.slots[row]
             tree.leaves[slot // WIDTH, 0, slot % WIDTH] = np.nan  # the record itself is not near
             find_nearest(tree, row, k - 1)
-            settle(state, row, k)
+            number_group(state, row, k)
             for i in range(k):
                 delete(tree, state.group[i])
-    finish(state.slots, state.groups, counters[FORMED])
+    group_the_rest(state.slots, state.groups, counters[FORMED])
     return True

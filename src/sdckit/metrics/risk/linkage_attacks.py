@@ -70,14 +70,16 @@ class NearestAttack:
     @cached_property
     def tree(self) -> Tree:
         """The k-d tree of the target records."""
-        return kd_tree.grow(self.targets) if self.known_tree is None else self.known_tree
+        return kd_tree.build(self.targets) if self.known_tree is None else self.known_tree
 
     def credits(self, truth: Ints) -> Credits:
         """Return full credit to a query with no target nearer than its true one; ties share it."""
         if self.complete:
-            closer, tied = kd_tree.beaten(self.tree, self.queries, truth, TOLERANCE, self.places)
+            closer, tied = kd_tree.count_closer(self.tree, self.queries, truth, TOLERANCE, self.places)
         else:
-            closer, tied = missing_cells.beaten(self.targets, self.queries, truth, TOLERANCE, self.places)
+            closer, tied = missing_cells.count_closer(
+                self.targets, self.queries, truth, TOLERANCE, self.places
+            )
         left = np.maximum(self.places - closer, 0)
         return Credits(
             np.minimum(1.0, left / np.maximum(tied, 1)) * (left > 0),
@@ -105,7 +107,7 @@ class WindowAttack:
         low, high = self.boxes
         if self.targets.complete and self.queries.complete:
             return kd_tree.count_inside(
-                kd_tree.grow(self.targets.first), self.targets.block_starts(low), high
+                kd_tree.build(self.targets.first), self.targets.block_starts(low), high
             )
         return missing_cells.count_overlaps(self.targets.first, self.targets.last, low, high)
 

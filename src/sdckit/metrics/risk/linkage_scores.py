@@ -48,7 +48,7 @@ def _nearest_attack(
     fixed = space is not whitened and pair.complete
     ground = standardised if space is corrected else space  # edit rules do not move originals
     store, name = pair.original.cache, f"tree {ground.__name__}"
-    tree = cached_value(store, name, lambda: kd_tree.grow(ours)) if fixed else None
+    tree = cached_value(store, name, lambda: kd_tree.build(ours)) if fixed else None
     return NearestAttack(ours, theirs, options["places"], tree)
 
 

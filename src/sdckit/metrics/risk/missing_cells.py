@@ -27,7 +27,7 @@ def shared_distance(points: Floats, i: int, others: Floats, k: int, squared: boo
 
 
 @kernel
-def _write_beaten(
+def _count_closer(
     targets: Floats,
     queries: Floats,
     truth: Ints,
@@ -50,12 +50,12 @@ def _write_beaten(
         found[0, i], found[1, i] = min(closer, places), tied if closer < places else 0
 
 
-def beaten(targets: Floats, queries: Floats, truth: Ints, tolerance: float, places: int) -> Ints:
+def count_closer(targets: Floats, queries: Floats, truth: Ints, tolerance: float, places: int) -> Ints:
     """Return, per query, how many targets are closer than the true one and how many tie with it."""
     found = np.empty((2, len(queries)), np.int64)
     in_parts(
         len(queries),
-        lambda begin, end: _write_beaten(targets, queries, truth, tolerance, places, begin, end, found),
+        lambda begin, end: _count_closer(targets, queries, truth, tolerance, places, begin, end, found),
         max(PAIRS // len(targets), 1),
     )
     return found
