@@ -49,10 +49,10 @@ def answers(monkeypatch, tmp_path):
     monkeypatch.setenv("NO_PROXY", "*")
     monkeypatch.setattr(datasets, "cache_folder", lambda: tmp_path / "cache" / "sdckit")
     monkeypatch.setattr(datasets, "ADDRESS", f"http://127.0.0.1:{server.server_port}/")
-    known = datasets._File("EIA", hashlib.sha256(GOOD).hexdigest())
+    known = datasets._DatasetFile("EIA", hashlib.sha256(GOOD).hexdigest())
     monkeypatch.setitem(datasets.DATASETS, "eia", known)
-    monkeypatch.setattr(datasets, "_rdata", lambda: None)
-    monkeypatch.setattr(datasets, "_unpacked", lambda data, _: pl.DataFrame({"bytes": [data]}))
+    monkeypatch.setattr(datasets, "_import_rdata", lambda: None)
+    monkeypatch.setattr(datasets, "_table_from_rda", lambda data, _: pl.DataFrame({"bytes": [data]}))
     yield handler
     server.shutdown()
     thread.join()
@@ -159,13 +159,13 @@ def test_a_damaged_rda_in_the_folder_is_explained(monkeypatch, tmp_path):
 def test_r_columns_are_typed_as_a_csv_would_be():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     number = pandas.Series([1.0, None, 3.0])
-    assert datasets._column("x", number).to_list() == [1, None, 3]
-    assert datasets._column("x", number).dtype == pl.Int64
-    assert datasets._column("x", number + 0.5).to_list() == [1.5, None, 3.5]
-    assert datasets._column("x", pandas.Series([1, None], dtype="Int32")).to_list() == [1, None]
+    assert datasets._series_from_r("x", number).to_list() == [1, None, 3]
+    assert datasets._series_from_r("x", number).dtype == pl.Int64
+    assert datasets._series_from_r("x", number + 0.5).to_list() == [1.5, None, 3.5]
+    assert datasets._series_from_r("x", pandas.Series([1, None], dtype="Int32")).to_list() == [1, None]
     category = pandas.Series(["a", "b", None], dtype="category")
-    assert datasets._column("x", category).to_list() == ["a", "b", None]
-    assert datasets._column("x", pandas.Series(["1", "2"], dtype="category")).to_list() == [1, 2]
+    assert datasets._series_from_r("x", category).to_list() == ["a", "b", None]
+    assert datasets._series_from_r("x", pandas.Series(["1", "2"], dtype="category")).to_list() == [1, 2]
 
 
 @needs_data
@@ -178,10 +178,10 @@ def test_rda_and_csv_hold_the_same_table(name, shape):
     if not packed.is_file():
         pytest.skip(f"no {packed.name} in SDCKIT_DATA")
     data = packed.read_bytes()
-    assert datasets._digest(data) == file.digest
+    assert datasets._sha256(data) == file.digest
     table = datasets.load_dataset(name)
     assert table.shape == shape
-    unpacked = datasets._unpacked(data, packed.name)
+    unpacked = datasets._table_from_rda(data, packed.name)
     assert unpacked.schema == table.schema
     assert unpacked.equals(table)
 

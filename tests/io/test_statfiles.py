@@ -106,14 +106,14 @@ def test_por_files_are_read(tmp_path):
 
 
 def test_sas7bdat_is_read_by_its_own_parser(tmp_path, monkeypatch):
-    real = statfiles.library().parser_entry_point
+    real = statfiles.import_pyreadstat().parser_entry_point
     asked = []
 
     def played(data, form, **options):  # pyreadstat writes no such file
         asked.append(form)
         return real(data, "xport", **options)
 
-    monkeypatch.setattr(statfiles.library(), "parser_entry_point", played)
+    monkeypatch.setattr(statfiles.import_pyreadstat(), "parser_entry_point", played)
     path = put_sas(tmp_path / "in.xpt").rename(tmp_path / "in.sas7bdat")
     source = read(path)
     assert asked == ["sas7bdat"]

@@ -11,9 +11,9 @@ import pytest
 from command import HANGING, contents, put
 from full_disk import LIMITED
 from sdckit.io.atomic import check_target
-from sdckit.io.files import check_fit, read, write
+from sdckit.io.files import check_format, read, write
 from sdckit.io.statfiles import dates
-from sdckit.io.statfiles.write import library
+from sdckit.io.statfiles.write import import_pyreadstat
 from stat_data import MAKERS, put_spss
 
 SUFFIXES = [".sav", ".zsav", ".dta", ".xpt"]
@@ -36,7 +36,7 @@ SUFFIXES = [".sav", ".zsav", ".dta", ".xpt"]
 )
 def test_names_that_a_format_does_not_know_are_refused(tmp_path, suffix, name, why):
     frame = pl.DataFrame({name: [1.0, 2.0]})
-    for refuse in (check_fit, write):
+    for refuse in (check_format, write):
         with pytest.raises(ValueError, match=r"; rename it or write CSV or Parquet$") as caught:
             refuse(tmp_path / f"x{suffix}", frame)
         assert str(caught.value).startswith(f"column {name!r}")
@@ -137,7 +137,7 @@ def test_what_pyreadstat_refuses_is_one_line(tmp_path, monkeypatch):
     def refuse(*_, **__):
         raise pyreadstat.ReadstatError("A provided label\nis odd")
 
-    monkeypatch.setattr(library(), "write_dta", refuse)
+    monkeypatch.setattr(import_pyreadstat(), "write_dta", refuse)
     with pytest.raises(
         ValueError, match=r"^could not write '.*x.dta' \(a provided label\); use another format$"
     ):
@@ -179,7 +179,7 @@ def test_formats_tell_dates_from_numbers(family, form, unit):
 
 def test_weeks_quarters_halves_and_long_times():
     def shown(unit, family, *values):
-        return dates.shown(pl.Series("x", [*values, None]), family, unit).to_list()
+        return dates.to_dates(pl.Series("x", [*values, None]), family, unit).to_list()
 
     assert shown("week", "stata", 0.0, 53.0, -1.0)[:3] == [
         dt.date(1960, 1, 1),

@@ -12,7 +12,7 @@ from sdckit import progress
 from sdckit.cli import request, sweep_output, terminal
 from sdckit.core import checks, registry, settings
 from sdckit.io import files
-from sdckit.io.source import like
+from sdckit.io.source import cast_empty_columns
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.rank_summary import rank_table_of_pair
@@ -106,7 +106,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
-    files.check_fit(output, source.frame, source)
+    files.check_format(output, source.frame, source)
     original = asked.prepared(source, "masked")
     plan = ReleasePlan(
         method=method.name,
@@ -152,7 +152,7 @@ def _evaluate_one(
 ) -> None:
     ours, (name, theirs) = source.frame, file
     wanted = given["records"] is not None or given["report"] is not None
-    pair = pair_of(original, like(theirs, ours))
+    pair = pair_of(original, cast_empty_columns(theirs, ours))
     result = asked.measure(pair, per_record=wanted)
     show_warnings()
     shown = result if given["records"] else replace(result, records=None)
@@ -192,7 +192,7 @@ def _evaluate_several(
     results = {}
     for name, frame in theirs.items():
         try:
-            pair = pair_of(original, like(frame, source.frame))
+            pair = pair_of(original, cast_empty_columns(frame, source.frame))
             results[name] = asked.measure(pair, per_record=False)
         except (ValueError, TypeError) as error:
             raise ValueError(f"'{name}': {error}") from error
@@ -248,7 +248,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = source_of(data, asked, given)
     asked = asked.within(given, source)
-    files.check_fit(output, source.frame, source)
+    files.check_format(output, source.frame, source)
     original = asked.prepared(source, "masked")
     choice = bisection.recommend(original, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed)
     show_warnings()

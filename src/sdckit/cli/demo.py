@@ -36,14 +36,14 @@ SEED = 20  # the sample is synthetic and public; a real release takes no publish
 
 def run(folder: Path, *, quiet: bool = False) -> Choice:
     """Sweep, choose, mask, measure and report; fill the folder after success."""
-    output_folder.check(folder, MARK)
+    output_folder.check_folder(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     prepared = prepare(original, columns=variables)
     found = sweep(prepared, PLAN, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)
     plan = choice.release_plan(decimals="original", per_record=True)
-    with output_folder.filled(folder, MARK, REPEATS) as draft:
+    with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
         made = carry_out(plan, prepared, rng=SEED, store=ReleaseFile(draft / "masked.csv").store)

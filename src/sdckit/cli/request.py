@@ -91,7 +91,7 @@ class Request:
     def warn_of_text(self, source: Source, done: str) -> None:
         """Name the text columns that are numeric but for a few words; refuse those that are needed."""
         left = any(c.dtype.is_numeric() and c.name not in self.role_columns for c in source.frame)
-        for name, (reason, remedy) in text_numbers.text_numbers(source, skip=self.role_columns).items():
+        for name, (reason, remedy) in text_numbers.find_text_numbers(source, skip=self.role_columns).items():
             fact = f"column {name!r} is read as text because {reason}"
             if self.columns is None and not left:
                 raise ValueError(f"no numeric column left: {fact}; {remedy}")

@@ -1,1 +1,1 @@
-"""Files: reading, atomic writing, text dialects, and the data sets."""
+"""Files: reading tables, writing them completely or not at all, text dialects, and data sets."""

@@ -21,7 +21,7 @@ READABLE = (*SUFFIXES, *READ_ONLY)
 
 AnyPath = str | os.PathLike[str]
 
-_BY_SYSTEM = re.compile(r"([^:\n]+?)\.? \(os error (\d+)\)")  # how polars words a refusal of the system
+_BY_SYSTEM = re.compile(r"([^:\n]+?)\.? \(os error (\d+)\)")  # an operating-system error in polars' words
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _REMEDIES = {
     errno.ENOSPC: "free some space or choose another folder",
@@ -35,7 +35,7 @@ def check_target(
     overwrite: bool,  # noqa: FBT001 - the flag of the same name
     suffixes: Sequence[str] = SUFFIXES,
 ) -> None:
-    """Raise an error, before any work, for a file that could not be written afterwards.
+    """Raise an error, before any work, for an output path that could not be written afterwards.
 
     Parameters
     ----------
@@ -60,22 +60,23 @@ def check_target(
         if path.exists() and not path.is_file():
             raise FileExistsError(f"'{path}' is a device, not a file; choose another name")
         if path.exists() and not overwrite:
-            raise _exists(path)
+            raise _exists_error(path)
         if not folder.is_dir():
             raise FileNotFoundError(f"no folder '{folder}' to write '{path.name}' into; create it first")
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise _refusal(path, error) or error from error
+        raise _write_error(path, error) or error from error
 
 
 def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
+    """Raise ValueError if the suffix of the path is not one of `suffixes`, or needs a missing package."""
     suffix = path.suffix.lower()
     if suffix in suffixes:
         if suffix in STAT_SUFFIXES:
-            from sdckit.io.statfiles import library  # noqa: PLC0415 - only where such a file is named
+            from sdckit.io.statfiles import import_pyreadstat  # noqa: PLC0415 - only for these formats
 
-            library()
+            import_pyreadstat()
         return
     if suffix in READ_ONLY and suffixes == SUFFIXES:
         raise ValueError(
@@ -84,11 +85,12 @@ def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
     raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
 
 
-def _exists(path: Path) -> FileExistsError:
+def _exists_error(path: Path) -> FileExistsError:
+    """Return the error for an output file that exists already."""
     return FileExistsError(f"'{path}' exists already; choose another name or overwrite it (overwrite=True)")
 
 
-def _refusal(path: Path, error: BaseException) -> OSError | None:
+def _write_error(path: Path, error: BaseException) -> OSError | None:
     """Return a one-line OSError for what the operating system refused; None for any other error."""
     if isinstance(error, OSError) and error.errno is not None:
         code, reason = error.errno, error.strerror or "unknown reason"
@@ -101,19 +103,19 @@ def _refusal(path: Path, error: BaseException) -> OSError | None:
 
 
 @contextmanager
-def refusals(path: AnyPath) -> Iterator[None]:
-    """Turn an operating-system error on writing into one line with a remedy."""
+def explain_write_errors(path: AnyPath) -> Iterator[None]:
+    """Turn an OSError raised in a `with` block into one line with the path and a remedy."""
     try:
         yield
     except OSError as error:
-        raise _refusal(Path(path), error) or error from error
+        raise _write_error(Path(path), error) or error from error
 
 
 @contextmanager
 def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: FBT001, FBT002 - the flag of the same name
-    """Yield a temporary file beside `path`; rename it to `path` if the block raises no error.
+    """Yield a temporary file beside `path`; rename it to `path` if the `with` block raises no error.
 
-    Whatever goes wrong, Ctrl-C included, the temporary file goes and `path` is as it was.
+    After any error, Ctrl-C included, the temporary file is deleted and `path` is unchanged.
 
     Parameters
     ----------
@@ -140,10 +142,10 @@ def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: F
                 shutil.copymode(target, temporary)
         with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())
-        _move(temporary, target, Path(path), overwrite=overwrite)
+        _move_to_target(temporary, target, Path(path), overwrite=overwrite)
     except (OSError, *POLARS_ERRORS) as error:
         ours = getattr(error, "filename", None) in (None, str(temporary), str(target))
-        refusal = _refusal(Path(path), error) if ours else None
+        refusal = _write_error(Path(path), error) if ours else None
         if refusal is None:
             raise
         raise refusal from error
@@ -152,7 +154,7 @@ def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: F
             temporary.unlink(missing_ok=True)
 
 
-def _move(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None:
+def _move_to_target(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None:
     """Rename the finished file to its target; never replace a file unless `overwrite` is set."""
     if overwrite:
         temporary.replace(target)
@@ -162,7 +164,7 @@ def _move(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None
             target.hardlink_to(temporary)
         except FileExistsError:
             raise
-        except OSError:  # no hard links here: claim the name, then fill it
+        except OSError:  # a file system without hard links: create the empty target, then replace it
             target.touch(exist_ok=False)
             try:
                 temporary.replace(target)
@@ -170,4 +172,4 @@ def _move(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None
                 target.unlink()
                 raise
     except FileExistsError as error:
-        raise _exists(path) from error
+        raise _exists_error(path) from error

@@ -1,4 +1,4 @@
-"""Cells of a CSV: numbers in their shortest form, and the original text where nothing changed."""
+"""Cells of a CSV as text: numbers in their shortest form, original text where nothing changed."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from sdckit.io.source import Source
 
 
-def shown(
+def text_cells(
     frame: pl.DataFrame, source: Source | None, whole: Collection[str], dialect: Dialect
 ) -> pl.DataFrame:
-    """Return the table of cells that a CSV shows."""
-    kept = _kept(frame, source, dialect)
-    cells = {c.name: _cells(c, dialect, whole=c.name in whole) for c in frame if c.name not in kept}
+    """Return the table as it is written to a CSV, with numbers as text and missing codes put back."""
+    kept = _unchanged_text(frame, source, dialect)
+    cells = {c.name: _cell_text(c, dialect, whole=c.name in whole) for c in frame if c.name not in kept}
     table = pl.DataFrame(
-        [kept[c.name] if c.name in kept else _with_codes(c, cells[c.name], source) for c in frame]
+        [kept[c.name] if c.name in kept else _restore_missing_codes(c, cells[c.name], source) for c in frame]
     )
     if table.width == 1 and table.dtypes[0] == pl.String:
-        table = table.select(pl.all().fill_null(""))  # written as "": a blank line would be no record
+        table = table.select(pl.all().fill_null(""))  # written as "", since readers skip a blank line
     return table
 
 
-def _kept(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[str, pl.Series]:
-    """Return the original text of the columns whose values did not change."""
+def _unchanged_text(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[str, pl.Series]:
+    """Return, by column name, the text in the source file of the columns whose values did not change."""
     if source is None or source.text is None:
         return {}
     kept = {}
@@ -44,7 +44,7 @@ def _kept(frame: pl.DataFrame, source: Source | None, dialect: Dialect) -> dict[
     return kept
 
 
-def _with_codes(column: pl.Series, shown: pl.Series, source: Source | None) -> pl.Series:
+def _restore_missing_codes(column: pl.Series, shown: pl.Series, source: Source | None) -> pl.Series:
     """Put missing codes such as NA or -999 back where the cell is still missing.
 
     Other unchanged cells do not keep their text, which would distinguish them from changed ones.
@@ -62,7 +62,8 @@ def _with_codes(column: pl.Series, shown: pl.Series, source: Source | None) -> p
     return text.zip_with(coded, shown.cast(pl.String)) if coded.any() else shown
 
 
-def _cells(column: pl.Series, dialect: Dialect, *, whole: bool) -> pl.Series:
+def _cell_text(column: pl.Series, dialect: Dialect, *, whole: bool) -> pl.Series:
+    """Return the column with numbers as text, in the decimal mark of the dialect; without ".0" if `whole`."""
     if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
         raise ValueError(
             f"column {column.name!r} of type {column.dtype} has no place in a CSV; drop it or write Parquet"
@@ -78,8 +79,8 @@ def _cells(column: pl.Series, dialect: Dialect, *, whole: bool) -> pl.Series:
     return column.str.replace(".", ",", literal=True) if dialect.decimal_comma else column
 
 
-def content(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
-    """Return the bytes of a CSV, given its cells as text."""
+def csv_bytes(path: Path, table: pl.DataFrame, dialect: Dialect) -> bytes:
+    """Return the bytes of a CSV file, given its cells as text."""
     text = table.write_csv(separator=dialect.separator(path), quote_style="necessary")
     try:
         return text.encode(dialect.encoding)

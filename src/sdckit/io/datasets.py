@@ -19,21 +19,27 @@ import polars as pl
 from sdckit.io import atomic, files
 
 ADDRESS = "https://raw.githubusercontent.com/sdcTools/sdcMicro/cf3251017482bb215f0a9abf4a930f502399fb72/data/"
-PATIENCE = 30.0  # seconds without an answer
+PATIENCE = 30.0  # seconds to wait for the server
 LARGEST = 2_000_000  # bytes; the files have less than a tenth of that
 EXACT = 2.0**53  # whole numbers up to here are exact in a float
 
 
 @dataclass(frozen=True)
-class _File:
+class _DatasetFile:
+    """Name without suffix and SHA-256 digest of a file that can be downloaded."""
+
     stem: str
     digest: str
 
 
 DATASETS = {
-    "tarragona": _File("Tarragona", "e83def0648be5e47eaf202b4dd60dd6981591d0858fd249817b9a2cc97cf2aef"),
-    "census": _File("CASCrefmicrodata", "147d0d7fa823a384e36c2297174560e32cdbe6e39803f22f797610fb1a2993d6"),
-    "eia": _File("EIA", "8b61ceb0d1fa01d024bd62171655601abed62ff70a5e9e6fd550c43a1f76695e"),
+    "tarragona": _DatasetFile(
+        "Tarragona", "e83def0648be5e47eaf202b4dd60dd6981591d0858fd249817b9a2cc97cf2aef"
+    ),
+    "census": _DatasetFile(
+        "CASCrefmicrodata", "147d0d7fa823a384e36c2297174560e32cdbe6e39803f22f797610fb1a2993d6"
+    ),
+    "eia": _DatasetFile("EIA", "8b61ceb0d1fa01d024bd62171655601abed62ff70a5e9e6fd550c43a1f76695e"),
 }
 
 
@@ -78,7 +84,7 @@ def load_dataset(name: str) -> pl.DataFrame:
     ValueError
         No such data set, its file is damaged, or reading it needs the extra `datasets`.
     OSError
-        It is neither at hand nor within reach.
+        It is neither in the folder nor in the cache, and could not be downloaded.
 
     Examples
     --------
@@ -95,12 +101,12 @@ def load_dataset(name: str) -> pl.DataFrame:
         if table.is_file():
             return files.read(table).frame
         if packed.is_file():
-            return _unpacked(packed.read_bytes(), str(packed))
-    return _unpacked(_cached(file) or _fetched(name, file), f"{file.stem}.rda")
+            return _table_from_rda(packed.read_bytes(), str(packed))
+    return _table_from_rda(_cached_bytes(file) or _download_and_cache(name, file), f"{file.stem}.rda")
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloaded files, in the system's place for caches.
+    """Return the folder for downloaded files, in the operating system's folder for caches.
 
     Returns
     -------
@@ -117,43 +123,47 @@ def cache_folder() -> Path:
     return Path(base, "sdckit")
 
 
-def _digest(data: bytes) -> str:
+def _sha256(data: bytes) -> str:
+    """Return the SHA-256 digest of bytes as hexadecimal text."""
     return hashlib.sha256(data).hexdigest()
 
 
-def _cached(file: _File) -> bytes | None:
-    """Return the cached copy of a file; None where it is missing or damaged."""
+def _cached_bytes(file: _DatasetFile) -> bytes | None:
+    """Return the cached copy of a data file; None where it is missing or damaged."""
     try:
         data = (cache_folder() / f"{file.stem}.rda").read_bytes()
     except OSError:
         return None
-    return data if _digest(data) == file.digest else None
+    return data if _sha256(data) == file.digest else None
 
 
-def _fetched(name: str, file: _File) -> bytes:
+def _download_and_cache(name: str, file: _DatasetFile) -> bytes:
+    """Return the bytes of a data set's file, downloaded and, if possible, stored in the cache."""
     try:
-        _rdata()  # what could not be read need not be downloaded
+        _import_rdata()  # without this package the downloaded file could not be read
     except ValueError as error:
         raise ValueError(
-            f'data set {name!r} is not at hand; pip install "sdckit[datasets]" to download it, '
+            f'data set {name!r} is not on this computer; pip install "sdckit[datasets]" to download it, '
             f"or put {file.stem}.csv into a folder and name the folder in SDCKIT_DATA"
         ) from error
     data = _download(name, file)
     target = cache_folder() / f"{file.stem}.rda"
-    with suppress(OSError):  # no place for a cache is no reason to withhold the data
+    with suppress(OSError):  # the data are returned even where no cache can be written
         target.parent.mkdir(parents=True, exist_ok=True)
         with atomic.atomic(target, overwrite=True) as temporary:
             temporary.write_bytes(data)
     return data
 
 
-def _download(name: str, file: _File) -> bytes:
+def _download(name: str, file: _DatasetFile) -> bytes:
+    """Return the bytes of a data set's file from the internet, checked against their digest."""
     address = f"{ADDRESS}{file.stem}.rda"
     remedy = f"put {file.stem}.csv or {file.stem}.rda into a folder and name the folder in SDCKIT_DATA"
     if folder := os.environ.get("SDCKIT_DATA"):
         remedy += f" (now '{folder}', which has neither)"
 
-    def failed(reason: object) -> OSError:
+    def download_error(reason: object) -> OSError:
+        """Return the OSError for a failed download, with its reason and a remedy."""
         line = " ".join(str(getattr(reason, "strerror", None) or reason).split()).lower()
         return OSError(f"could not download data set {name!r} from {address}: {line}; {remedy}")
 
@@ -163,21 +173,22 @@ def _download(name: str, file: _File) -> bytes:
             data: bytes = answer.read(LARGEST + 1)
     except urllib.error.HTTPError as error:
         with error:
-            raise failed(f"the server answered {error.code} {error.reason}") from error
+            raise download_error(f"the server answered {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
-        raise failed(error.reason) from error
+        raise download_error(error.reason) from error
     except (OSError, http.client.HTTPException) as error:
-        raise failed(error or type(error).__name__) from error
+        raise download_error(error or type(error).__name__) from error
     if len(data) > LARGEST:
-        raise failed(f"it is larger than {LARGEST} bytes")
+        raise download_error(f"it is larger than {LARGEST} bytes")
     if promised is not None and promised.isdigit() and len(data) < int(promised):
-        raise failed(f"the connection was cut after {len(data)} of {promised} bytes")
-    if _digest(data) != file.digest:
-        raise failed("its sha-256 is not the expected one, so the file is damaged or was changed")
+        raise download_error(f"the connection was cut after {len(data)} of {promised} bytes")
+    if _sha256(data) != file.digest:
+        raise download_error("its sha-256 is not the expected one, so the file is damaged or was changed")
     return data
 
 
-def _rdata() -> Any:
+def _import_rdata() -> Any:
+    """Return the package rdata; raise ValueError with the install command where it is missing."""
     try:
         import rdata  # noqa: PLC0415 - an extra, and slow to import
     except ImportError as error:
@@ -187,9 +198,9 @@ def _rdata() -> Any:
     return rdata
 
 
-def _unpacked(data: bytes, where: str) -> pl.DataFrame:
+def _table_from_rda(data: bytes, where: str) -> pl.DataFrame:
     """Return the one table of an R data file, with types as if read from a CSV."""
-    rdata = _rdata()
+    rdata = _import_rdata()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about R attributes that a table does not need
@@ -197,10 +208,11 @@ def _unpacked(data: bytes, where: str) -> pl.DataFrame:
         (table,) = [item for item in objects.values() if hasattr(item, "columns")]
     except Exception as error:
         raise ValueError(f"'{where}' is no R data file with one table; replace it") from error
-    return pl.DataFrame([_column(str(name), table[name]) for name in table.columns])
+    return pl.DataFrame([_series_from_r(str(name), table[name]) for name in table.columns])
 
 
-def _column(name: str, values: Any) -> pl.Series:
+def _series_from_r(name: str, values: Any) -> pl.Series:
+    """Return a column of an R table as a polars series; whole numbers become integers."""
     if values.dtype.kind not in "iuf":
         cells = [
             None if missing else str(value) for value, missing in zip(values, values.isna(), strict=True)

@@ -1,4 +1,4 @@
-"""Dialect of a text file: delimiter, decimal mark and encoding."""
+"""Dialect of a text file: delimiter, decimal mark, encoding and missing codes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""Dialect of a text file: delimiter, decimal mark and encoding.
+    r"""Dialect of a text file: delimiter, decimal mark, encoding and missing codes.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Dialect:
         object.__setattr__(self, "delimiter", mark)
 
     def separator(self, path: Path) -> str:
-        """Return the delimiter of this file."""
+        """Return the delimiter of the file at `path`: the given one, or that of its suffix."""
         if self.delimiter is not None:
             return self.delimiter
         if path.suffix.lower() == ".tsv":

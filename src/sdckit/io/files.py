@@ -27,11 +27,11 @@ from sdckit.io.source import Source
 
 __all__ = [
     "as_numbers",
-    "check_fit",
-    "drafted",
+    "check_format",
     "read",
     "read_draft",
     "write",
+    "write_draft",
 ]
 
 _INTEGER = r"^(0|-?[1-9][0-9]*)$"
@@ -55,7 +55,7 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
     Returns
     -------
     Source
-        The table; for a CSV the text of its cells, for Stata, SPSS and SAS files what is said about them.
+        The table; for a CSV also the text of its cells, for Stata, SPSS and SAS files their metadata.
 
     Raises
     ------
@@ -75,10 +75,11 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
     >>> folder.cleanup()
     """
     path = Path(path)
-    return _parsed(path, _load(path), dialect)
+    return _parse(path, _read_bytes(path), dialect)
 
 
-def _parsed(path: Path, data: bytes, dialect: Dialect) -> Source:
+def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:
+    """Return the table in a file's bytes, parsed by the suffix of `path`; ValueError if it has no records."""
     text = meta = None
     if path.suffix.lower() in PARQUET_SUFFIXES:
         frame = _parse_parquet(path, data)
@@ -86,17 +87,18 @@ def _parsed(path: Path, data: bytes, dialect: Dialect) -> Source:
     elif path.suffix.lower() not in CSV_SUFFIXES:
         from sdckit.io import statfiles  # noqa: PLC0415 - only where such a file is named
 
-        told = dialect.encoding != DEFAULT.encoding
-        frame, meta = statfiles.read(path, data, dialect.encoding if told else None)
+        given_encoding = dialect.encoding != DEFAULT.encoding
+        frame, meta = statfiles.read(path, data, dialect.encoding if given_encoding else None)
     else:
-        text = _parse_csv(path, _decoded(path, data, dialect.encoding), dialect)
+        text = _parse_csv(path, _decode(path, data, dialect.encoding), dialect)
         frame = pl.DataFrame([as_numbers(column, dialect) for column in text])
     if frame.height == 0:
         raise ValueError(f"'{path}' has column names but no records; give a file with at least one record")
     return Source(frame, text, path, dialect, meta)
 
 
-def _load(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file; raise an error if it is missing, empty or of unknown suffix."""
     try:
         if path.is_dir():
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
@@ -111,15 +113,16 @@ def _load(path: Path) -> bytes:
             raise
         reason = (error.strerror or "unknown reason").lower()
         raise type(error)(f"cannot read '{path}': {reason}; check its name and your permissions") from error
-    raise _empty(path)
+    raise _empty_error(path)
 
 
-def _empty(path: Path) -> ValueError:
+def _empty_error(path: Path) -> ValueError:
+    """Return the error for a file without content."""
     return ValueError(f"'{path}' is empty; give a file with column names and records")
 
 
-def _decoded(path: Path, data: bytes, encoding: str) -> bytes:
-    """Return the text as UTF-8 without byte-order mark, lines ending in a line feed."""
+def _decode(path: Path, data: bytes, encoding: str) -> bytes:
+    """Return the text of a file as UTF-8 without byte-order mark, lines ending in a line feed."""
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
     except UnicodeError as error:
@@ -133,13 +136,14 @@ def _decoded(path: Path, data: bytes, encoding: str) -> bytes:
     if "\n" not in text:
         text = text.replace("\r", "\n")  # line ends of old Macs
     if not text.strip():
-        raise _empty(path)
+        raise _empty_error(path)
     return text.rstrip("\r\n").encode() + b"\n"
 
 
 def _parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
+    """Return a CSV as a table of text; raise ValueError for unclear names or lines of unequal length."""
     separator = dialect.separator(path)
-    names = next(_rows(path, data, separator))[1]
+    names = next(_csv_rows(path, data, separator))[1]
     _check_names(path, names)
     if len(names) == 1 and dialect.delimiter is None and (other := re.search("[;,\t|]", names[0])):
         raise ValueError(
@@ -163,8 +167,8 @@ def _parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
     return text
 
 
-def _rows(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the last line number and the cells of each record, the header first."""
+def _csv_rows(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the last line number and the cells of each record of a CSV, the header first."""
     lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
     reader = csv.reader(lines, delimiter=separator, strict=True)
     started = False
@@ -179,7 +183,8 @@ def _rows(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[s
 
 
 def _check_rows(path: Path, data: bytes, separator: str, width: int) -> None:
-    for line, row in _rows(path, data, separator):
+    """Raise ValueError naming the first line of a CSV with more or fewer than `width` cells."""
+    for line, row in _csv_rows(path, data, separator):
         if len(row) != width and (row or width > 1):
             raise ValueError(
                 f"line {line} of '{path}' has not as many cells as the header ({len(row)}, not {width}); "
@@ -188,6 +193,7 @@ def _check_rows(path: Path, data: bytes, separator: str, width: int) -> None:
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
+    """Raise ValueError if a column of the file has no name or two columns share one."""
     for place, name in enumerate(names, 1):
         if not name.strip():
             raise ValueError(
@@ -198,6 +204,7 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 
 
 def _parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
+    """Return the table in the bytes of a Parquet file; raise ValueError for a damaged file."""
     try:
         return pl.read_parquet(io.BytesIO(data))
     except (*POLARS_ERRORS, OSError, ValueError) as error:
@@ -207,9 +214,9 @@ def _parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
 
 
 def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:
-    """Convert text to Int64 or Float64 where every cell that is not missing is a plain number."""
+    """Return a text column as integers or floats if every cell is a number or missing, else as text."""
     cells = column.str.strip_chars()
-    cells = cells.set(cells.is_in(["", *_words(dialect.missing)]), None)
+    cells = cells.set(cells.is_in(["", *_codes_that_are_words(dialect.missing)]), None)
     if cells.str.contains(_INTEGER).all():
         numbers = cells.cast(pl.Int64, strict=False)
         beyond = numbers.null_count() > cells.null_count()
@@ -224,8 +231,8 @@ def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:
     return cells.cast(pl.Float64)
 
 
-def _words(codes: Collection[str]) -> list[str]:
-    """Return the missing codes that are not numbers; numeric codes are data unless declared with `na`."""
+def _codes_that_are_words(codes: Collection[str]) -> list[str]:
+    """Return the missing codes that are not numbers; numeric codes are declared with `na`."""
     return [code for code in codes if not re.match(_NUMBER, code)]
 
 
@@ -238,7 +245,7 @@ def write(
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
 ) -> None:
-    """Write a file in one step, by its suffix: CSV, Parquet, Stata, SPSS or SAS.
+    """Write a table to a file in one step, by its suffix: CSV, Parquet, Stata, SPSS or SAS.
 
     Floats take the shortest form that reads back bit for bit; null and NaN are empty cells in a
     CSV. A column whose values are those of `source` keeps the text it had there; so does a missing cell.
@@ -267,12 +274,12 @@ def write(
     ValueError
         The suffix is unknown, or a value has no place in the format or encoding.
     """
-    with drafted(path, frame, source=source, whole=whole, dialect=dialect, overwrite=overwrite):
+    with write_draft(path, frame, source=source, whole=whole, dialect=dialect, overwrite=overwrite):
         pass
 
 
-def for_new_rows(source: Source, masked: Collection[str]) -> Source:
-    """Return a source without missing codes, which belong to its old rows, for a table with new rows."""
+def without_missing_codes(source: Source, masked: Collection[str]) -> Source:
+    """Return the source without the cell-by-cell missing codes of masked columns; warn of the loss."""
     lost = [] if source.meta is None else [name for name in source.meta.codes if name in masked]
     if source.meta is None or not lost:
         return source
@@ -283,7 +290,7 @@ def for_new_rows(source: Source, masked: Collection[str]) -> Source:
 
 
 @contextmanager
-def drafted(
+def write_draft(
     path: AnyPath,
     frame: pl.DataFrame,
     *,
@@ -292,7 +299,7 @@ def drafted(
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
 ) -> Iterator[Path]:
-    """Write as `write` does; rename the file to `path` only if the block raises no error.
+    """Write a table under a temporary name; rename it to `path` if the `with` block raises no error.
 
     Parameters
     ----------
@@ -306,11 +313,11 @@ def drafted(
     """
     path = Path(path)
     check_target(path, overwrite)
-    check_fit(path, frame, source)
+    check_format(path, frame, source)
     content = None
     if path.suffix.lower() not in STAT_SUFFIXES:
         try:
-            content = _content(path, frame, source, whole, dialect)
+            content = _file_bytes(path, frame, source, whole, dialect)
         except POLARS_ERRORS as error:
             reason = str(error).split("\n", 1)[0]
             remedy = "change that column or the format"
@@ -326,8 +333,8 @@ def drafted(
         yield temporary
 
 
-def check_fit(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) -> None:
-    """Raise an error, before any work, for names the format cannot hold; warn of lost labels and codes.
+def check_format(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) -> None:
+    """Raise ValueError for names the file format cannot hold; warn of labels and codes it would lose.
 
     Parameters
     ----------
@@ -347,25 +354,26 @@ def check_fit(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) 
     stat = path.suffix.lower() in STAT_SUFFIXES
     if not stat and meta is None:
         return
-    from sdckit.io.statfiles.meta import check_names, fitted, plain_missing  # noqa: PLC0415 - only where named
+    from sdckit.io.statfiles.meta import check_names, fit_metadata, warn_of_lost_codes  # noqa: PLC0415 - only where named
 
     if stat:
         check_names(path, frame.columns)
-        fitted(path, frame, meta)
+        fit_metadata(path, frame, meta)
     elif meta is not None:
-        plain_missing(path, frame, meta)
+        warn_of_lost_codes(path, frame, meta)
 
 
 def read_draft(draft: Path, path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
-    """Read a temporary file as if it were `path`, the file it will become."""
-    return _parsed(Path(path), draft.read_bytes(), dialect)
+    """Read a temporary file by the suffix of `path`, the file that it will become."""
+    return _parse(Path(path), draft.read_bytes(), dialect)
 
 
-def _content(
+def _file_bytes(
     path: Path, frame: pl.DataFrame, source: Source | None, whole: Collection[str], dialect: Dialect
 ) -> bytes:
+    """Return the bytes of a Parquet or CSV file with this table."""
     if path.suffix.lower() in PARQUET_SUFFIXES:
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         return buffer.getvalue()
-    return csv_text.content(path, csv_text.shown(frame, source, whole, dialect), dialect)
+    return csv_text.csv_bytes(path, csv_text.text_cells(frame, source, whole, dialect), dialect)

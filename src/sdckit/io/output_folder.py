@@ -1,4 +1,4 @@
-"""Output folders of commands: only new, empty or own folders are filled, and only after success."""
+"""Output folders of commands, which replace only files of their own and only after success."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def check(folder: Path, mark: str) -> None:
-    """Raise an error for a folder with files that this command did not write; `mark` is its marker file."""
+def check_folder(folder: Path, mark: str) -> None:
+    """Raise FileExistsError if the folder has files but not the command's marker file `mark`."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"'{folder}' is a file; choose another folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
@@ -20,10 +20,11 @@ def check(folder: Path, mark: str) -> None:
 
 
 @contextmanager
-def filled(folder: Path, mark: str, text: str) -> Iterator[Path]:
-    """Yield a temporary folder; move its files to `folder` if the block raises no error.
+def fill_folder(folder: Path, mark: str, text: str) -> Iterator[Path]:
+    """Yield a temporary folder; move its files to `folder` if the `with` block raises no error.
 
-    The file `mark` lists them, so that those of an earlier run that have no successor can go.
+    The marker file `mark` lists them after the line `text`, so that a later run can delete those that it does
+    not write again.
     """
     home = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
@@ -32,7 +33,7 @@ def filled(folder: Path, mark: str, text: str) -> Iterator[Path]:
             fresh = sorted(file.name for file in Path(draft).iterdir())
             Path(draft, mark).write_text("\n".join([text, *fresh, ""]), encoding="utf-8")
             folder.mkdir(parents=True, exist_ok=True)
-            for name in _earlier(folder / mark) - {*fresh, mark}:
+            for name in _files_of_earlier_run(folder / mark) - {*fresh, mark}:
                 (folder / name).unlink(missing_ok=True)
             for name in [*fresh, mark]:
                 Path(draft, name).replace(folder / name)
@@ -42,8 +43,8 @@ def filled(folder: Path, mark: str, text: str) -> Iterator[Path]:
         raise OSError(f"could not fill folder '{folder}': {reason}; choose another one") from error
 
 
-def _earlier(mark: Path) -> set[str]:
-    """Return the files that an earlier run wrote here."""
+def _files_of_earlier_run(mark: Path) -> set[str]:
+    """Return the names of the files that an earlier run wrote, as its marker file lists them."""
     if not mark.exists():
         return set()
     return {name for name in mark.read_text(encoding="utf-8").splitlines()[1:] if Path(name).name == name}

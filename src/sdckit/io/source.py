@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """A table as read: `frame` with typed columns, `text` with every cell of a CSV unchanged.
+    """A table as read from a file: typed columns, the text of a CSV's cells, and metadata.
 
-    `meta` has the labels, formats and missing codes of a Stata, SPSS or SAS file.
+    `frame` has typed columns; `text` has every cell of a CSV unchanged, None for other files; `meta` has the
+    labels, formats and missing codes of a Stata, SPSS or SAS file.
     """
 
     frame: pl.DataFrame
@@ -29,17 +30,17 @@ class Source:
 
     @property
     def labelled(self) -> tuple[str, ...]:
-        """Numeric columns that are categories: each of their values has a label."""
+        """Names of the numeric columns that are categories, since each of their values has a label."""
         return () if self.meta is None else self.meta.labelled
 
 
-def like(theirs: pl.DataFrame, ours: pl.DataFrame) -> pl.DataFrame:
-    """Cast columns without any value to numbers where the original has numbers."""
+def cast_empty_columns(masked: pl.DataFrame, original: pl.DataFrame) -> pl.DataFrame:
+    """Return the masked table with its empty columns as floats where the original has numbers."""
     empty = [
         column.name
-        for column in theirs
-        if column.name in ours.columns
-        and ours[column.name].dtype.is_numeric()
-        and column.null_count() == theirs.height
+        for column in masked
+        if column.name in original.columns
+        and original[column.name].dtype.is_numeric()
+        and column.null_count() == masked.height
     ]
-    return theirs.with_columns(pl.col(empty).cast(pl.Float64))
+    return masked.with_columns(pl.col(empty).cast(pl.Float64))

@@ -25,23 +25,23 @@ MARKED = (  # $5, -$5, 12 EUR, 5%
     rf"^[+-]?\s*{CURRENCY}\s*[+-]?{FIGURE}$"
     rf"|^[+-]?{FIGURE}\s*({CURRENCY}|[%‰]|(?i:percent|per cent|p\.?c\.?))$"
 )
-CODE = r"^-?0[0-9]"  # 007 is a code, and so are its neighbours
-FEW = 3  # so many different words may be missing codes
+CODE = r"^-?0[0-9]"  # a cell such as 007 makes its column one of codes
+FEW = 3  # different words that are taken for missing codes at most
 
 
-def text_numbers(source: Source, *, skip: Collection[str] = ()) -> dict[str, tuple[str, str]]:
-    """Return, for each mostly numeric text column, why it was read as text and the remedy."""
+def find_text_numbers(source: Source, *, skip: Collection[str] = ()) -> dict[str, tuple[str, str]]:
+    """Return, for each mostly numeric text column, why it was read as text and a remedy."""
     found = {}
     for column in source.frame:
         if column.dtype == pl.String and column.name not in skip:
-            doubt = _doubt(column, source)
+            doubt = _reason_and_remedy(column, source)
             if doubt is not None:
                 found[column.name] = doubt
     return found
 
 
-def _doubt(column: pl.Series, source: Source) -> tuple[str, str] | None:
-    """Return the reason and the remedy for a column; None for a true text column."""
+def _reason_and_remedy(column: pl.Series, source: Source) -> tuple[str, str] | None:
+    """Return why a column of numbers was read as text, and a remedy; None for a true text column."""
     comma = source.dialect.decimal_comma
     cells = column.alias("cell").drop_nulls().str.strip_chars()
     cells = cells.filter(~cells.is_in(["", *source.dialect.missing]))
@@ -53,13 +53,14 @@ def _doubt(column: pl.Series, source: Source) -> tuple[str, str] | None:
     if source.text is None:
         return "the file stores it so", "store it as numbers first"
     if len(odd):
-        return _odd_cells(odd, comma=comma)
+        return _reason_of_odd_cells(odd, comma=comma)
     if comma and cells.str.contains(".", literal=True).any():
         return "of the points in its numbers", "write plain numbers"
     return "of integers with more than 18 digits", "name it as key= or drop it"
 
 
-def _odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
+def _reason_of_odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
+    """Return the reason and the remedy for a column of numbers with cells that are no plain number."""
     words = odd.value_counts(name="n").sort(["n", "cell"], descending=[True, False])
     names, counts = words["cell"].to_list(), words["n"].to_list()
     like = f"of '{names[0]}' and the like in {len(odd)} cells"

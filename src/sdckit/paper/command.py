@@ -45,7 +45,7 @@ def run(
 ) -> list[str]:
     """Measure, draw and write the study; return the lines to print."""
     check(data, formats)
-    output_folder.check(folder, MARK)
+    output_folder.check_folder(folder, MARK)
     originals = _load(list(dict.fromkeys(data)))
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / MARK).exists():
@@ -62,7 +62,7 @@ def run(
     measured = replace(study.run(originals, **how), risks=risks.run(originals, **how))
     seconds = time.monotonic() - began
     found = page.Results(measured, seed)
-    with output_folder.filled(folder, MARK, REPEATS) as draft:
+    with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         page.write(found, draft, tuple(formats))
     return page.told(found, folder, seconds)
 

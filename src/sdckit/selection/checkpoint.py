@@ -30,7 +30,7 @@ class Checkpoint:
         self.kind = np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
         self.kept: dict[int, Floats] = {}
         self._lock = Lock()
-        with atomic.refusals(path):
+        with atomic.explain_write_errors(path):
             binary = getattr(os, "O_BINARY", 0)  # where line ends are translated otherwise
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | binary, 0o600)
             if not append:
@@ -55,7 +55,7 @@ class Checkpoint:
         record = np.zeros((), self.kind)
         record["key"], record["values"], record["check"] = key, values, _check(key, values)
         data = record.tobytes()
-        with self._lock, atomic.refusals(self.path):
+        with self._lock, atomic.explain_write_errors(self.path):
             if os.write(self._file, data) < len(data):
                 raise OSError(f"could not write '{self.path}': no space left; free some and continue")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sdckit.io import files
 from sdckit.io.dialect import DEFAULT
-from sdckit.io.source import like
+from sdckit.io.source import cast_empty_columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -41,8 +41,8 @@ class ReleaseFile:
         """Write a masked table and yield it as read back; rename the file if the block raises no error."""
         source = self.source
         if source is not None and not made.disclosure.paired:
-            source = files.for_new_rows(source, self.columns)
-        with files.drafted(
+            source = files.without_missing_codes(source, self.columns)
+        with files.write_draft(
             self.path,
             made.data,
             source=source,
@@ -50,4 +50,4 @@ class ReleaseFile:
             dialect=self.dialect,
             overwrite=self.overwrite,
         ) as draft:
-            yield like(files.read_draft(draft, self.path, self.dialect).frame, made.data)
+            yield cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, made.data)

@@ -42,7 +42,7 @@ class SweepFolder:
         self.folder = Path(folder)
         self._check()
         randomness.generator(rng)
-        with atomic.refusals(self.folder):
+        with atomic.explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self.folder)
         try:
@@ -66,7 +66,7 @@ class SweepFolder:
     def _begin(self, identity: dict[str, Any], rng: Any) -> int:
         entropy = randomness.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
-        with atomic.refusals(self.folder):
+        with atomic.explain_write_errors(self.folder):
             self.folder.chmod(0o700)
             (self.folder / CELLS).unlink(missing_ok=True)
         for name, text in ((README, WARNING), (PLAN, json.dumps(content, indent=1))):

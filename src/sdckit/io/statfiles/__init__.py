@@ -29,8 +29,8 @@ LARGEST = 2**53  # beyond it, doubles do not represent every whole number
 XPT_BLOCK = 80
 
 
-def library() -> Any:
-    """Import pyreadstat; raise an error with the install command where it is missing."""
+def import_pyreadstat() -> Any:
+    """Return pyreadstat; raise ValueError with the install command where it is missing."""
     try:
         return import_module("pyreadstat.pyreadstat")
     except ImportError as error:
@@ -40,7 +40,7 @@ def library() -> Any:
 
 
 def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataFrame, Meta]:
-    """Read a file's bytes: return the table, with codes as missing cells, and its metadata.
+    """Return the table in a file's bytes, with codes as missing cells, and its metadata.
 
     Parameters
     ----------
@@ -54,58 +54,60 @@ def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataF
     tuple
         The table, dates as dates and whole numbers as such, and labels, formats and missing codes.
     """
-    cells, told = _parsed(path, data, encoding)
+    cells, described = _parse(path, data, encoding)
     family = FAMILIES[path.suffix.lower()]
-    kinds, formats = told.readstat_variable_types, _said(told.original_variable_types)
-    declared = {name: list(found) for name, found in told.missing_ranges.items()}
+    kinds, formats = described.readstat_variable_types, _without_empty(described.original_variable_types)
+    declared = {name: list(found) for name, found in described.missing_ranges.items()}
     numbers, codes, columns = {}, {}, []
     for name, values in cells.items():
         if kinds[name] == "string":
             columns.append(pl.Series(name, values, pl.String).fill_null(""))
             continue
-        column, coded = _split(name, values, whole=kinds[name].startswith("int"), declared=declared)
+        column, coded = _split_off_codes(name, values, whole=kinds[name].startswith("int"), declared=declared)
         if coded is not None:
             codes[name] = coded
         unit = dates.unit_of(family, formats.get(name))
         if unit is not None:
             numbers[name] = column
-            column = dates.shown(column, family, unit)
+            column = dates.to_dates(column, family, unit)
         columns.append(_as_whole(column))
     frame = pl.DataFrame(columns)
     meta = Meta(
         family,
-        labels=_said(told.column_names_to_labels),
-        value_labels={name: dict(found) for name, found in told.variable_value_labels.items() if found},
+        labels=_without_empty(described.column_names_to_labels),
+        value_labels={name: dict(found) for name, found in described.variable_value_labels.items() if found},
         formats=formats,
-        informats=_said(told.original_variable_informats),
-        measures=_said(told.variable_measure),
-        widths=_said(told.variable_display_width),
-        alignments=_said(told.variable_alignment),
+        informats=_without_empty(described.original_variable_informats),
+        measures=_without_empty(described.variable_measure),
+        widths=_without_empty(described.variable_display_width),
+        alignments=_without_empty(described.variable_alignment),
         kinds=dict(kinds),
-        storage=dict(told.variable_storage_width),
+        storage=dict(described.variable_storage_width),
         declared=declared,
         codes=codes,
         numbers=numbers,
-        file_label=told.file_label,
-        table_name=told.table_name,
-        notes=tuple(told.notes),
-        encoding=told.file_encoding,
-        response_sets=tuple(told.mr_sets),
+        file_label=described.file_label,
+        table_name=described.table_name,
+        notes=tuple(described.notes),
+        encoding=described.file_encoding,
+        response_sets=tuple(described.mr_sets),
     )
-    return frame, replace(meta, labelled=_labelled(frame, meta))
+    return frame, replace(meta, labelled=_categorical_columns(frame, meta))
 
 
-def _said(table: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the dictionary without entries whose value is empty."""
     return {name: value for name, value in table.items() if value}
 
 
-def _parsed(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, list[Any]], Any]:
-    parse = library().parser_entry_point  # read_xport and read_por hide the missing codes
+def _parse(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, list[Any]], Any]:
+    """Return columns and metadata of a file as pyreadstat gives them; raise ValueError for a damaged file."""
+    parse = import_pyreadstat().parser_entry_point  # read_xport and read_por hide the missing codes
     suffix = path.suffix.lower()
     xml = data.startswith(b"<stata_dta>")
     cut = (xml and not data.endswith(b"</stata_dta>")) or (suffix == ".xpt" and len(data) % XPT_BLOCK)
     if suffix in {".sav", ".zsav"} and not spss_header.is_sound(data):
-        raise _damaged(path)
+        raise _damaged_error(path)
     try:
         with warnings.catch_warnings(action="error"):
             found = parse(
@@ -122,23 +124,24 @@ def _parsed(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, li
         reason = str(error).split("\n", 1)[0].lower()
         if "encoding" in reason or "character set" in reason:
             raise ValueError(f"'{path}': {reason}; set its encoding, such as encoding='latin-1'") from error
-        raise _damaged(path) from error
+        raise _damaged_error(path) from error
     if cut or not all(found[0]) or not found[0]:  # a name may be lost, too
-        raise _damaged(path)
+        raise _damaged_error(path)
     return found
 
 
-def _damaged(path: Path) -> ValueError:
+def _damaged_error(path: Path) -> ValueError:
+    """Return the error for a damaged Stata, SPSS or SAS file."""
     program = PROGRAMS[FAMILIES[path.suffix.lower()]]
     return ValueError(
         f"'{path}' is no whole {program} file (cut off, damaged or another format); copy or export it again"
     )
 
 
-def _split(
+def _split_off_codes(
     name: str, cells: list[Any], *, whole: bool, declared: dict[str, list[dict[str, Any]]]
 ) -> tuple[pl.Series, pl.Series | None]:
-    """Return the numbers of a column, and the missing codes among its cells."""
+    """Return the numbers of a column, null where missing, and the missing codes of its cells."""
     letters = None
     if any(isinstance(cell, str) for cell in cells):
         letters = pl.Series(name, [cell if isinstance(cell, str) else None for cell in cells], pl.String)
@@ -153,7 +156,7 @@ def _split(
 
 
 def is_declared(numbers: pl.Series, ranges: list[dict[str, Any]]) -> pl.Series:
-    """Return which numbers SPSS declares missing."""
+    """Return True for each number within the ranges that SPSS declares missing."""
     found = pl.repeat(False, len(numbers), eager=True)
     for limits in ranges:
         found |= numbers.is_between(limits["lo"], limits["hi"]).fill_null(False)
@@ -161,7 +164,7 @@ def is_declared(numbers: pl.Series, ranges: list[dict[str, Any]]) -> pl.Series:
 
 
 def _as_whole(column: pl.Series) -> pl.Series:
-    """Convert whole numbers to integers, as a CSV would show them."""
+    """Return a float column as integers if all its values are whole numbers below 2**53."""
     if not column.dtype.is_float() or column.null_count() == len(column):
         return column
     present = column.drop_nulls()
@@ -169,7 +172,8 @@ def _as_whole(column: pl.Series) -> pl.Series:
     return column.cast(pl.Int64) if fine else column
 
 
-def _labelled(frame: pl.DataFrame, meta: Meta) -> tuple[str, ...]:
+def _categorical_columns(frame: pl.DataFrame, meta: Meta) -> tuple[str, ...]:
+    """Return the numeric columns of which every value has a label."""
     found = []
     for name, labels in meta.value_labels.items():
         column = frame[name]

@@ -44,7 +44,7 @@ FORMATS: dict[Family, dict[str, str]] = {
 
 
 def unit_of(family: Family, form: str | None) -> Unit | None:
-    """Return what the numbers of a column count, by its format; None for plain numbers."""
+    """Return what a column's numbers count ("date", "month" ...) by its format; None for plain numbers."""
     if not form:
         return None
     if family == "stata":
@@ -60,14 +60,14 @@ def unit_of(family: Family, form: str | None) -> Unit | None:
     return next((unit for pattern, unit in _SAS if re.fullmatch(pattern, found[1])), None)
 
 
-def shown(numbers: pl.Series, family: Family, unit: Unit) -> pl.Series:
-    """Convert the numbers of a file to dates and times; null for dates out of range."""
+def to_dates(numbers: pl.Series, family: Family, unit: Unit) -> pl.Series:
+    """Return the stored numbers of a column as dates or times; null for dates out of range."""
     values = numbers.cast(pl.Float64)
     if unit == "week":  # fifty-two in each year, the last of eight or nine days
-        year = _months(values // 52 * 12)
+        year = _first_days_of_months(values // 52 * 12)
         return (year.cast(pl.Int32) + (values % 52 * 7).cast(pl.Int32)).cast(pl.Date)
     if unit in _MONTHS:
-        return _months(values * _MONTHS[unit])
+        return _first_days_of_months(values * _MONTHS[unit])
     if unit == "date":
         days = values / _DAY if family == "spss" else values
         return (days.floor() - _DAYS_TO_1970[family]).cast(pl.Int32, strict=False).cast(pl.Date)
@@ -77,33 +77,34 @@ def shown(numbers: pl.Series, family: Family, unit: Unit) -> pl.Series:
         if values.drop_nulls().is_between(0, _DAY, closed="left").all():
             return (whole * 1_000).cast(pl.Time)
         return whole.cast(pl.Duration("us"))
-    fine = 10 if family == "spss" else 1  # seconds since 1582 leave no room for single microseconds
+    fine = 10 if family == "spss" else 1  # a float of seconds since 1582 does not hold single microseconds
     return _microseconds(values, _DAYS_TO_1970[family] * _DAY, fine).cast(pl.Datetime("us"))
 
 
 def _microseconds(seconds: pl.Series, before: int, fine: int = 1) -> pl.Series:
-    """Return whole microseconds since 1970, or since midnight, in steps of `fine`."""
-    seconds = _near(seconds, _MOST_SECONDS)
+    """Return seconds as whole microseconds since 1970, or since midnight, in steps of `fine`."""
+    seconds = _null_beyond(seconds, _MOST_SECONDS)
     whole = seconds.floor()
     parts = ((seconds - whole) * (1_000_000 // fine)).round().cast(pl.Int64) * fine
     return (whole.cast(pl.Int64) - before) * 1_000_000 + parts
 
 
-def _near(values: pl.Series, most: float) -> pl.Series:
+def _null_beyond(values: pl.Series, most: float) -> pl.Series:
+    """Return the values with null where their absolute size exceeds `most`."""
     return values.set(values.abs() > most, None)
 
 
-def _months(since: pl.Series) -> pl.Series:
+def _first_days_of_months(since: pl.Series) -> pl.Series:
     """Return the first days of months counted from January 1960."""
     name = since.name
-    month = _near(since.floor(), _MOST_MONTHS).cast(pl.Int64).alias("m")
+    month = _null_beyond(since.floor(), _MOST_MONTHS).cast(pl.Int64).alias("m")
     return month.to_frame().select(pl.date(1960 + pl.col("m") // 12, pl.col("m") % 12 + 1, 1).alias(name))[
         name
     ]
 
 
-def stored(column: pl.Series, family: Family) -> tuple[pl.Series, str]:
-    """Return the numbers of dates and times, and the format that marks them as such."""
+def to_numbers(column: pl.Series, family: Family) -> tuple[pl.Series, str]:
+    """Return dates or times as the numbers that the program stores, and their format."""
     kind = column.dtype
     if kind == pl.Date:
         days = column.cast(pl.Int32).cast(pl.Float64) + _DAYS_TO_1970[family]

@@ -31,7 +31,7 @@ SHOWN = 8  # names in one message
 
 @dataclass(frozen=True)
 class Meta:
-    """Labels, formats and missing codes of a file; columns without an entry have none.
+    """Labels, formats and missing codes of the columns of a Stata, SPSS or SAS file.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Meta:
     labelled
         The numeric columns of which every value has a label: categories.
     file_label, table_name, notes, encoding, response_sets
-        What is said about the file as a whole; of SPSS's multiple response sets, their names.
+        Metadata of the file as a whole; of SPSS's multiple response sets, their names.
     """
 
     family: Family
@@ -77,7 +77,7 @@ class Meta:
 
 
 class Limits(NamedTuple):
-    """Limits of a file format: lengths of names and labels, kinds of codes."""
+    """Limits of a file format: allowed names, lengths of names and labels."""
 
     name: str
     bytes_of_name: int
@@ -151,7 +151,7 @@ _LIMITS: dict[Family, Limits] = {
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:
-    """Raise ValueError for column names that the format does not allow."""
+    """Raise ValueError for column names that the file format does not allow."""
     family = FAMILIES[path.suffix.lower()]
     limits = _LIMITS[family]
     flags = re.ASCII if family == "sas" else 0
@@ -174,27 +174,27 @@ def check_names(path: Path, names: Sequence[str]) -> None:
         seen[plain] = name
 
 
-def plain_missing(path: Path, frame: pl.DataFrame, meta: Meta) -> None:
+def warn_of_lost_codes(path: Path, frame: pl.DataFrame, meta: Meta) -> None:
     """Warn of columns whose missing codes cannot be stored in the file."""
     names = [name for name, codes in meta.codes.items() if name in frame.columns and codes.count()]
     if names:
         kept = {"spss": "a .sav file", "stata": "a .dta file", "sas": "an .xpt or .dta file"}[meta.family]
-        _warn(f"missing codes of {_columns(names)} become plain missing in '{path}'; {kept} keeps them")
+        _warn(f"missing codes of {_columns_text(names)} become plain missing in '{path}'; {kept} keeps them")
 
 
-def fitted(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
-    """Return the metadata that the file can hold; warn of what it cannot."""
+def fit_metadata(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
+    """Return the metadata that the file format can hold; warn of what it cannot."""
     family = FAMILIES[path.suffix.lower()]
     if meta is None:
         return Meta(family)
-    meta = _within(meta, frame)
+    meta = _metadata_of_columns(meta, frame)
     if meta.family != family:
-        meta = _translated(path, frame, meta, family)
+        meta = _translate_metadata(path, frame, meta, family)
     limits = _LIMITS[family]
-    cut = _cutter(limits)
+    cut = _make_cutter(limits)
     labels = {name: cut(label, limits.label) for name, label in meta.labels.items()}
     _warn_of_cut(path, "labels", [name for name in labels if labels[name] != meta.labels[name]])
-    values = _value_labels(path, frame, meta, family)
+    values = _storable_value_labels(path, frame, meta, family)
     short = {
         name: {value: cut(label, limits.value_label) for value, label in found.items()}
         for name, found in values.items()
@@ -209,8 +209,8 @@ def fitted(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
     return replace(meta, labels=labels, value_labels=short, file_label=title)
 
 
-def _within(meta: Meta, frame: pl.DataFrame) -> Meta:
-    """Return the metadata of the columns of this table."""
+def _metadata_of_columns(meta: Meta, frame: pl.DataFrame) -> Meta:
+    """Return the metadata restricted to the columns of the table."""
     known = set(frame.columns)
     tables: dict[str, Any] = {
         table: {name: value for name, value in found.items() if name in known}
@@ -220,8 +220,8 @@ def _within(meta: Meta, frame: pl.DataFrame) -> Meta:
     return replace(meta, **tables)
 
 
-def _translated(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> Meta:
-    """Return the metadata that another program supports: labels, whole numbers, shared missing codes."""
+def _translate_metadata(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> Meta:
+    """Return the metadata that another program supports: labels, integers, shared missing codes."""
     labels, codes, letters = meta.value_labels, {}, {"stata", "sas"}
     if {meta.family, family} == letters:
         case: Callable[[Any], Any] = str.lower if family == "stata" else str.upper
@@ -235,9 +235,9 @@ def _translated(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> 
         }
         codes = {name: tags.set(tags == "_", None) for name, tags in codes.items()}
         lost = {name: meta.codes[name] for name in codes if codes[name].count() < meta.codes[name].count()}
-        plain_missing(path, frame, replace(meta, codes=lost))
+        warn_of_lost_codes(path, frame, replace(meta, codes=lost))
     else:
-        plain_missing(path, frame, meta)
+        warn_of_lost_codes(path, frame, meta)
         labels = {
             name: found if frame[name].dtype == pl.String else _without_letters(found)
             for name, found in labels.items()
@@ -256,44 +256,54 @@ def _translated(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> 
     )
 
 
-def _value_labels(path: Path, frame: pl.DataFrame, meta: Meta, family: Family) -> dict[str, dict[Any, str]]:
-    """Return the value labels that the format can hold: none in SAS, whole numbers and codes in Stata."""
+def _storable_value_labels(
+    path: Path, frame: pl.DataFrame, meta: Meta, family: Family
+) -> dict[str, dict[Any, str]]:
+    """Return the value labels that the format can hold; warn of those it cannot."""
     if family == "spss":
         return meta.value_labels
     kept: dict[str, dict[Any, str]] = {}
     for name, found in meta.value_labels.items() if family == "stata" else ():
-        fine = {v: text for v, text in found.items() if isinstance(v, str) or _is_long(v)}
+        fine = {v: text for v, text in found.items() if isinstance(v, str) or _is_stata_long(v)}
         if fine and frame[name].dtype.is_numeric():
             kept[name] = fine
     lost = [name for name, found in meta.value_labels.items() if len(kept.get(name, ())) < len(found)]
     if lost:
-        _warn(f"value labels of {_columns(lost)} have no place in '{path}'; a .sav file keeps them")
+        _warn(f"value labels of {_columns_text(lost)} have no place in '{path}'; a .sav file keeps them")
     return kept
 
 
 def _without_letters(labels: dict[Any, str]) -> dict[Any, str]:
+    """Return the value labels of numbers, without those of letters (missing codes)."""
     return {value: text for value, text in labels.items() if not isinstance(value, str)}
 
 
-def _is_long(value: float) -> bool:
+def _is_stata_long(value: float) -> bool:
+    """Return True for a whole number in the range of Stata's type long."""
     return value == int(value) and abs(value) < 2**31 - 28
 
 
-def _cutter(limits: Limits) -> Callable[[str, int], str]:
+def _make_cutter(limits: Limits) -> Callable[[str, int], str]:
+    """Return a function that cuts a text to a length in bytes or letters, as the format counts."""
+
     def cut(text: str, most: int) -> str:
+        """Return the text cut to `most` bytes or letters."""
         return text.encode()[:most].decode(errors="ignore") if limits.bytes else text[:most]
 
     return cut
 
 
 def _warn_of_cut(path: Path, what: str, names: list[str]) -> None:
+    """Warn that labels of the named columns are too long for the file and are cut."""
     if names:
-        _warn(f"{what} of {_columns(names)} are too long for '{path}' and are cut; shorten them first")
+        _warn(f"{what} of {_columns_text(names)} are too long for '{path}' and are cut; shorten them first")
 
 
-def _columns(names: list[str]) -> str:
+def _columns_text(names: list[str]) -> str:
+    """Return the names of columns as text, such as "columns 'a', 'b' and 3 more"."""
     return f"{plural(len(names), 'column')} {shortened([repr(name) for name in names], SHOWN)}"
 
 
 def _warn(text: str) -> None:
+    """Issue a warning that points at the caller of the reading or writing function."""
     warnings.warn(text, stacklevel=4)

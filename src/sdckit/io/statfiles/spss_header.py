@@ -8,77 +8,84 @@ _MISSING = {-3, -2, 0, 1, 2, 3}  # how many missing values a variable declares; 
 
 
 def is_sound(data: bytes) -> bool:
-    """Return True if the variable records follow each other and name variables that exist."""
+    """Return True if the header's records follow each other and refer to variables that exist."""
     if data[:4] not in {b"$FL2", b"$FL3"}:
         return False
     try:
-        walk = _Walk(data)
-        while (kind := walk.number()) != _END:
+        walk = _RecordWalker(data)
+        while (kind := walk.read_number()) != _END:
             walk.steps[kind]()
     except (struct.error, KeyError, ValueError):  # it ends within a record, or is none
         return False
-    return bool(walk.widths) and _texts_fit(walk.widths)
+    return bool(walk.widths) and _long_texts_are_whole(walk.widths)
 
 
-class _Walk:
-    """A cursor that moves from record to record by the length each record states."""
+class _RecordWalker:
+    """Cursor in the bytes of an SPSS file that moves from record to record by their stated lengths."""
 
     def __init__(self, data: bytes) -> None:
         little = data[64:68] in {b"\2\0\0\0", b"\3\0\0\0"}
         self.data, self.form, self.place = data, "<i" if little else ">i", _HEADER
         self.widths: list[int] = []
         self.steps = {
-            2: self.variable,
-            3: self.labels,
-            4: self.labelled,
-            6: self.document,
-            7: self.extension,
+            2: self.pass_variable,
+            3: self.pass_labels,
+            4: self.pass_labelled_variables,
+            6: self.pass_document,
+            7: self.pass_extension,
         }
 
-    def number(self) -> int:
+    def read_number(self) -> int:
+        """Return the 4-byte integer at the cursor and move behind it."""
         (found,) = struct.unpack_from(self.form, self.data, self.place)
         self.place += 4
         return int(found)
 
-    def count(self) -> int:
-        found = self.number()
+    def read_count(self) -> int:
+        """Return the 4-byte count at the cursor; raise ValueError if it is larger than the file."""
+        found = self.read_number()
         if not 0 <= found <= len(self.data):
             raise ValueError
         return found
 
-    def variable(self) -> None:
-        width, labelled, missing = self.number(), self.number(), self.number()
+    def pass_variable(self) -> None:
+        """Move behind a variable record and note its width; raise ValueError if damaged."""
+        width, labelled, missing = self.read_number(), self.read_number(), self.read_number()
         if not (-1 <= width <= 255 and labelled in {0, 1} and missing in _MISSING):
             raise ValueError
         self.widths.append(width)
         self.place += 16  # two formats and a name
         if labelled:
-            length = self.count()
+            length = self.read_count()
             self.place += -(-length // 4) * 4
         self.place += 8 * abs(missing)
 
-    def labels(self) -> None:
-        for _ in range(self.count()):
+    def pass_labels(self) -> None:
+        """Move behind a record of value labels."""
+        for _ in range(self.read_count()):
             (length,) = struct.unpack_from("B", self.data, self.place + 8)
             self.place += 8 + (length + 8) // 8 * 8
 
-    def labelled(self) -> None:
-        for _ in range(self.count()):
-            number = self.number()
+    def pass_labelled_variables(self) -> None:
+        """Move behind the list of labelled variables; raise ValueError if one does not exist."""
+        for _ in range(self.read_count()):
+            number = self.read_number()
             if not 1 <= number <= len(self.widths) or self.widths[number - 1] < 0:
                 raise ValueError
 
-    def document(self) -> None:
-        lines = self.count()
+    def pass_document(self) -> None:
+        """Move behind a record of document lines of 80 bytes."""
+        lines = self.read_count()
         self.place += 80 * lines
 
-    def extension(self) -> None:
-        self.number()
-        size, count = self.count(), self.count()
+    def pass_extension(self) -> None:
+        """Move behind an extension record of `count` items of `size` bytes."""
+        self.read_number()
+        size, count = self.read_count(), self.read_count()
         self.place += size * count
 
 
-def _texts_fit(widths: list[int]) -> bool:
+def _long_texts_are_whole(widths: list[int]) -> bool:
     """Return True if each text of more than eight bytes has an entry for each further eight."""
     due = 0
     for width in widths:

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from sdckit.core.text import plural
-from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, is_declared, library
-from sdckit.io.statfiles.meta import Meta, check_names, fitted
+from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, import_pyreadstat, is_declared
+from sdckit.io.statfiles.meta import Meta, check_names, fit_metadata
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,8 @@ _STATA_FIELD = 129  # bytes of a name in that format
 _OLD_XPT = (8, 40, 200)  # letters of a name, of a label, of a text that every SAS reads
 
 
-class _Column(NamedTuple):
-    """A column in the form in which it is stored."""
+class _StoredColumn(NamedTuple):
+    """A column in the form in which it is stored: cells, format, missing codes and width."""
 
     cells: pl.Series
     format: str | None
@@ -54,10 +54,10 @@ def write(
         The system refused to write.
     """
     check_names(path, frame.columns)
-    kept = fitted(path, frame, meta)
+    kept = fit_metadata(path, frame, meta)
     if before is None:
         before = pl.DataFrame()
-    columns = [_stored(path, column, before, meta, kept) for column in frame]
+    columns = [_stored_column(path, column, before, meta, kept) for column in frame]
     options = {"column_labels": kept.labels, "file_label": kept.file_label or ""}
     forms = {c.cells.name: c.format for c in columns if c.format}
     suffix = path.suffix.lower()
@@ -74,36 +74,40 @@ def write(
     except Exception as error:
         reason = str(error).split("\n", 1)[0].lower()
         if "unable to write" in reason:
-            raise _refused(draft) from error
+            raise _find_write_error(draft) from error
         raise ValueError(f"could not write '{path}' ({reason}); use another format") from error
 
 
-def _stored(path: Path, column: pl.Series, before: pl.DataFrame, meta: Meta | None, kept: Meta) -> _Column:
+def _stored_column(
+    path: Path, column: pl.Series, before: pl.DataFrame, meta: Meta | None, kept: Meta
+) -> _StoredColumn:
+    """Return a column in the form in which the file stores it; raise ValueError for other types."""
     name, form = column.name, kept.formats.get(column.name)
     same = name in before.columns and column.dtype == before[name].dtype and column.equals(before[name])
     if isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum)):
-        return _text(path, column.cast(pl.String).fill_null(""), form, kept)
+        return _stored_text(path, column.cast(pl.String).fill_null(""), form, kept)
     if column.dtype.is_temporal():
         if same and name in kept.numbers:
             column = kept.numbers[name]
         else:
-            column, given = dates.stored(column, kept.family)
+            column, given = dates.to_numbers(column, kept.family)
             form = form if dates.unit_of(kept.family, form) else given
     elif not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise ValueError(
             f"column {name!r} of type {column.dtype} has no place in '{path}'; drop it or write Parquet"
         )
     whole = column.dtype.is_integer() or column.dtype == pl.Boolean or form == "%td"
-    numbers = _in_range(path, column, kept)
+    numbers = _checked_numbers(path, column, kept)
     kind = kept.kinds.get(name) if meta is not None else None
     if kept.family == "stata" and (kind or "int" * whole).startswith("int") and _are_longs(numbers):
         numbers = numbers.cast(pl.Int32)
     if kept.family == "spss" and whole and form is None:
         form = "F8.0" if (numbers.drop_nulls().abs() < 1e7).all() else "F17.0"
-    return _with_codes(path, _Column(numbers, form, None, 8), kept)
+    return _restore_missing_codes(path, _StoredColumn(numbers, form, None, 8), kept)
 
 
-def _text(path: Path, cells: pl.Series, form: str | None, kept: Meta) -> _Column:
+def _stored_text(path: Path, cells: pl.Series, form: str | None, kept: Meta) -> _StoredColumn:
+    """Return a text column in stored form, padded to its earlier width in SPSS and SAS files."""
     if cells.str.contains("\0", literal=True).any():
         raise ValueError(f"column {cells.name!r} holds zero bytes, which '{path}' cannot; remove them")
     width = int(cells.str.len_bytes().max() or 1)  # type: ignore[arg-type]
@@ -111,10 +115,11 @@ def _text(path: Path, cells: pl.Series, form: str | None, kept: Meta) -> _Column
     if kept.family != "stata" and wanted > width:  # there, blanks fill up every text
         missing = wanted - int(cells.str.len_bytes()[0])
         cells, width = cells.scatter(0, cells[0] + " " * missing), wanted
-    return _Column(cells, form, None, max(width, 1))
+    return _StoredColumn(cells, form, None, max(width, 1))
 
 
-def _in_range(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
+def _checked_numbers(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
+    """Return a column as floats; raise ValueError for numbers that the format cannot hold."""
     numbers = column.cast(pl.Float64).fill_nan(None)
     sizes = numbers.drop_nulls().abs()
     low, high = _RANGES[kept.family]
@@ -131,12 +136,13 @@ def _in_range(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
 
 
 def _are_longs(numbers: pl.Series) -> bool:
+    """Return True if all numbers are whole and in the range of Stata's type long."""
     present = numbers.drop_nulls()
     return bool(present.is_between(*_LONGS).all() and (present == present.floor()).all())
 
 
-def _with_codes(path: Path, column: _Column, kept: Meta) -> _Column:
-    """Put missing codes back where a cell is still missing."""
+def _restore_missing_codes(path: Path, column: _StoredColumn, kept: Meta) -> _StoredColumn:
+    """Return the column with missing codes put back where a cell is still missing; warn of clashes."""
     numbers, name = column.cells, column.cells.name
     ranges = kept.declared.get(name, [])
     clash = int(is_declared(numbers, ranges).sum()) if ranges else 0
@@ -154,18 +160,19 @@ def _with_codes(path: Path, column: _Column, kept: Meta) -> _Column:
     return column._replace(letters=codes.set(numbers.is_not_null(), None))
 
 
-def _write_stata(draft: Path, columns: list[_Column], kept: Meta, options: dict[str, Any]) -> None:
+def _write_stata(draft: Path, columns: list[_StoredColumn], kept: Meta, options: dict[str, Any]) -> None:
+    """Write columns to a Stata file."""
     series, letters = [], {}
     for column in columns:
         name = column.cells.name
-        told = {value for value in kept.value_labels.get(name, ()) if isinstance(value, str)}
+        labelled = {value for value in kept.value_labels.get(name, ()) if isinstance(value, str)}
         used = set() if column.letters is None else set(column.letters.drop_nulls())
-        if found := told | used:
+        if found := labelled | used:
             letters[name] = sorted(found)
-        series.append(_mixed(column) if found else column.cells)
+        series.append(_numbers_with_letters(column) if found else column.cells)
     tables: dict[str, dict[str, Any]] = {
         "missing_user_values": letters,
-        "variable_value_labels": _whole_keys(kept.value_labels),
+        "variable_value_labels": _integer_keys(kept.value_labels),
     }
     tables |= {option: table for option, table in options.items() if isinstance(table, dict)}
     short = _short_names([cells.name for cells in series], kept.value_labels)
@@ -174,12 +181,12 @@ def _write_stata(draft: Path, columns: list[_Column], kept: Meta, options: dict[
         for option, table in tables.items()
     }
     series = [cells.alias(short[cells.name]) for cells in series]
-    _run(draft, "write_dta", series, version=_STATA_14, **options | tables)
+    _call_pyreadstat(draft, "write_dta", series, version=_STATA_14, **options | tables)
     if any(name != stand_in for name, stand_in in short.items()):
-        _rename(draft, list(short))
+        _restore_names(draft, list(short))
 
 
-def _mixed(column: _Column) -> pl.Series:
+def _numbers_with_letters(column: _StoredColumn) -> pl.Series:
     """Return a column of numbers and letter codes in the form that pyreadstat takes."""
     cells = column.cells.to_list()
     if column.letters is not None:
@@ -188,7 +195,7 @@ def _mixed(column: _Column) -> pl.Series:
 
 
 def _short_names(names: list[str], labelled: dict[str, Any]) -> dict[str, str]:
-    """Return short names for columns whose label-set name in pyreadstat would be too long."""
+    """Return, for each column, a short stand-in where its label-set name would be too long for Stata."""
     room = _STATA_NAME - len(str(len(names)))
     long = {name: f"_sdckit{i}" for i, name in enumerate(names) if name in labelled and len(name) > room}
     while set(long.values()) & set(names):
@@ -196,7 +203,8 @@ def _short_names(names: list[str], labelled: dict[str, Any]) -> dict[str, str]:
     return {name: long.get(name, name) for name in names}
 
 
-def _rename(draft: Path, names: list[str]) -> None:
+def _restore_names(draft: Path, names: list[str]) -> None:
+    """Write the true column names over the stand-ins in a Stata file."""
     data = bytearray(draft.read_bytes())
     start = data.index(b"<varnames>") + len(b"<varnames>")
     stop = start + _STATA_FIELD * len(names)
@@ -204,15 +212,17 @@ def _rename(draft: Path, names: list[str]) -> None:
     draft.write_bytes(data)
 
 
-def _whole_keys(labels: dict[str, dict[Any, str]]) -> dict[str, dict[Any, str]]:
+def _integer_keys(labels: dict[str, dict[Any, str]]) -> dict[str, dict[Any, str]]:
+    """Return the value labels with whole numbers as integers, as pyreadstat needs them."""
     return {
         name: {value if isinstance(value, str) else int(value): text for value, text in found.items()}
         for name, found in labels.items()
     }
 
 
-def _write_spss(draft: Path, columns: list[_Column], kept: Meta, options: dict[str, Any]) -> None:
-    _run(
+def _write_spss(draft: Path, columns: list[_StoredColumn], kept: Meta, options: dict[str, Any]) -> None:
+    """Write columns to an SPSS file."""
+    _call_pyreadstat(
         draft,
         "write_sav",
         [column.cells for column in columns],
@@ -225,11 +235,12 @@ def _write_spss(draft: Path, columns: list[_Column], kept: Meta, options: dict[s
     )
 
 
-def _write_sas(draft: Path, columns: list[_Column], kept: Meta, options: dict[str, Any]) -> None:
+def _write_sas(draft: Path, columns: list[_StoredColumn], kept: Meta, options: dict[str, Any]) -> None:
+    """Write columns to a SAS transport file, in the old version if names, labels and texts fit it."""
     names, labels, widths = _OLD_XPT
     plain = all(len(c.cells.name) <= names and c.width <= widths for c in columns)
     old = plain and all(len(label.encode()) <= labels for label in kept.labels.values())
-    _run(
+    _call_pyreadstat(
         draft,
         "write_xport",
         [column.cells for column in columns],
@@ -241,7 +252,7 @@ def _write_sas(draft: Path, columns: list[_Column], kept: Meta, options: dict[st
     _complete_xpt(draft, columns)
 
 
-def _complete_xpt(draft: Path, columns: list[_Column]) -> None:
+def _complete_xpt(draft: Path, columns: list[_StoredColumn]) -> None:
     """Write letter codes of missing cells into an XPT file and check that all records are there."""
     data = bytearray(draft.read_bytes())
     start = data.find(b"HEADER RECORD*******OBS") + XPT_BLOCK
@@ -249,7 +260,7 @@ def _complete_xpt(draft: Path, columns: list[_Column]) -> None:
     places = np.cumsum(widths) - widths
     rows, length = len(columns[0].cells), int(widths.sum())
     if len(data) < start + rows * length:
-        raise _refused(draft)
+        raise _find_write_error(draft)
     for place, column in zip(places.tolist(), columns, strict=True):
         for row, letter in enumerate(() if column.letters is None else column.letters):
             if letter is not None:
@@ -257,11 +268,12 @@ def _complete_xpt(draft: Path, columns: list[_Column]) -> None:
     draft.write_bytes(data)
 
 
-def _run(draft: Path, how: str, series: list[pl.Series], **options: Any) -> None:
-    getattr(library(), how)(pl.DataFrame(series), str(draft), **options)
+def _call_pyreadstat(draft: Path, how: str, series: list[pl.Series], **options: Any) -> None:
+    """Call a writing function of pyreadstat by name, with the columns as one table."""
+    getattr(import_pyreadstat(), how)(pl.DataFrame(series), str(draft), **options)
 
 
-def _refused(draft: Path) -> OSError:
+def _find_write_error(draft: Path) -> OSError:
     """Return the operating-system error behind a failed write, which pyreadstat does not pass on."""
     try:
         with draft.open("ab") as handle:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
 
 SINGULAR = 1e-10  # eigenvalue of a correlation matrix below which a linear relation counts as exact
-TAKES_PART = 1e-6  # entry of a null vector above which its column belongs to the relation
+TAKES_PART = 1e-6  # entry of a null vector above which its column takes part in the relation
 NAMED = 10  # columns that a message names at most
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LARGEST = 2_000  # records; the work grows with their cube
 DISTANCES = ("standardised", "gower", "raw")
-ROUNDING = 1e-12  # relative error of a distance, with room to spare
+ROUNDING = 1e-12  # upper bound of the relative error of a distance
 ROUNDS = 200  # iterations at most when credit is shared among links
 
 
