@@ -40,7 +40,8 @@ STAMP = digest_of_kernels()
 def kernel(function: Function, **options: Any) -> Function:
     """Compile a function with numba, cached on disk; without fast-math, so that all CPUs agree."""
     options["no_cfunc_wrapper"] = True  # no kernel is called from C
-    compiled = numba.njit(nogil=True, **options)(function)
+    # Kernels divide by nothing that can be 0: checks for it would only take time to compile and to run.
+    compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
     with suppress(RuntimeError):  # without a writable folder, each process compiles anew
         compiled.enable_caching()
         file = compiled._cache._cache_file  # noqa: SLF001 - numba offers no other way
