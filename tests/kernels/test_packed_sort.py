@@ -74,6 +74,7 @@ def test_equal_high_bits_are_true_ties_where_nothing_was_cut_off(width):
     assert ((np.diff(high_bits(whole, width)) == 0) == (np.diff(whole) == 0)).all()
 
 
+@pytest.mark.usefixtures("short_columns")
 @pytest.mark.parametrize("n", [2, 3, 4, 62, 63, 64, 65, 254, 255, 256, 257, 4094, 4095, 4096, 4097])
 def test_values_around_zero_keep_their_rows(n):
     # Here a sort by minimum and maximum may lose the sign of a key.

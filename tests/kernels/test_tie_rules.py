@@ -14,6 +14,8 @@ from sdckit.kernels.rank_distance import OrderedColumn, tie_sum
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES, Alignment, distance, random_level
 
+pytestmark = pytest.mark.usefixtures("short_columns")
+
 few = st.integers(0, 3).map(float)
 short_pairs = st.integers(2, 6).flatmap(
     lambda n: st.tuples(st.lists(few, min_size=n, max_size=n), st.lists(few, min_size=n, max_size=n))

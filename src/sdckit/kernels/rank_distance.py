@@ -51,8 +51,14 @@ def tie_sum(first: Ints) -> int:
     )
 
 
-def _sorted_rows(values: Floats) -> tuple[Ints, Ints]:
-    """Return the row numbers in the order of their values, and the start of each position's tie block."""
+def sorted_rows(values: Floats) -> tuple[Ints, Ints]:
+    """Return the row numbers in the order of their values, equal ones by row, and the start of each tie block.
+
+    Short columns need no kernel: those take longer to compile than they save.
+    """
+    if values.size < SMALL:
+        order = np.argsort(values, kind="stable")
+        return order, _starts(values[order])
     rows = np.arange(values.size)
     first = np.empty(values.size, np.int64)
     with borrowed(values.size) as keys:
@@ -63,7 +69,8 @@ def _sorted_rows(values: Floats) -> tuple[Ints, Ints]:
 
 def _starts(ordered: Floats) -> Ints:
     """Return the start of each position's tie block in sorted values."""
-    opens = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+    opens = np.ones(ordered.size, np.bool_)
+    opens[1:] = ordered[1:] != ordered[:-1]
     return np.maximum.accumulate(np.where(opens, np.arange(ordered.size), 0))
 
 
@@ -74,7 +81,7 @@ class OrderedColumn:
         self.values = np.ascontiguousarray(values, dtype=np.float64)
         self.n = self.values.size
         if order is None:
-            self.order, self.first = _sorted_rows(self.values)
+            self.order, self.first = sorted_rows(self.values)
         else:
             self.order, self.first = order, _starts(self.values[order]) if first is None else first
         self.tied = bool(has_ties(self.first))
@@ -281,6 +288,8 @@ def gap_distance(gaps2: Ints) -> RankSums:
 
 def average_distance(column: OrderedColumn, masked: Floats) -> RankSums:
     """Return the rank distance sums of a masked column under mid-ranks; it is sorted once at most."""
+    if column.n < SMALL:
+        return gap_distance(column.row_middle2 - OrderedColumn(masked).row_middle2)
     whole = _seem_whole(masked)
     counted = _counted_distance(column, masked) if whole else None
     if counted is not None:

@@ -16,8 +16,15 @@ import numpy.typing as npt
 from sdckit.kernels.buffers import borrowed
 from sdckit.kernels.jit import Floats, Ints, inlined, kernel
 from sdckit.kernels.near_ties import write_block_ends
-from sdckit.kernels.packed_sort import find_blocks, sort_keys
-from sdckit.kernels.rank_distance import OrderedColumn, average_distance, gap_distance, has_ties, tie_sum
+from sdckit.kernels.packed_sort import SMALL, find_blocks, sort_keys
+from sdckit.kernels.rank_distance import (
+    OrderedColumn,
+    average_distance,
+    gap_distance,
+    has_ties,
+    sorted_rows,
+    tie_sum,
+)
 from sdckit.kernels.rank_sums import RankSums, largest_absolute, largest_squared
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -54,12 +61,18 @@ class Alignment:
     def __init__(self, column: OrderedColumn, masked: Floats) -> None:
         self.column = column
         self.n = column.n
-        self.first = np.empty(self.n, np.int64)
-        with borrowed(self.n) as keys:
-            found = sort_keys(masked, column.rank, keys)
-            find_blocks(found, column.order, masked, self.first)
-            self.label = found.labels
+        self.label, self.first = self._sort(masked)
         self.tied = bool(has_ties(self.first))
+
+    def _sort(self, masked: Floats) -> tuple[Ints, Ints]:
+        """Return the original rank of each masked position, and the start of its masked tie block."""
+        if self.n < SMALL:
+            return sorted_rows(masked[self.column.order])
+        first = np.empty(self.n, np.int64)
+        with borrowed(self.n) as keys:
+            found = sort_keys(masked, self.column.rank, keys)
+            find_blocks(found, self.column.order, masked, first)
+            return found.labels, first
 
     @cached_property
     def last(self) -> Ints:
