@@ -52,7 +52,7 @@ def tie_sum(first: Ints) -> int:
 
 
 def sorted_rows(values: Floats) -> tuple[Ints, Ints]:
-    """Return the row numbers in the order of their values, equal ones by row, and the start of each tie block.
+    """Return the row numbers in the order of their values (ties by row), and the start of each tie block.
 
     Short columns need no kernel: those take longer to compile than they save.
     """
