@@ -16,10 +16,10 @@ from sdckit.masking.coding import (
     bases_of,
     coding_window,
     mean_of,
-    multiples,
     notes_on_limits,
     round_number,
     round_to,
+    round_to_multiples,
     top_bottom_code,
     window_zero,
 )
@@ -75,7 +75,7 @@ def check_same_again(masking, before):
     ],
 )
 def test_rounding_by_hand(x, base, expected):
-    assert multiples(np.array([x]), base)[0] == expected
+    assert round_to_multiples(np.array([x]), base)[0] == expected
 
 
 def test_a_small_negative_number_becomes_a_zero_without_sign():
@@ -85,7 +85,7 @@ def test_a_small_negative_number_becomes_a_zero_without_sign():
 @given(st.integers(-(10**6), 10**6), st.sampled_from([0.1, 0.05, 0.2, 0.3, 2.5, 1.0, 20.0, 0.125, 1e-7, 7.0]))
 def test_rounding_equals_exact_arithmetic_on_decimals(thousandths, base):
     x = thousandths / 1000
-    assert multiples(np.array([x]), base)[0] == naive.rounded(x, base)
+    assert round_to_multiples(np.array([x]), base)[0] == naive.rounded(x, base)
 
 
 @given(rows, st.floats(1e-6, 1e6))

@@ -11,7 +11,7 @@ import pytest
 import sdckit as sdc
 from contract import NAMES, NAN, data, masking, needed, small, strong, with_holes
 from sdckit.core.prepared import PreparedTable
-from sdckit.masking.mask_table import perform
+from sdckit.masking.mask_table import mask_prepared
 
 METHODS = list(sdc.METHODS.values())
 WITH_GRID = [m.name for m in METHODS if any(p.grid for p in m.parameters)]
@@ -325,7 +325,7 @@ def test_paired_says_whether_a_row_has_to_do_with_its_record(method):
 
 
 def told(table, method, by=None, na=None, **parameters):
-    return perform(PreparedTable.of(table, by=by, na=na), method, parameters=parameters).notes
+    return mask_prepared(PreparedTable.of(table, by=by, na=na), method, parameters=parameters).notes
 
 
 def test_each_stratum_tells_of_itself():

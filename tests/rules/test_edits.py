@@ -8,7 +8,7 @@ import sdckit as sdc
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.registry import METHODS
 from sdckit.core.table import Table
-from sdckit.masking.mask_table import NO_RULE, perform
+from sdckit.masking.mask_table import NO_RULE, mask_prepared
 from sdckit.rules.edits import edits_of, named_columns
 
 TABLE = pl.DataFrame(
@@ -39,7 +39,7 @@ def matrix(*rows):
 def noted(method="noise", table=TABLE, **options):
     roles = {"columns": ["total", "a", "b"], "key": "id"} | options.pop("roles", {})
     prepared = PreparedTable.of(table, **roles)
-    return perform(prepared, method, rng=1, parameters=options.pop("parameters", {}), **options)
+    return mask_prepared(prepared, method, rng=1, parameters=options.pop("parameters", {}), **options)
 
 
 # which columns
@@ -90,7 +90,9 @@ def test_given_columns_stay_whatever_the_rules_say(method):
 
 def test_rules_leave_the_window_alone_and_bring_an_attack_without_it():
     table = summed(50).insert_column(2, pl.Series("c", np.sin(np.arange(50.0))))
-    made = perform(PreparedTable.of(table), "rank_swap", rules="total = a + b", rng=1, parameters={"p": 0.1})
+    made = mask_prepared(
+        PreparedTable.of(table), "rank_swap", rules="total = a + b", rng=1, parameters={"p": 0.1}
+    )
     assert made.disclosure.width("all", np.zeros((50, 4)), table.columns) == 5
     parts = sdc.evaluate(table, made.data, disclosure=made.disclosure, metrics=["linkage"]).parts["linkage"]
     assert {"window", "window_rules"} <= set(parts)
@@ -109,7 +111,7 @@ def test_given_columns_give_records_away(method):
     table = summed(40)
     masked = sdc.mask(table, method.name, given="total", rng=1)
     known = sdc.evaluate(table, masked, columns=["total"], metrics=["linkage"])["linkage"]
-    made = perform(PreparedTable.of(table), method.name, rng=1, parameters={"given": "total"})
+    made = mask_prepared(PreparedTable.of(table), method.name, rng=1, parameters={"given": "total"})
     found = sdc.evaluate(table, made.data, disclosure=made.disclosure, metrics=["linkage"])
     assert found["linkage"] >= known > 0.9
     swept = sdc.sweep(

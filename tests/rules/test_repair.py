@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive_rules as naive
 import sdckit as sdc
 from maskings import NAN, fails, generator
-from sdckit.masking import places_of, rounded
+from sdckit.masking import column_decimals, rounded
 from sdckit.rules import Rules, blocks, repair, repair_milp, repair_vertices, rules_of
 
 NAMES = ["A", "B", "C"]
@@ -327,7 +327,7 @@ def masked(census, method, **options):
     x = np.asfortranarray(census.to_numpy())
     record = sdc.METHODS[method]
     extra = {"rng": generator(1)} if record.random else {}
-    places = places_of(x, "original")
+    places = column_decimals(x, "original")
     return x, rounded(np.asarray(record.function(x, **options, **extra)), places), places
 
 

@@ -8,18 +8,18 @@ from typing import Any, TypeVar, overload
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.registry import METHODS, import_modules
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.masking.mask_matrix import apply, enough_records, kept_columns, places_of, rounded
-from sdckit.masking.mask_table import Masking, perform
+from sdckit.masking.mask_matrix import apply, column_decimals, enough_records, kept_columns, rounded
+from sdckit.masking.mask_table import Masking, mask_prepared
 
 __all__ = [
     "METHODS",
     "Masking",
     "apply",
+    "column_decimals",
     "enough_records",
     "kept_columns",
     "mask",
-    "perform",
-    "places_of",
+    "mask_prepared",
     "rounded",
 ]
 
@@ -112,7 +112,7 @@ def mask(
     [ 1.5  1.5 30.5 30.5]
     """
     prepared = PreparedTable.of(data, columns=columns, key=key, weights=weights, by=by, na=na)
-    return perform(
+    return mask_prepared(
         prepared,
         method,
         rng=rng,

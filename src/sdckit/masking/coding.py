@@ -37,14 +37,14 @@ def round_number(size: float) -> float:
 def bases_of(
     sizes: Floats, *, percent: float = 20.0, base: float = 0.0, bases: Floats | None = None
 ) -> Floats:
-    """Return the rounding base of each column: its own, the common one, or a percentage of its size."""
+    """Return the rounding base of each column: its own, the common one, or a percentage of its deviation."""
     own = np.zeros(len(sizes)) if bases is None else bases
     return np.array(
         [one or base or round_number(size * (percent / 100)) for one, size in zip(own, sizes, strict=True)]
     )
 
 
-def multiples(column: Floats, base: float) -> Floats:
+def round_to_multiples(column: Floats, base: float) -> Floats:
     """Return each value rounded to the nearest multiple of a base, halves to the even multiple.
 
     A base such as 0.1 has no exact double, so that 3 * 0.1 is not 0.3; but 3 * 1 / 10 is. Hence the base
@@ -134,7 +134,7 @@ def round_to(
     masked = values.copy(order="K")
     for j, chosen in enumerate(bases_of(sizes, percent=percent, base=base, bases=bases)):
         if chosen > 0:
-            masked[:, j] = multiples(values[:, j], chosen)
+            masked[:, j] = round_to_multiples(values[:, j], chosen)
     return masked
 
 
@@ -184,7 +184,7 @@ def code_column(
     return masked
 
 
-def pull_in(values: Floats, share: float) -> Floats:
+def move_towards_mean(values: Floats, share: float) -> Floats:
     """Return the matrix with a share of the records, those farthest from the mean, moved towards it."""
     powers = powers_of_two(values)
     centred = deviations(values / powers)
@@ -321,7 +321,7 @@ def top_bottom_code(
             raise ValueError(
                 "multivariate is 'distance', which takes no bottom, above or below; leave them out"
             )
-        return pull_in(values, top) if top > 0 else values.copy()
+        return move_towards_mean(values, top) if top > 0 else values.copy()
     lower = np.full(p, -math.inf) if below is None else below
     upper = np.full(p, math.inf) if above is None else above
     for low, high in zip(lower, upper, strict=True):

@@ -64,7 +64,7 @@ def enough_records(method: Method, values: Floats, options: dict[str, Any], what
         checks.require_records(present, needed, what=what, method=method.name)
 
 
-def places_of(values: Floats, decimals: int | str) -> list[int]:
+def column_decimals(values: Floats, decimals: int | str) -> list[int]:
     """Return the number of decimals of each column: those its values show, or one number for all."""
     return [decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
 

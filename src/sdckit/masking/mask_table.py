@@ -16,10 +16,10 @@ from sdckit.core.text import plural, shortened
 from sdckit.masking.mask_matrix import (
     apply,
     changes_nothing,
+    column_decimals,
     enough_records,
     groups_of,
     kept_columns,
-    places_of,
     rounded,
     warn_of_originals,
 )
@@ -169,7 +169,7 @@ class Job:
         return result
 
 
-def perform(
+def mask_prepared(
     data: PreparedTable,
     method: str,
     *,
@@ -209,7 +209,7 @@ def _job(
     """Return the `Job` for a request after checking its parameters and edit rules against the data."""
     strata = [name for name, _ in data.strata]
     options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
-    places = None if digits is None else places_of(data.values, digits)
+    places = None if digits is None else column_decimals(data.values, digits)
     job = Job(method, data, options, places, None)
     edits = edits_of(rules, data)
     if edits is None:

@@ -37,11 +37,11 @@ def mdav_numbers(
     """Return the number of each record's MDAV group; -1 for a record without any value."""
     points = basis
     if variable_weights is not None:
-        points = weighted(mdav_points(values) if basis is None else basis, variable_weights)
+        points = weighted_points(mdav_points(values) if basis is None else basis, variable_weights)
     return mdav_groups(values, k, points)
 
 
-def weighted(points: Floats, weights: Floats) -> Floats:
+def weighted_points(points: Floats, weights: Floats) -> Floats:
     """Return the points with each column times the square root of its weight; weight 0 drops it."""
     used = weights > 0
     if not used.any():

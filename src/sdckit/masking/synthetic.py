@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 QUANTILES = ("interpolated", "step")
 
 
-def ordered(column: Floats) -> tuple[Ints, Floats]:
+def sorted_observed(column: Floats) -> tuple[Ints, Floats]:
     """Return the rows of a column's observed values in ascending order, and the sorted values."""
     order = np.argsort(column, kind="stable")  # NaN comes last
     order = order[: len(column) - np.count_nonzero(np.isnan(column))]
@@ -116,7 +116,7 @@ def resample(values: Floats, *, samples: int = 10, rng: np.random.Generator) -> 
     seeds = rng.integers(2**63, size=(p,))
     with progress.track("resampling", p) as report:
         for j in range(p):
-            order, column = ordered(np.ascontiguousarray(values[:, j]))
+            order, column = sorted_observed(np.ascontiguousarray(values[:, j]))
             if len(order):
                 masked[order, j] = averaged_samples(column, samples, np.random.default_rng(seeds[j]))
             report(j + 1)

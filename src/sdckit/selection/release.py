@@ -13,7 +13,7 @@ from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.warned import collect_warnings
 from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.masking import Masking, perform
+from sdckit.masking import Masking, mask_prepared
 from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
@@ -67,7 +67,7 @@ class ReleasePlan:
 
     def mask(self, original: Original, rng: np.random.Generator) -> Masking:
         """Mask the data once, whatever the limits say."""
-        return perform(
+        return mask_prepared(
             original,
             self.method,
             rng=rng,

@@ -14,7 +14,7 @@ import polars as pl
 
 from sdckit.core import checks, randomness, registry
 from sdckit.kernels.tie_rules import TIES
-from sdckit.masking import places_of
+from sdckit.masking import column_decimals
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
@@ -248,7 +248,7 @@ def task_of(
         Stratum("all", original),
         [Stratum(name, part, rows) for name, rows, part in original.parts],
         edits=edits_of(conditions.rules, original),
-        places=None if decimals is None else tuple(places_of(original.values, decimals)),
+        places=None if decimals is None else tuple(column_decimals(original.values, decimals)),
         ties=checks.one_of("rule for ties", conditions.ties, TIES),
         missing=checks.one_of("rule for missing cells", conditions.missing, checks.MISSING),
         **how,
