@@ -301,7 +301,7 @@ def test_columns_beside_unpaired_rows_are_named(name):
     with pytest.warns(UserWarning, match="stand for no original record") as caught:
         sdc.mask(table, name, key="id", rng=1)
     assert str(caught[0].message) == (
-        f"rows of {name} stand for no original record, and columns beside them are as they were: "
+        f"rows of {name} stand for no original record, and columns beside them are original: "
         "'id', 'other 0', 'other 1', 'other 2', 'other 3' and 2 more; drop them"
     )
     assert caught[0].filename == __file__
