@@ -344,5 +344,5 @@ def test_copula_works_at_every_size(size):
 def test_what_loses_the_pairing_of_rows_says_so():
     assert not METHODS["copula"].paired
     assert METHODS["resample"].paired
-    assert METHODS["ipso"].pairs({"given": ("a",)})
-    assert not METHODS["ipso"].pairs({"given": ()})
+    assert METHODS["ipso"].keeps_pairing({"given": ("a",)})
+    assert not METHODS["ipso"].keeps_pairing({"given": ()})
