@@ -57,7 +57,7 @@ class Disclosure:
         return self.method is None and self.window is None
 
     def width(self, stratum: str, values: Floats, columns: Sequence[str]) -> Any:
-        """Return the largest move in ranks among a stratum's original values; None if not published."""
+        """Return how many ranks a value may have moved at most in a stratum; None if not published."""
         return None if self.window is None else self.window(stratum, values, columns)
 
 

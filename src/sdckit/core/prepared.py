@@ -126,7 +126,7 @@ class PreparedTable:
         return self.with_roles(more, self.weights if found is None else found)
 
     def _new_weights(self, weights: Any) -> Floats | None:
-        """Return weights that the data lack; None where they have the same; ValueError for others."""
+        """Return the weights if the data have none, None if they have the same; else raise ValueError."""
         named = isinstance(weights, (str, int))
         if self.weights is not None and named and str(weights) == self.roles.weights:
             return None

@@ -231,7 +231,7 @@ def _insert(records: dict[str, Record], record: Record) -> None:
 
 
 def _sort_key(record: Metric | Method) -> tuple[bool, int, str, int]:
-    """Return the sort key of a record: losses before risks, then its place number, module and line."""
+    """Return the sort key of a record: losses before risks, then its position number, module and line."""
     function: Any = record.function
     risk = isinstance(record, Metric) and record.family == "risk"
     return risk, record.place, function.__module__, function.__code__.co_firstlineno

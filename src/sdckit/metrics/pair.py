@@ -129,13 +129,13 @@ class Pair:
         return Alignment(*self.ranked(j))
 
     def tie_summary(self, j: int) -> TieSummary:
-        """Return range over tie-breakings and level of unrelated order of brMAE and brMSE of variable j."""
+        """Return variable j's range of brMAE and brMSE over tie-breakings, and values in unrelated order."""
         if j not in self._summaries:
             self._summaries[j] = summarise(self.alignment(j))
         return self._summaries[j]
 
     def weighted_losses(self, j: int, what: Literal["values", "levels"]) -> tuple[float, float]:
-        """Return weighted brMAE and brMSE of variable j ("values"), or their levels of unrelated order."""
+        """Return weighted brMAE and brMSE of variable j ("values"), or in unrelated order ("levels")."""
         if (j, what) not in self._weighted:
             self._weighted[j, what] = getattr(self.weighted_ranks(j), what)()
         return self._weighted[j, what]

@@ -1,4 +1,4 @@
-"""Table of rank statistics per variable: means, largest values, tie ranges and levels of unrelated order."""
+"""Table of rank statistics per variable: means, largest values, tie ranges, values in unrelated order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdckit.metrics.pair import Pair, pair_of
 def rank_table(
     original: Any, masked: Any, *, columns: Any = None, key: Any = None, na: Any = None
 ) -> pl.DataFrame:
-    """Return rank statistics of each variable: means, maxima, tie range, tie spread, random level.
+    """Return rank statistics of each variable: means, largest values, range over ties, unrelated order.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Result types of metrics: value, level of unrelated records, tie range and counts."""
+"""Result types of metrics: value, value for unrelated records, range over ties, and counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WorstAttack:
 
 @dataclass(frozen=True)
 class Score:
-    """Result of a metric: its value, level of unrelated records, range over ties, and counts of cells."""
+    """Result of a metric: value, value for unrelated records, range over ties, and counts of cells."""
 
     value: Values
     used: Ints

@@ -36,7 +36,7 @@ class _RecordWalker:
         }
 
     def read_number(self) -> int:
-        """Return the 4-byte integer at the cursor and move behind it."""
+        """Return the 4-byte integer at the cursor and move the cursor past it."""
         (found,) = struct.unpack_from(self.form, self.data, self.place)
         self.place += 4
         return int(found)
@@ -49,7 +49,7 @@ class _RecordWalker:
         return found
 
     def pass_variable(self) -> None:
-        """Move behind a variable record and note its width; raise ValueError if damaged."""
+        """Move the cursor past a variable record and note its width; ValueError if damaged."""
         width, labelled, missing = self.read_number(), self.read_number(), self.read_number()
         if not (-1 <= width <= 255 and labelled in {0, 1} and missing in _MISSING):
             raise ValueError
@@ -61,32 +61,32 @@ class _RecordWalker:
         self.place += 8 * abs(missing)
 
     def pass_labels(self) -> None:
-        """Move behind a record of value labels."""
+        """Move the cursor past a record of value labels."""
         for _ in range(self.read_count()):
             (length,) = struct.unpack_from("B", self.data, self.place + 8)
             self.place += 8 + (length + 8) // 8 * 8
 
     def pass_labelled_variables(self) -> None:
-        """Move behind the list of labelled variables; raise ValueError if one does not exist."""
+        """Move the cursor past a list of labelled variables; ValueError if one is unknown."""
         for _ in range(self.read_count()):
             number = self.read_number()
             if not 1 <= number <= len(self.widths) or self.widths[number - 1] < 0:
                 raise ValueError
 
     def pass_document(self) -> None:
-        """Move behind a record of document lines of 80 bytes."""
+        """Move the cursor past a record of document lines of 80 bytes."""
         lines = self.read_count()
         self.place += 80 * lines
 
     def pass_extension(self) -> None:
-        """Move behind an extension record of `count` items of `size` bytes."""
+        """Move the cursor past an extension record of `count` items of `size` bytes."""
         self.read_number()
         size, count = self.read_count(), self.read_count()
         self.place += size * count
 
 
 def _long_texts_are_whole(widths: list[int]) -> bool:
-    """Return True if each text of more than eight bytes has an entry for each further eight."""
+    """Return True if each text wider than 8 bytes is followed by its entries of width -1, and only these."""
     due = 0
     for width in widths:
         if (width == -1) != (due > 0):

@@ -107,7 +107,7 @@ def _explain_il_variables(score: Score) -> str:
 def il_variables(
     original: Any, masked: Any, *, scale: str = "spread", weights: Any = None, missing: str = "pairwise"
 ) -> float:
-    """Mean change of a cell, bent by the arctangent into the range from 0 to 1.
+    """Mean change of a cell, mapped by the arctangent to 0 (unchanged) to 1 (infinite change).
 
     0 means that no cell changed, 1/2 is a change by one unit in every cell, 1 an infinite change. With
     `scale="raw"`, the convention of the R package, the unit is that of the data: the value changes when

@@ -45,7 +45,7 @@ class Cost:
     place: int
 
     def unrelated_sum(self, x: Floats, y: Floats, shares: Floats) -> float:
-        """Return the sum over cells of share times mean cost against all masked values (unrelated order)."""
+        """Return the sum of shares[i] times the mean cost of x[i] against all of y: unrelated order."""
         if self.of is squared_cost:
             with np.errstate(over="ignore"):  # beyond the range of numbers the level is infinite
                 return float(np.sum(shares * ((x - y.mean()) ** 2 + y.var())))

@@ -180,7 +180,7 @@ def _cell_notes(pair: Pair, cost: Cost, costs: Floats, left_out: Ints) -> tuple[
 
 
 def _explain_cells(text: str, factor: float, score: Score) -> str:
-    """Return a sentence with the value times `factor` filled into `text`, and the unrelated level."""
+    """Return `text` with the value times `factor` filled in, and the value in unrelated order."""
     value, random = score.value.overall, score.random
     if math.isnan(value):
         return "there are no cells to compare"
@@ -207,7 +207,7 @@ UNBOUNDED: dict[str, Any] = {"family": "loss", "bounds": (0.0, float("inf")), "b
     **UNBOUNDED,
 )
 def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
-    """Mean absolute difference between original and masked cells.
+    """Mean absolute difference of original and masked cells, in units of the data; 0 if no cell changed.
 
     0 means that no cell changed; there is no largest value. Variables in large units dominate it.
 
@@ -252,7 +252,7 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     **UNBOUNDED,
 )
 def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
-    """Mean squared difference between original and masked cells.
+    """Mean squared difference of original and masked cells, in squared units of the data; 0 if none changed.
 
     0 means that no cell changed; there is no largest value. Few large changes dominate it, and so
     do variables in large units.
@@ -294,7 +294,7 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
 def il1(
     original: Any, masked: Any, *, zeros: str = "keep", weights: Any = None, missing: str = "pairwise"
 ) -> float:
-    """Mean change of a cell relative to its own size.
+    """Mean absolute change of a cell relative to its own size; 0 if no cell changed.
 
     0 means that no cell changed; there is no largest value. Values near 0 dominate it, and a value
     of 0 has no relative change at all: prefer `il1s` where there are such cells.
@@ -343,7 +343,7 @@ def il1(
     **UNBOUNDED,
 )
 def il1s(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
-    """Mean change of a cell in units of sqrt(2) standard deviations of its variable.
+    """Mean absolute change of a cell in sqrt(2) standard deviations of its variable; 0 if none changed.
 
     0 means that no cell changed; there is no largest value, but unrelated normal columns score
     about 0.8. The scale is the original's standard deviation (ddof 1) over its observed cells, within

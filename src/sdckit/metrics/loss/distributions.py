@@ -79,7 +79,7 @@ def score_ks(
     **COLUMNS,
 )
 def ks(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
-    """Largest distance between the distribution functions of a variable before and after.
+    """Largest distance of a variable's distribution functions in both files, mean over variables; 0 if kept.
 
     0 means that every variable keeps its distribution, 1 that original and masked values lie wholly
     apart. It sees each variable alone and no order: permuted columns score 0, so read it beside
@@ -174,7 +174,7 @@ def score_hellinger(
     **COLUMNS,
 )
 def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
-    """Hellinger distance between the binned distributions of a variable before and after.
+    """Hellinger distance of a variable's binned distributions in both files; 0 if every share is kept.
 
     0 means that every bin keeps its share of the records, 1 that no bin is used by both files. Moves
     within a bin do not count, so 0 does not mean unchanged; permuted columns score 0.
@@ -275,7 +275,7 @@ def _explain_wasserstein(score: Score) -> str:
 def wasserstein(
     original: Any, masked: Any, *, scale: str = "range", weights: Any = None, missing: str = "pairwise"
 ) -> float:
-    """Mean distance between original and masked values of equal rank, in units of their range.
+    """Mean distance of original and masked values of equal rank, as a share of their range; 0 if kept.
 
     0 means that every variable keeps its values, in whatever order; 1 that all original values are
     one end of the range and all masked values the other. One outlier stretches the range and makes

@@ -70,7 +70,7 @@ def score_il_correl(pair: Pair, *, detail: bool = False, per_record: bool = Fals
     **MOMENTS,
 )
 def il_correl(original: Any, masked: Any) -> float:
-    """Change in how well the other variables predict each variable, by inverse correlation matrices.
+    """Change of the diagonal of the inverse correlation matrix, from 0 (proportions kept) to 1.
 
     0 means that the diagonals of the inverse matrices keep their proportions, 1 is a bound that is not
     reached. Two variables always score 0, so three are needed. Do not use it on variables that add up to
@@ -139,7 +139,7 @@ def score_eigen(pair: Pair, *, detail: bool = False, per_record: bool = False) -
     **MOMENTS,
 )
 def eigen(original: Any, masked: Any) -> float:
-    """Relative change of the eigenvalues of the correlation matrix, summed over all of them.
+    """Sum of the relative changes of the correlation matrix's eigenvalues; 0 if they are kept.
 
     0 means that the eigenvalues are kept; there is no largest value, and small eigenvalues dominate.
     Do not use it on variables that nearly add up to one another. Where they do so exactly, it has no
@@ -227,7 +227,7 @@ def _explain_overlap(score: Score) -> str:
     **MOMENTS,
 )
 def ci_overlap(original: Any, masked: Any) -> float:
-    """Overlap of the 95 % confidence intervals of each variable's mean before and after.
+    """Overlap of the 95 % confidence intervals of a variable's mean in both files; 1 if equal, 0 if apart.
 
     1 means that both files give the same intervals, 0 that no two of them meet. It looks at means and
     variances alone: permuted columns score 1.
@@ -325,7 +325,7 @@ def score_covariance_loss(pair: Pair, *, detail: bool = False, per_record: bool 
     **MOMENTS,
 )
 def covariance_loss(original: Any, masked: Any) -> float:
-    """Change of the shares of variance along the original's principal axes.
+    """Change of the shares of variance along the original's principal axes; 0 if they are kept.
 
     0 means that the shares are kept, 1 that they are at least as far from the original's as equal
     shares would be. A change of all variances by one factor does not count. Experimental: the formula

@@ -42,7 +42,7 @@ def sums_of_parts(pair: Pair) -> dict[Part, Floats]:
 
 
 def _coupled_columns(pair: Pair) -> Iterator[CoupledColumns]:
-    """Yield the columns of both files coupled by quantile, several variables at once if complete."""
+    """Yield sorted original columns beside sorted masked ones, several variables at once if complete."""
     if not pair.complete or pair.original.weights is not None:
         for j in range(pair.p):
             x, own, y, weights = couple_quantiles(*pair.cells(j))
@@ -177,7 +177,7 @@ def _explain_permutation(score: Score) -> str:
     parameters=(MISSING,),
 )
 def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
-    """Mean squared difference between original and masked values of equal rank.
+    """Mean squared difference of original and masked values of equal rank; 0 if distributions are kept.
 
     0 means that every variable keeps its values, in whatever order, as after rank swapping; there is
     no largest value. Metrics of ranks cannot see a monotone change of a variable; this part of MSE
@@ -226,7 +226,7 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
     parameters=(MISSING,),
 )
 def mse_permutation(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
-    """Part of the mean squared error that is due to values permuted among records.
+    """Part of the mean squared error due to values permuted among records; 0 if the order is kept.
 
     0 means that every variable keeps its order, however its values changed; there is no largest
     value. It says in units of the data what `brmse` says in ranks. Variables in large units dominate it.

@@ -153,7 +153,7 @@ def _explain_pil(score: Score) -> str:
     experimental=True,
 )
 def pil(original: Any, masked: Any) -> float:
-    """Probability that chance alone would have moved a statistic less than the masking did.
+    """Probability that sampling alone would change a statistic less than the masking did; 0 if all are kept.
 
     0 means that quantiles, means, variances, covariances and correlations are kept, 1 that all moved far
     beyond what sampling does. It works like a test: in large files a trifling change scores 1.

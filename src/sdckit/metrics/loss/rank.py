@@ -85,7 +85,7 @@ def _variable_losses(
 
 
 def _weighted_losses(cost: Cost, pair: Pair, what: Literal["values", "levels"]) -> Floats:
-    """Return the weighted rank loss of each variable, or its level of unrelated order."""
+    """Return the weighted rank loss of each variable ("values"), or that in unrelated order."""
     counts = pair.counts.both
     variables = each("ranking", range(pair.p))
     return np.array(
@@ -94,7 +94,7 @@ def _weighted_losses(cost: Cost, pair: Pair, what: Literal["values", "levels"]) 
 
 
 def _overall_mean(level: Floats, variables: Floats) -> float:
-    """Return the mean of a level over variables; NaN if a variable with a loss lacks the level."""
+    """Return the mean of `level` over variables; NaN if it is NaN for a variable that has a loss."""
     if level is variables:
         return mean_over_variables(variables)
     unknown = (np.isnan(level) & ~np.isnan(variables)).any()
@@ -140,7 +140,7 @@ def _record_losses(
     """Return each record's share of the loss; their mean is the value where no cell is missing."""
 
     def losses() -> Iterator[tuple[Rows, Floats | float]]:
-        """Yield, for each variable, rows and the loss of each."""
+        """Yield, for each variable, its compared rows and their rank losses, then suppressed rows and 1."""
         for j in range(pair.p):
             if pair.counts.both[j] > 1:
                 yield pair.both(j), _record_losses_of_variable(cost, pair, j, ties, rng, bounded=bounded)
@@ -167,7 +167,7 @@ def _record_losses_of_variable(
 
 
 def _explain_rank_loss(what: str, score: Score) -> str:
-    """Return a sentence that explains a bounded rank loss, with its unrelated level and tie range."""
+    """Return a sentence that explains a bounded rank loss, its range over ties, and unrelated order."""
     value = score.value.overall
     if math.isnan(value):
         return "there are no records to compare"
@@ -187,7 +187,7 @@ def _explain_rank_loss(what: str, score: Score) -> str:
 
 
 def _level_without_ties(place: int, n: int) -> float:
-    """Return brMAE (`place` 0) or brMSE (1) of n records without ties in unrelated order."""
+    """Return brMAE (if `place` is 0) or brMSE (1) of n records without ties in unrelated order."""
     return untied_level(n)[place]
 
 
@@ -217,7 +217,7 @@ def brmae(
     missing: str = "pairwise",
     rng: Any = None,
 ) -> float:
-    """Mean absolute difference between original and masked ranks, as a share of its largest value.
+    """Mean absolute change of ranks, as a share of the largest possible; 0 if every variable keeps its order.
 
     0 means that every variable keeps its order exactly, 1 the largest distance that two rankings
     can have; a masked order unrelated to the original scores about 2/3. It cannot see a change
@@ -283,7 +283,7 @@ def brmse(
     missing: str = "pairwise",
     rng: Any = None,
 ) -> float:
-    """Mean squared difference between original and masked ranks, as a share of its largest value.
+    """Mean squared change of ranks, as a share of the largest possible; 0 if every variable keeps its order.
 
     0 means that every variable keeps its order exactly, 1 that it is reversed; an unrelated order
     scores 1/2. Without ties it equals (1 - Spearman's correlation) / 2. It weighs few large moves

@@ -37,7 +37,7 @@ def _explain_rank_mean(unit: str, score: Score) -> str:
     default=False,
 )
 def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) -> float:
-    """Mean absolute difference between original and masked ranks, in ranks.
+    """Mean absolute difference of original and masked ranks, in ranks; 0 if the order is kept.
 
     0 means that every variable keeps its order exactly; the largest value, floor(n*n/2)/n, grows
     with the number of records, so compare files of different length with `brmae` instead.
@@ -81,7 +81,7 @@ def rank_mae(original: Any, masked: Any, *, ties: str = "average", rng: Any = No
     default=False,
 )
 def rank_mse(original: Any, masked: Any, *, ties: str = "average", rng: Any = None) -> float:
-    """Mean squared difference between original and masked ranks, in squared ranks.
+    """Mean squared difference of original and masked ranks, in squared ranks; 0 if the order is kept.
 
     0 means that every variable keeps its order exactly; the largest value is (n*n - 1)/3. `rmse`,
     its earlier name, is not the root of MSE.

@@ -1,4 +1,4 @@
-"""Record linkage attacks of an intruder: by nearest records, and by a published window of ranks.
+"""Record linkage attacks of an intruder: by nearest records, or by a published largest move in ranks.
 
 An attack is prepared from a pair of files once and then asked, for any assignment of true records, how
 often it finds them: for the real one, and for random ones to learn what chance alone would find. Records
@@ -73,7 +73,7 @@ class NearestAttack:
         return kd_tree.build(self.targets) if self.known_tree is None else self.known_tree
 
     def credits(self, truth: Ints) -> Credits:
-        """Return full credit to a query with no target nearer than its true one; ties share it."""
+        """Return each query's success: 1 if no target is nearer than the true one, shared among ties."""
         if self.complete:
             closer, tied = kd_tree.count_closer(self.tree, self.queries, truth, TOLERANCE, self.places)
         else:
@@ -90,7 +90,7 @@ class NearestAttack:
 
 @dataclass(frozen=True)
 class WindowAttack:
-    """Attack that guesses among the targets within the published window of ranks in every variable."""
+    """Attack that guesses among the targets whose ranks all lie within the published largest move."""
 
     targets: TieBlocks
     queries: TieBlocks
@@ -98,12 +98,12 @@ class WindowAttack:
 
     @cached_property
     def boxes(self) -> tuple[Floats, Floats]:
-        """Smallest and largest position that each query's value may have had, per variable."""
+        """Smallest and largest rank that each query's value may have had before masking, per variable."""
         return self.queries.first - self.width, self.queries.last + self.width
 
     @cached_property
     def candidates(self) -> Ints:
-        """Number of target records whose ranks fit each query's window."""
+        """Number of targets, for each query, whose ranks all lie within the largest move."""
         low, high = self.boxes
         if self.targets.complete and self.queries.complete:
             return kd_tree.count_inside(
@@ -112,7 +112,7 @@ class WindowAttack:
         return missing_cells.count_overlaps(self.targets.first, self.targets.last, low, high)
 
     def credits(self, truth: Ints) -> Credits:
-        """Return 1 / number of candidates to each query whose true record is a candidate, else 0."""
+        """Return each query's success: 1 / number of candidates if the true record is one, else 0."""
         low, high = self.boxes
         inside = missing_cells.overlaps(self.targets.first[truth], self.targets.last[truth], low, high)
         inside *= (~np.isnan(low) & ~np.isnan(self.targets.first[truth])).any(1)  # no guess without a value
@@ -122,7 +122,7 @@ class WindowAttack:
 
 @dataclass(frozen=True)
 class TieBlocks:
-    """First and last position of the values equal to each cell's, per variable; NaN for a missing cell."""
+    """First and last rank, from 0, of the values equal to each cell's, per variable; NaN if missing."""
 
     first: Floats
     last: Floats
@@ -135,12 +135,12 @@ class TieBlocks:
 
     @cached_property
     def mid_ranks(self) -> Floats:
-        """Mid-rank of each cell, from 0 to the number of records; stretched where cells are missing."""
+        """Mid-rank of each cell, scaled to 0 up to the number of records where cells are missing."""
         sizes = np.array([max(column.n, 1) for column in self.columns])
         return (self.first + self.last + 1) * (len(self.first) / sizes / 2)
 
     def block_starts(self, positions: Floats) -> Floats:
-        """Return the first position of the tie block at each position; positions below 0 stay."""
+        """Return the first rank of the equal values at each given rank; ranks below 0 stay."""
         found = positions.copy()
         for j, column in enumerate(self.columns):
             inside = (positions[:, j] >= 0) & (positions[:, j] < column.n)
@@ -149,7 +149,7 @@ class TieBlocks:
 
 
 def tie_blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> TieBlocks:
-    """Return the tie blocks of a file, given its columns sorted and its missing cells."""
+    """Return first and last rank of the values equal to each cell's, from the sorted columns."""
     first = np.full(values.shape, np.nan)
     last = first.copy()
     for j, column in enumerate(columns):
@@ -163,7 +163,7 @@ def tie_blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> 
 
 
 class Scale(NamedTuple):
-    """Scale of each column: a power of two and, in units of it, a typical value and 1/sd.
+    """Unit (a power of two), typical value and 1 / standard deviation of each column, to scale values.
 
     The typical value is not the mean: one enormous value would move the mean far from all others, whose
     differences, and so their ties, would be lost in rounding.
@@ -182,7 +182,7 @@ class Scale(NamedTuple):
 
 
 def column_scale(values: Floats) -> Scale:
-    """Return the scale of each column of a file, missing cells left out."""
+    """Return typical value and standard deviation of each column, missing cells left out."""
     unit = powers_of_two(np.stack([np.fmax.reduce(values), np.fmin.reduce(values)]))
     unit[unit == 0] = 1.0
     some = np.sort(values[:: max(len(values) // TYPICAL, 1)] / unit, axis=0)  # NaN last
@@ -226,7 +226,7 @@ def _write_scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats, 
 
 
 def original_scale(pair: Pair) -> Scale:
-    """Return the scale of each column of the original, computed once."""
+    """Return typical value and standard deviation of each original column, computed once."""
     return cached_value(pair.original.cache, "scale", lambda: column_scale(pair.original.values))
 
 
@@ -327,16 +327,16 @@ def _add_products(values: Floats, axes: Floats, found: Floats) -> None:
 
 
 def tie_blocks_of_files(pair: Pair) -> tuple[TieBlocks, TieBlocks]:
-    """Return the tie blocks of the original and of the masked file, each ranked separately."""
+    """Return first and last rank of the values equal to each cell's, in the original and masked file."""
 
     def original_blocks() -> TieBlocks:
-        """Return the tie blocks of the original file."""
+        """Return first and last rank of the values equal to each cell's in the original file."""
         original = pair.original
         columns = [original.ordered(j) for j in range(pair.p)]
         return tie_blocks(original.values, columns, original.missing)
 
     def masked_blocks() -> TieBlocks:
-        """Return the tie blocks of the masked file."""
+        """Return first and last rank of the values equal to each cell's in the masked file."""
         columns = [OrderedColumn(pair.masked[~pair.missing[:, j], j]) for j in range(pair.p)]
         return tie_blocks(pair.masked, columns, pair.missing)
 

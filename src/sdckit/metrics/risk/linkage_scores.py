@@ -59,7 +59,7 @@ def rank_files(pair: Pair) -> tuple[Floats, Floats]:
 
 
 def _window_attack(pair: Pair, options: dict[str, Any]) -> WindowAttack:
-    """Return the attack within the published window, or within the option `within` if that is set."""
+    """Return the attack within the published move in ranks, or within the option `within` if set."""
     known = pair.window
     within = int(options["within"] * pair.original.n + 1e-9)  # 0.29 * 100 is below 29
     width = within if options["within"] or known is None else known
@@ -67,7 +67,7 @@ def _window_attack(pair: Pair, options: dict[str, Any]) -> WindowAttack:
 
 
 def _window_attack_apart_from_rules(pair: Pair, options: dict[str, Any]) -> WindowAttack:
-    """Return the window attack with no window in the columns that edit rules name."""
+    """Return the attack within the published move, ignoring columns that edit rules name."""
     named = () if pair.rules is None else pair.rules.columns
     known = 0.0 if pair.window is None else pair.window
     width = np.where([name in named for name in pair.columns], float(pair.original.n), known)
@@ -75,7 +75,7 @@ def _window_attack_apart_from_rules(pair: Pair, options: dict[str, Any]) -> Wind
 
 
 def _make_window_attack(pair: Pair, options: dict[str, Any], width: Any) -> WindowAttack:
-    """Return the window attack of the given width in the direction that the options name."""
+    """Return the attack that guesses among records within `width` ranks, in the options' direction."""
     ours, theirs = tie_blocks_of_files(pair)
     return WindowAttack(*((ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)), width)
 
@@ -158,7 +158,7 @@ DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "s
 
 
 class AttackResult:
-    """Result of one attack on a pair: the credit of each record, and what chance would give."""
+    """Result of one attack on a pair: the success on each record, and what chance would give."""
 
     def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
         self.pair, self.name = pair, name
@@ -172,11 +172,11 @@ class AttackResult:
 
     @cached_property
     def unrelated(self) -> list[Floats]:
-        """Credits of each record for random assignments of the true records."""
+        """Success of each guess, from 0 to 1, for several random assignments of the true records."""
         return [self.attack.credits(truth).expected for truth in permutations(self.pair.original.n)]
 
     def chances(self, chosen: Bools) -> Floats:
-        """Return the mean credit of the chosen originals for each random assignment of true records."""
+        """Return the mean success on the chosen originals for each random assignment of true records."""
         forward = self.direction == TO_ORIGINAL
         orders = permutations(self.pair.original.n)
         return np.array(

@@ -78,7 +78,7 @@ def distances(targets: Floats, queries: Floats, *, squared: bool) -> Floats:
 
 @inlined
 def _overlaps_box(first: Floats, last: Floats, k: int, low: Floats, high: Floats, i: int) -> bool:
-    """Return True if the tie blocks of record k overlap box i in every variable; missing cells fit."""
+    """Return True if record k's rank ranges overlap the ranges low[i] to high[i] in every variable."""
     fits = True
     for j in range(first.shape[1]):
         fits &= not ((first[k, j] > high[i, j]) | (last[k, j] < low[i, j]))  # true for NaN
@@ -89,7 +89,7 @@ def _overlaps_box(first: Floats, last: Floats, k: int, low: Floats, high: Floats
 def _write_overlap_counts(
     first: Floats, last: Floats, low: Floats, high: Floats, begin: int, end: int, found: Ints
 ) -> None:
-    """Write to `found`, per box, the number of records whose tie blocks overlap it."""
+    """Write, for rows begin to end of low and high, how many records' rank ranges overlap theirs."""
     for i in range(begin, end):
         count = 0
         for k in range(len(first)):
@@ -98,7 +98,7 @@ def _write_overlap_counts(
 
 
 def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
-    """Return, per box, the number of records whose tie blocks overlap it; missing cells fit."""
+    """Return, for each row of low and high, how many records' rank ranges overlap it in every variable."""
     found = np.empty(len(low), np.int64)
     in_parts(
         len(low),
@@ -110,13 +110,13 @@ def count_overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> In
 
 @kernel
 def _write_overlaps(first: Floats, last: Floats, low: Floats, high: Floats, found: Ints) -> None:
-    """Write to `found` 1 for each record whose tie blocks overlap the box of the same row, else 0."""
+    """Write 1 for each record whose rank ranges overlap those of its row of low and high, else 0."""
     for i in range(len(low)):
         found[i] = _overlaps_box(first, last, i, low, high, i)
 
 
 def overlaps(first: Floats, last: Floats, low: Floats, high: Floats) -> Ints:
-    """Return 1 for each record whose tie blocks overlap the box of the same row, else 0."""
+    """Return 1 for each record whose rank ranges overlap those of its row of low and high, else 0."""
     found = np.empty(len(low), np.int64)
     _write_overlaps(first, last, low, high, found)
     return found

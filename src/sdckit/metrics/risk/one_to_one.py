@@ -111,7 +111,7 @@ class MatchingAttack:
         return ours, theirs
 
     def credits(self, truth: Ints) -> Credits:
-        """Return the credit of each query for its true link, shared among equally good links."""
+        """Return each query's success in finding its true target, shared among equally good links."""
         possible = self.possible[np.arange(len(truth)), truth].astype(float)
         ours, theirs = self.shares
         alone = self.possible.sum(axis=1) == 1

@@ -71,7 +71,7 @@ def _checked_options(**options: Any) -> dict[str, Any]:
     **RISK,
 )
 def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> float:
-    """Share of records that an intruder finds with the best of several attacks.
+    """Share of records that an intruder re-identifies with the best of several attacks; 0 if none.
 
     0 means that no attack finds a single record, 1 that one of them finds all. This is the risk to limit.
 
@@ -115,7 +115,7 @@ def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> floa
 def linkage_outliers(
     original: Any, masked: Any, *, direction: str = TO_ORIGINAL, share: float = OUTLIERS
 ) -> float:
-    """Share of the outlying records that an intruder finds with the best of several attacks.
+    """Share of outlying records that an intruder re-identifies with the best of several attacks; 0 if none.
 
     0 means that no attack finds an outlier, 1 that one of them finds all. A mean over all records hides
     them: noise that protects most records can leave the few largest recognisable.
@@ -158,7 +158,7 @@ def linkage_outliers(
     **RISK,
 )
 def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
-    """Share of records that an intruder finds by taking the nearest one.
+    """Share of records re-identified by linking each to its nearest record; 0 if none.
 
     0 means that the nearest record is never the true one, 1 that it always is; chance alone gives 1/n.
     Not the whole risk: see `linkage`, which tries other attacks as well. Weights play no part.
@@ -214,7 +214,7 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     **RISK,
 )
 def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
-    """Share of records that an intruder finds by taking the nearest one in the release's own metric.
+    """Share of records re-identified by the nearest record in Mahalanobis distance; 0 if none.
 
     0 means that the nearest record is never the true one, 1 that it always is; chance alone gives 1/n.
     Stronger than `dbrl` where noise follows the correlations of the data.
@@ -262,7 +262,7 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     **RISK,
 )
 def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
-    """Share of records that an intruder finds by taking the one with the nearest ranks.
+    """Share of records re-identified by linking each to the record with the nearest ranks; 0 if none.
 
     0 means that the nearest record is never the true one, 1 that it always is; chance alone gives 1/n.
     Often the strongest attack where ranks move little, as in rank swapping, and where variables are skewed.
@@ -307,7 +307,7 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
     **RISK,
 )
 def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: float = 0.0) -> float:
-    """Share of records that an intruder finds by guessing among those within a known window of ranks.
+    """Share of records re-identified by guessing among those within a known distance in ranks; 0 if none.
 
     0 means that the true record is never within the window; 1 that it is, and alone. For methods that
     publish the largest move of a rank, as rank swapping does: `linkage` then makes use of it.
@@ -358,7 +358,7 @@ def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: 
 def matching(
     original: Any, masked: Any, *, direction: str = TO_ORIGINAL, distance: str = "standardised"
 ) -> float:
-    """Share of records that an intruder finds by linking all of them at once, one to one.
+    """Share of records re-identified by linking all records at once, one to one; 0 if none.
 
     0 means that no record is linked with the true one, 1 that all are; chance alone gives 1/n. For small
     files: the work grows with the cube of the records.

@@ -228,7 +228,7 @@ def _isolated_records(masked: Floats, k2: float) -> tuple[Bools, Bools]:
 def rmdid(
     original: Any, masked: Any, *, k: float = 0.01, k2: float = 0.05, rule: str = "near", seed: int = 0
 ) -> float:
-    """Share of records with a masked value close to the original, where outliers are close from farther away.
+    """Share of records with a masked value close to the original, more widely for outliers; 0 if none.
 
     0 means that no record has a single value close to its original, 1 that every record has one, as in
     unchanged data. One value is enough, so columns that a method leaves alone put every record at

@@ -82,13 +82,13 @@ def score(original: Any, masked: Any, *, weights: Sequence[float] = WEIGHTS) -> 
 
 
 def information_loss(pair: Pair) -> float:
-    """Return the mean of the five terms of the Score's information loss, each cut at 1."""
+    """Return the mean of the five `loss_terms`, each cut at 1; NaN where there is none."""
     terms = [min(1.0, term) for term in loss_terms(pair).values() if not math.isnan(term)]
     return math.fsum(terms) / len(terms) if terms else math.nan
 
 
 def loss_terms(pair: Pair) -> dict[str, float]:
-    """Return the five terms of the Score's information loss, uncut; NaN for one without data."""
+    """Return relative changes of cells, means, variances, covariances and correlations; NaN without data."""
     unit = powers_of_two(pair.original.values)  # relative changes have no unit, and squares stay in range
     x, y = pair.original.values / unit, pair.masked / unit
     both = ~np.isnan(x) & ~np.isnan(y)
