@@ -20,8 +20,9 @@ class Disclosure:
     parameters, or values by stratum. `window(stratum, values, columns)` is the largest move in ranks among
     the original values of a stratum ("all" for the whole file), for all columns or for each of them; None
     where no such bound is published. `rules` are edit rules that records satisfy. `by` names the columns
-    whose strata were masked each by itself. `paired` is False where rows stand for no original record.
-    `keeps` are the promises of the method; `deterministic` says that it draws no random number.
+    that form strata, if each stratum was masked separately. `paired` is False where masked rows stand for no
+    original record. `keeps` lists properties that the method preserves; `deterministic` is True for a method
+    that draws no random numbers.
     """
 
     method: str | None = None

@@ -135,15 +135,14 @@ def evaluate(
 ) -> Evaluation:
     """Measure the information loss and disclosure risk of a masked file, per variable and stratum.
 
-    Every number comes with its meaning in a sentence.
+    The result explains each number in a sentence.
 
     Parameters
     ----------
     original, masked : table
         pandas, polars, pyarrow or numpy; `original` may be prepared.
     metrics : list of str, optional
-        Names from `sdc.METRICS`; by default all that are neither special nor experimental, and that
-        the data suit.
+        Names from `sdc.METRICS`; by default those marked `default` that have a value for the data.
     key : str, optional
         Column that identifies records in both files; without it, rows are paired by order.
     columns : list of str, optional
@@ -170,12 +169,12 @@ def evaluate(
         The largest move in ranks where no method is named: a share of the records, or a function of the
         original values; either also by stratum, in a dictionary.
     stratified : bool
-        The strata were masked each by itself, so that the window holds within them.
+        True if each stratum was masked separately, so that the window holds within strata.
     paired : bool
         False where the rows of the masked file stand for no original record, as in synthetic data: only
         metrics that do not compare row by row are given, and the others are named in a note.
     rules : text or list of text, optional
-        Edit rules that records satisfy, as for `mask`: the linkage attacks know them, and a note says how
+        Edit rules that records satisfy, as for `mask`: the linkage attacks use them, and a note says how
         many masked records break them.
     rng : None, int or numpy Generator
         For `ties="random"`.

@@ -154,7 +154,7 @@ class Pair:
         return self._random[j]
 
     def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
-        """Return a property of `RankSums`, such as "absolute" for brMAE, for each variable."""
+        """Return brMAE ("absolute"), brMSE ("squared") or another property of `RankSums` per variable."""
         if ties not in self._sums:
             self._sums[ties] = self._rank_sums(ties, rng)
         sums = self._sums[ties]

@@ -295,7 +295,7 @@ def rank_confidentiality(x: Floats, y: Floats) -> float:
 
 
 def score_covariance_loss(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
-    """Return the score of the covariance loss 1 - UM, with the confidentiality CM as a part."""
+    """Return the score of the changed shares of variance along the original's principal axes."""
     name = "covariance_loss"
     x, y, rows = complete_records(name, pair)
     units = spread(x)

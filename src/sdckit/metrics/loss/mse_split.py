@@ -56,7 +56,7 @@ def _coupled_columns(pair: Pair) -> Iterator[CoupledColumns]:
 
 
 def _sorted_columns(original: Original, begin: int, several: int) -> tuple[Floats, Ints]:
-    """Return some columns of the original sorted, one per row, and the positions of their records."""
+    """Return `several` original columns from `begin` on, sorted, and the positions of their records."""
     if "order for parts of mse" in original.cache:
         kept: tuple[Floats, Ints] = original.cache["order for parts of mse"]
         return kept

@@ -1,4 +1,4 @@
-"""Helpers of metrics with one value per variable: quantile coupling, scores and sentences."""
+"""Helpers of metrics with one value per variable: pairing by quantile, scores, explaining sentences."""
 
 from __future__ import annotations
 

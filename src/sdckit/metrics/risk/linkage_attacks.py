@@ -90,7 +90,7 @@ class NearestAttack:
 
 @dataclass(frozen=True)
 class WindowAttack:
-    """Attack that guesses among the targets whose ranks all lie within the published largest move."""
+    """Attack that guesses among targets whose ranks differ from the query's by at most a published move."""
 
     targets: TieBlocks
     queries: TieBlocks
@@ -103,7 +103,7 @@ class WindowAttack:
 
     @cached_property
     def candidates(self) -> Ints:
-        """Number of targets, for each query, whose ranks all lie within the largest move."""
+        """Number of targets whose ranks all differ from the query's by at most the published move."""
         low, high = self.boxes
         if self.targets.complete and self.queries.complete:
             return kd_tree.count_inside(
