@@ -2,7 +2,6 @@
 
 import re
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import polars as pl
@@ -16,7 +15,7 @@ from bad_input_recommend import RECOMMEND_CASES
 from bad_input_sweep import SWEEP_CASES
 
 EVERY = CASES | FILE_CASES | MASKING_CASES | SWEEP_CASES | RECOMMEND_CASES | FULL_DISK
-# In processes of their own; the others in this one, to save time.
+# Outside this process, whose streams and warnings pytest replaces; the others in this one, to save time.
 APART = [
     *list(CASES)[::2],
     *list(MASKING_CASES)[::16],
@@ -24,6 +23,7 @@ APART = [
     *list(RECOMMEND_CASES)[::16],
     *FULL_DISK,
 ]
+ALONE = [*list(CASES)[::20], *FULL_DISK]  # those with a process each
 
 
 def here(folder, *words):
@@ -34,26 +34,34 @@ def here(folder, *words):
         return SimpleNamespace(returncode=1, stdout="", stderr=traceback.format_exc())
 
 
+def put_files(folder, case):
+    rows = 100 if case in FULL_DISK else 1  # enough to exceed what the disk takes
+    start = {"data.csv": text(pl.concat([PEOPLE] * rows)), "masked.csv": text(MASKED)}
+    for name, content in (start | EVERY[case][0]).items():
+        command.put(folder, name, content)
+    return command.contents(folder)
+
+
+def run_all(folders):
+    """What each case answers, run where it belongs."""
+    words = {case: EVERY[case][1] for case in EVERY}
+    together = [case for case in APART if case not in ALONE]
+    found = command.run_together([(folders[case], words[case]) for case in together])
+    return (
+        dict(zip(together, found, strict=True))
+        | {case: command.run(folders[case], *words[case], full_disk=case in FULL_DISK) for case in ALONE}
+        | {case: here(folders[case], *words[case]) for case in EVERY if case not in APART}
+    )
+
+
 @pytest.fixture(scope="session")
 def answers(tmp_path_factory, demo):
     """Every case, run in its own folder; after a demo, so that a full disk holds no compiled code up."""
     assert demo
     folders = {case: tmp_path_factory.mktemp("case") for case in EVERY}
-
-    def answer(case):
-        files, words, _ = EVERY[case]
-        full, folder = case in FULL_DISK, folders[case]
-        rows = 100 if full else 1  # enough to exceed what the disk takes
-        start = {"data.csv": text(pl.concat([PEOPLE] * rows)), "masked.csv": text(MASKED)}
-        for name, content in (start | files).items():
-            command.put(folder, name, content)
-        before = command.contents(folder)
-        done = command.run(folder, *words, full_disk=full) if case in APART else here(folder, *words)
-        return case, (done, before, command.contents(folder))
-
-    with ThreadPoolExecutor(4) as pool:
-        found = dict(pool.map(answer, APART))
-    return found | dict(answer(case) for case in EVERY if case not in APART)
+    before = {case: put_files(folders[case], case) for case in EVERY}
+    done = run_all(folders)
+    return {case: (done[case], before[case], command.contents(folders[case])) for case in EVERY}
 
 
 @pytest.mark.parametrize("case", EVERY)

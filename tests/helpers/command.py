@@ -1,6 +1,7 @@
 """The command line as a user runs it: another process, its folder, what it printed and what it left."""
 
 import io
+import json
 import math
 import os
 import re
@@ -70,6 +71,24 @@ def run(folder, *words, full_disk=False, **more):
     )
     done.stderr = said(done)
     return done
+
+
+def run_together(cases):
+    """Run commands, each in its folder, one after another in one other process."""
+    done = subprocess.run(
+        [sys.executable, "-P", Path(__file__).with_name("together.py")],
+        input=json.dumps([[str(folder), [str(word) for word in words]] for folder, words in cases]),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=HANGING,
+        check=True,
+    )
+    names = ("returncode", "stdout", "stderr")
+    found = [SimpleNamespace(**dict(zip(names, one, strict=True))) for one in json.loads(done.stdout)]
+    for one in found:
+        one.stderr = said(one)
+    return found
 
 
 def good(folder, *words, **more):
