@@ -48,6 +48,7 @@ def test_method_with_its_basis_at_hand_masks_as_without(method, n, make):
 @pytest.mark.parametrize("draws", ["common", "fresh"])
 def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     table, plan = frame(), ends(method)
+    prepared = sdc.prepare(table)
     metrics = list(sdc.METRICS)[:: 1 if draws == "common" else 5]
     found = sdc.sweep(table, plan, metrics=metrics, replications=2, draws=draws, rng=9, workers=1)
     rows = iter(found.table.rows(named=True))
@@ -59,7 +60,7 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
             table, method.name, rng=stream_generator(9, run.stream(draws)), **run.setting.options
         )
         alone = sdc.evaluate(
-            table, masked, metrics=measured, method=method.name, parameters=run.setting.options
+            prepared, masked, metrics=measured, method=method.name, parameters=run.setting.options
         )
         for name in metrics:
             row = next(rows)
@@ -71,7 +72,7 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
             )
             assert row["value"] == (alone[name] if name in measured else None)
             if method.window is None and name in measured and draws == "common":
-                assert row["value"] == sdc.METRICS[name].function(table, masked)
+                assert row["value"] == sdc.METRICS[name].function(prepared, masked)
     assert next(rows, None) is None
 
 

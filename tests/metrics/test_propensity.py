@@ -56,7 +56,7 @@ def test_identical_records_in_any_order_score_exactly_0(model, tarragona):
 
 
 def test_main_effects_cannot_see_microaggregation_and_permuted_columns(census):
-    x = census.to_numpy()
+    x = census.gather_every(3).to_numpy()
     for y in (sdc.mask(x, "mdav", k=5), permuted(x)):
         assert sdc.pmse(x, y, model="main") == 0
         assert sdc.pmse(x, y) > 0.05

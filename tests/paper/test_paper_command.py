@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from command import run
+from command import run, run_here
 from pictures import pixels
 from sdckit.io import output_folder
 from sdckit.paper import command, study
@@ -177,7 +177,7 @@ def test_without_the_data_one_line_says_how_to_get_them(tmp_path):
     ],
 )
 def test_bad_words_are_refused_in_one_line(tmp_path, words, told):
-    done = run(tmp_path, "paper", "-o", "out", *words)
+    done = run_here(tmp_path, "paper", "-o", "out", *words)
     assert done.returncode == 2
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1

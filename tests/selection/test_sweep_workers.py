@@ -58,7 +58,7 @@ def assert_gone(workers):
 
 def test_another_process_gives_the_same_table_bit_for_bit(tmp_path, monkeypatch):
     data = command.put_survey(tmp_path).drop("id", "grade")
-    options = {"by": "region", "weights": "weight", "per_variable": True, "detail": True}
+    options = {"by": "region", "weights": "weight", "per_variable": True, "detail": True, "replications": 2}
     expected = swept(data, **options)
     workers, answered = process_at_once(monkeypatch)
     found = swept(data, workers=2, folder=tmp_path / "x", **options)
