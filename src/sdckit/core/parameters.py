@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.checks import as_number, one_of
+from sdckit.core.checks import MISSING, as_number, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,9 @@ class Parameter:
     def numeric(self) -> bool:
         """True for a parameter that is one number, False for words and for values by column."""
         return self.kind in (int, float)
+
+
+MISSING_RULE = Parameter("missing", str, "pairwise", "what a missing cell counts", choices=MISSING)
 
 
 def parameter_value(parameter: Parameter, value: Any) -> Any:

@@ -20,7 +20,7 @@ def empty_flags(keys: Ints) -> Bools:
 
 @inlined
 def label_of(key: Int, low: Int) -> Int:
-    """Return the label (row number or rank, from 0) in the low bits of a key, where it counts from 1."""
+    """Return the row number or rank, counted from 0, that is packed into the low bits of a sort key."""
     return (key & low) - 1
 
 
@@ -93,7 +93,7 @@ def collided_runs(
 def _find_runs(
     keys: Ints, width: int, flags: Bools, start: Ints, proven: bool, skip_from: int, skip_to: int, runs: Ints
 ) -> int:
-    """Write begin and end of the runs that `collided_runs` returns; return their number."""
+    """Write begin and end of each run of sort keys with equal high bits; return the number of runs."""
     count = 0
     end = 0
     for chunk in range(flags.size):
@@ -132,7 +132,7 @@ def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values
 def order_and_mark_runs(
     keys: Ints, width: int, runs: Ints, row_of: Ints, values: Floats, start: Ints
 ) -> None:
-    """Sort every run of a list by exact values, and write where its true tie blocks begin."""
+    """Sort each run of nearly equal keys by exact values, and write the first position of each tie block."""
     for r in range(len(runs)):
         order_and_mark_run(keys, width, runs[r, 0], runs[r, 1], row_of, values, start)
 

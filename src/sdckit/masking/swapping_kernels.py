@@ -106,7 +106,7 @@ def swap_ranks(ordered: Floats, window: int, rng: np.random.Generator) -> None:
 
 @kernel
 def _sweep_stack(reached: Ints, window: int, taken: Words, ordered: Floats, draws: Floats) -> None:
-    """Run the sweep of `swap_ranks` on one line per column, each from the rank it has reached."""
+    """Go on with rank swapping in each of several sorted columns, from the rank that it has reached."""
     for j in range(len(ordered)):
         if reached[j] < ordered.shape[1]:
             reached[j] = _sweep(reached[j], window, taken[j], ordered[j], draws[j])

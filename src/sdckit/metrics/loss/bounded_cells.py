@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.parameters import Parameter
+from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.averages import pooled_means, record_means, suppressed_weight
 from sdckit.metrics.pair import Pair, pair_of
@@ -100,7 +100,7 @@ def _explain_il_variables(score: Score) -> str:
     reference=MLODAK,
     parameters=(
         Parameter("scale", str, "spread", "the unit of a change", choices=SCALES),
-        Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING),
+        MISSING_RULE,
     ),
     default=False,
 )

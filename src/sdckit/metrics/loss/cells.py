@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.parameters import Parameter
+from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.averages import pooled_means, record_means
 from sdckit.metrics.loss.cell_overflow import may_have_overflowed, merge_scores, scale_down
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
 YANCEY = "Yancey, Winkler & Creecy 2002, doi:10.1007/3-540-47804-3_11"
 ZEROS = ("keep", "drop", "error")
-MISSING = Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING)
 
 
 def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
@@ -203,7 +202,7 @@ UNBOUNDED: dict[str, Any] = {"family": "loss", "bounds": (0.0, float("inf")), "b
     score=partial(score_cells, MAE),
     explain=partial(_explain_cells, "a cell changed by {:.4g} on average, in the units of the data", 1.0),
     reference=HANDBOOK,
-    parameters=(MISSING,),
+    parameters=(MISSING_RULE,),
     **UNBOUNDED,
 )
 def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -248,7 +247,7 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
         _explain_cells, "the squared change of a cell is {:.4g} on average, in squared units of the data", 1.0
     ),
     reference=HANDBOOK,
-    parameters=(MISSING,),
+    parameters=(MISSING_RULE,),
     **UNBOUNDED,
 )
 def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -288,7 +287,7 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     score=partial(score_cells, IL1),
     explain=partial(_explain_cells, "a cell changed by {:.1%} of its own size on average", 1.0),
     reference="Mateo-Sanz, Sebe & Domingo-Ferrer 2004, doi:10.1007/978-3-540-25955-8_16",
-    parameters=(Parameter("zeros", str, "keep", "what a changed zero counts", choices=ZEROS), MISSING),
+    parameters=(Parameter("zeros", str, "keep", "what a changed zero counts", choices=ZEROS), MISSING_RULE),
     **UNBOUNDED,
 )
 def il1(
@@ -339,7 +338,7 @@ def il1(
         math.sqrt(2),
     ),
     reference=YANCEY,
-    parameters=(MISSING,),
+    parameters=(MISSING_RULE,),
     **UNBOUNDED,
 )
 def il1s(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.parameters import Parameter
+from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.loss.per_variable import (
     couple_quantiles,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MOST_BINS = 20
 SCALES = ("range", "spread")
-MISSING = Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING)
 COLUMNS: dict[str, Any] = {
     "family": "loss",
     "bounds": (0.0, 1.0),
@@ -75,7 +74,7 @@ def score_ks(
         kept="every variable keeps its distribution",
     ),
     reference="Smirnov 1948, doi:10.1214/aoms/1177730256",
-    parameters=(MISSING,),
+    parameters=(MISSING_RULE,),
     **COLUMNS,
 )
 def ks(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -170,7 +169,7 @@ def score_hellinger(
         kept="every bin of every variable keeps its number of records",
     ),
     reference="Hellinger 1909, doi:10.1515/crll.1909.136.210",
-    parameters=(MISSING,),
+    parameters=(MISSING_RULE,),
     **COLUMNS,
 )
 def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
@@ -269,7 +268,10 @@ def _explain_wasserstein(score: Score) -> str:
     score=score_wasserstein,
     explain=_explain_wasserstein,
     reference="Villani 2009, Optimal Transport, doi:10.1007/978-3-540-71050-9",
-    parameters=(Parameter("scale", str, "range", "what distances are divided by", choices=SCALES), MISSING),
+    parameters=(
+        Parameter("scale", str, "range", "what distances are divided by", choices=SCALES),
+        MISSING_RULE,
+    ),
     **COLUMNS,
 )
 def wasserstein(

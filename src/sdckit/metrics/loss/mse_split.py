@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.parameters import Parameter
+from sdckit.core.parameters import MISSING_RULE
 from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.metrics.averages import pooled_means, record_weights
@@ -27,7 +27,6 @@ Part = Literal["marginal", "permutation"]
 
 CELLS_AT_ONCE = 1 << 18
 ROUNDING = 1e-14  # share of MSE below which a part is the rounding error of the other
-MISSING = Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING)
 REFERENCE = "Hardy, Littlewood & Polya 1952, Inequalities (rearrangements)"
 
 
@@ -174,7 +173,7 @@ def _explain_permutation(score: Score) -> str:
     score=partial(score_split, "marginal"),
     explain=_explain_marginal,
     reference=REFERENCE,
-    parameters=(MISSING,),
+    parameters=(MISSING_RULE,),
 )
 def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
     """Mean squared difference of original and masked values of equal rank; 0 if distributions are kept.
@@ -223,7 +222,7 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
     score=partial(score_split, "permutation"),
     explain=_explain_permutation,
     reference=REFERENCE,
-    parameters=(MISSING,),
+    parameters=(MISSING_RULE,),
 )
 def mse_permutation(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairwise") -> float:
     """Part of the mean squared error due to values permuted among records; 0 if the order is kept.

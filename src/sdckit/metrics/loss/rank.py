@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.core import checks, randomness
-from sdckit.core.parameters import Parameter
+from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES, untied_level
@@ -29,7 +29,7 @@ Cost = Literal["absolute", "squared"]
 NOTE = "Chaibub Neto, A note on bounded distance-based information loss metrics for numeric microdata"
 OPTIONS = (
     Parameter("ties", str, "average", "how equal values are ranked", choices=TIES),
-    Parameter("missing", str, "pairwise", "what a missing cell counts", choices=checks.MISSING),
+    MISSING_RULE,
 )
 HEAVY_RECORD = 0.25  # share of the weight from which a single record distorts the weighted scale
 PLACE = {"absolute": 0, "squared": 1}
