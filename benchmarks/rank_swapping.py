@@ -6,7 +6,7 @@ import numpy as np
 
 import sdckit as sdc
 from sdckit.kernels.rank_distance import OrderedColumn
-from sdckit.masking.swapping import Rule, swapped
+from sdckit.masking.swapping import SwapParameters, swapped
 from timing import Row, row, seconds
 
 
@@ -20,7 +20,7 @@ def rows() -> list[Row]:
         sort, kernel, public = seconds(
             [
                 lambda: np.sort(values),
-                lambda p=p: swapped(column, Rule(p), rng),
+                lambda p=p: swapped(column, SwapParameters(p), rng),
                 lambda p=p: sdc.mask(values, "rank_swap", p=p, rng=rng),
             ]
         )
