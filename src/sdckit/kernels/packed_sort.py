@@ -208,7 +208,7 @@ def _sort_apart(keys: Ints, front: Int, high: Int, width: int, *, inside_ties: b
 
 
 def _quantiser(bits: Ints, width: int) -> tuple[Floats, Floats]:
-    """Return, for each pattern of 16 leading bits, the line that maps its values to evenly filled sort keys."""
+    """Return, for each pattern of 16 leading bits, the line that maps its values to even sort keys."""
     counts = np.zeros(65536, np.int64)
     _count_leading_bits(bits, counts)
     levels = float(1 << (62 - width)) / bits.size
