@@ -1,0 +1,117 @@
+"""What a release gives away beside links: unique records, confidential values, and dominated groups."""
+
+from collections import Counter
+
+import numpy as np
+
+from intruder_distances import cell_distances, reverse_links
+from intruder_facts import converted, facts, number
+from intruder_release import known_untouched
+
+
+def class_sizes(published, columns):
+    """From the published table, how many records share each record's cells in these columns."""
+    size = len(next(iter(published.values())))
+    rows = [tuple(converted(published[column][i]) for column in columns) for i in range(size)]
+    counts = Counter(rows)
+    return [counts[row] for row in rows]
+
+
+def uniques(published, release):
+    """From the published table, the share of records alone on the known untouched columns; 0: none is."""
+    sizes = class_sizes(published, known_untouched(release))
+    return sum(size == 1 for size in sizes) / len(sizes)
+
+
+def floor(published, release):
+    """From the published table, the mean of 1/class size: linkage cannot fall below it by other masking."""
+    sizes = class_sizes(published, known_untouched(release))
+    return sum(1 / size for size in sizes) / len(sizes)
+
+
+# --- attribute disclosure ----------------------------------------------------------------------------------
+
+
+def right(guess, truth):
+    """From a published and an original cell, whether the guess is within 10 % (0 and text: equal)."""
+    if guess is None or truth is None:
+        return False
+    (kind, value), (true_kind, true_value) = converted(guess), converted(truth)
+    if kind == true_kind == 0:
+        return abs(value - true_value) <= 0.1 * abs(true_value)
+    return (kind, value) == (true_kind, true_value)
+
+
+def rightness(original, published):
+    """From a confidential column of both files, the matrix of right guesses: row original, column published.
+
+    Rows of originals without a value are NaN: there is nothing to learn of them.
+    """
+    return np.array([[right(y, x) if x is not None else np.nan for y in published] for x in original], float)
+
+
+def share_right(linked, correct):
+    """From links of each original and right guesses, the share of right ones, ties shared."""
+    shares = [row[link].mean() if link.any() else 0.0 for link, row in zip(linked, correct, strict=True)]
+    known = [share for share, row in zip(shares, correct, strict=True) if not np.isnan(row).any()]
+    return float(np.mean(known))
+
+
+def constants(published):
+    """From a published column, the constant guesses: the mode, and the median of numbers."""
+    cells = [cell for cell in published if cell is not None]
+    modes = [cell for cell, count in Counter(cells).items() if count == max(Counter(cells).values())]
+    values = [number(cell) for cell in cells if number(cell) is not None]
+    return [*modes[:1], *([float(np.median(values))] if values else [])]
+
+
+def guess_share(guess, original):
+    """From one guess for all records, the share of the original values for which it is right."""
+    return float(np.mean([right(guess, truth) for truth in original if truth is not None]))
+
+
+def attribute(original, published, release, column):
+    """From both tables and a confidential column, a dict of the value, its baselines, excess and groups."""
+    found = facts(original, published, release)
+    correct = rightness(original[column], published[column])
+    made = cell_distances(original, published, release)
+    every = [share_right(reverse_links(found.certain, one), correct) for one in made]
+    inside = share_right(found.certain.T, correct)
+    value = max(every, default=inside)
+    constant = max(
+        (guess_share(guess, original[column]) for guess in constants(published[column])), default=0.0
+    )
+    random = float(correct[~np.isnan(correct).any(axis=1)].mean())
+    return {
+        "attribute": value,
+        "random": random,
+        "constant": constant,
+        "excess": value - max(random, constant),
+        "groups": inside,
+    }
+
+
+# --- dominance ---------------------------------------------------------------------------------------------
+
+
+def group_labels(published, columns):
+    """From the published table, a label per record, equal for records published alike in these columns."""
+    return list(zip(*([number(cell) for cell in published[column]] for column in columns), strict=True))
+
+
+def dominated(values, p=10.0):
+    """From a group's original values, whether the second largest learns the largest to within p %."""
+    sizes = [*sorted((abs(value) for value in values), reverse=True), 0.0, 0.0]
+    return sum(sizes) - sizes[0] - sizes[1] < p / 100 * sizes[0]
+
+
+def dominance(original, published, columns, labels, p=10.0):
+    """From both tables and each record's group, the share of published group cells that fail the p % rule."""
+    fails = []
+    for column in columns:
+        for label in dict.fromkeys(labels):
+            rows = [i for i, other in enumerate(labels) if other == label]
+            if any(number(published[column][i]) is not None for i in rows):
+                values = [number(original[column][i]) for i in rows]
+                fails.append(dominated([value for value in values if value is not None], p))
+    return sum(fails) / len(fails) if fails else 0.0
