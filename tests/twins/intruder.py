@@ -24,7 +24,7 @@ Facts
  8. Window: ranks from 0 among the observed cells of the stratum, original and published file each by itself;
     first and last rank of a value's ties; a pair fits where the two blocks, one of them widened by the
     window, overlap. Pairs across strata are not judged by it. Where a column of `by` is not known there is no
-    window.
+    window. Columns under edit rules are exempt from windows, order and bases (repair moves them).
  9. Half a base is widened by 1e-9 of the larger of half a base and the two values.
 10. Run again: equal in all known masked cells. Needs all masked columns and those of `by` known; for methods
     that treat variables one by one, those of `by`.
@@ -56,15 +56,17 @@ Distances
 Beyond linkage
 21. Uniques and floor: classes of the published cells of all known untouched columns, whatever their case.
 22. Attribute: the largest share over the distances (without any: random links inside F); originals whose
-    value is missing are left out; a missing guess is wrong. The constant is the median or the mode of the
-    published column, the better one. Excess is the difference, negative where the attack is worse than a baseline. The
-    confidential variable is no fact, and a method that read it cannot be run again.
+    value is missing are left out; a missing guess is wrong. The constant is the median or the mode (the
+    smallest of several) of the published column, the better one. Excess is the difference, negative where
+    the attack is worse than a baseline. The confidential variable is no fact, and a method that read it
+    cannot be run again.
 23. Dominance: absolute original values of a group's records with an observed cell, a missing contributor
     counts 0; cells of groups without a published value are left out.
 24. Row to unit: both directions, plain guess included. Unit to unit: two units fit if they have as many rows
     and these can be matched one to one inside F; distances are euclid between means of observed cells and,
     if no unit has more than 20 rows, between sorted cells (each variable by itself, missing ones last); the
-    mean is over units. Columns of case (d) are not used.
+    mean is over units. Without the grouping in the published table there is no unit to unit attack (0).
+    Columns of case (d) are not used.
 25. Several releases: facts are intersected; case (d) is used in the single ones only. Means are over the
     releases that have the cell; where some publish a variable unchanged, they alone count for it.
 """

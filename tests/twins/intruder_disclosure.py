@@ -58,11 +58,11 @@ def share_right(linked, correct):
 
 
 def constants(published):
-    """From a published column, the constant guesses: the mode, and the median of numbers."""
-    cells = [cell for cell in published if cell is not None]
-    modes = [cell for cell, count in Counter(cells).items() if count == max(Counter(cells).values())]
-    values = [number(cell) for cell in cells if number(cell) is not None]
-    return [*modes[:1], *([float(np.median(values))] if values else [])]
+    """From a published column, the constant guesses: the mode (smallest of several) and the median."""
+    counts = Counter(cell for cell in published if cell is not None)
+    modes = [cell for cell, count in counts.items() if count == max(counts.values())]
+    values = [number(cell) for cell in published if number(cell) is not None]
+    return [*sorted(modes, key=converted)[:1], *([float(np.median(values))] if values else [])]
 
 
 def guess_share(guess, original):
@@ -91,12 +91,18 @@ def attribute(original, published, release, column):
     }
 
 
-# --- dominance ---------------------------------------------------------------------------------------------
+# --- groups ---------------------------------------------------------------------------------------------
 
 
 def group_labels(published, columns):
     """From the published table, a label per record, equal for records published alike in these columns."""
     return list(zip(*([number(cell) for cell in published[column]] for column in columns), strict=True))
+
+
+def group_bounds(candidates, labels):
+    """From candidates and each record's group, the bound 1/(members of its group that share its facts)."""
+    same = np.array([[a == b for b in labels] for a in labels])
+    return 1 / (candidates & same).sum(axis=1)
 
 
 def dominated(values, p=10.0):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intruder_facts import converted, number, place, tie_blocks
+from intruder_facts import converted, number, pairs, place, tie_blocks
 from intruder_release import known_columns, known_masked
 
 SAME = 1e-9  # squared distances that differ by less than this share are equal
@@ -44,7 +44,7 @@ def squared_to_all(row, original):
     changes = (original - row) ** 2
     common = (~np.isnan(changes)).sum(axis=1)
     sums = np.nansum(changes, axis=1)
-    return np.array([s * len(row) / c if c else np.inf for s, c in zip(sums, common, strict=True)])
+    return np.where(common > 0, sums * len(row) / np.maximum(common, 1), np.inf)
 
 
 def distance(name, published, original, preferred=None):
@@ -105,8 +105,7 @@ def places(original, published, release):
         )
         for table in (published, original)
     ]
-    preferred = np.array([[a == b for b in patterns[1]] for a in patterns[0]])
-    return distance("places", y, x, preferred)
+    return distance("places", y, x, pairs(*patterns, lambda a, b: a == b))
 
 
 def cell_distances(original, published, release):

@@ -52,7 +52,8 @@ def use_if_true(found, relation, name=None):
 
 def pairs(rows, columns, holds):
     """From n published and n original cells and a test of two, the n x n matrix of its answers."""
-    return np.array([[holds(row, column) for column in columns] for row in rows])
+    answers = {row: [holds(row, column) for column in columns] for row in set(rows)}
+    return np.array([answers[row] for row in rows])
 
 
 # --- untouched columns -------------------------------------------------------------------------------------
@@ -161,9 +162,10 @@ def stated_relations(original, published, release):
         x = [number(cell) for cell in original[column]]
         y = [number(cell) for cell in published[column]]
         if column in release.zeros:
-            yield f"zeros of {column} kept", pairs(y, x, zero_stays)
-            yield None, pairs(y, x, lambda b, a: zero_stays(a, b))  # the converse: rounding makes new zeros
-        if column in release.base:
+            a, b = [not_zero(cell) for cell in x], [not_zero(cell) for cell in y]
+            yield f"zeros of {column} kept", pairs(b, a, zero_stays)
+            yield None, pairs(b, a, lambda b, a: zero_stays(a, b))  # the converse: rounding makes new zeros
+        if column in release.base and column not in release.ruled:
             half = release.base[column] / 2
             yield f"base of {column}", pairs(y, x, lambda b, a, half=half: within(a, b, half))
         if column in window_columns(release):
@@ -175,9 +177,14 @@ def stated_relations(original, published, release):
         yield "run again", run_again(published, known_masked(release))
 
 
+def not_zero(cell):
+    """From a number or None, False for 0, True for another number and None for a missing cell."""
+    return None if cell is None else cell != 0
+
+
 def zero_stays(b, a):
-    """From a published and an original cell, whether an original 0 is published as 0 (or not at all)."""
-    return a != 0 or b is None or b == 0
+    """From answers of not_zero, whether an original 0 is published as 0 (or not at all)."""
+    return a is not False or b is not True
 
 
 def within(a, b, half):

@@ -30,7 +30,7 @@ class Release:
     ordered: tuple = ()  # columns whose order the method keeps
     window: dict = field(default_factory=dict)  # column: largest move in ranks, or a list with one per record
     base: dict = field(default_factory=dict)  # column: base of rounding
-    ruled: tuple = ()  # columns under edit rules: repair may move them out of their window
+    ruled: tuple = ()  # columns under edit rules: repair may move them out of window and base
 
 
 def known_columns(release):
@@ -57,7 +57,7 @@ def strata(original, release):
 
 
 def share_window(original, release, column, share):
-    """From a share p, the list of windows floor(p * observed cells of the record's stratum), one per record."""
+    """From a share p, the windows floor(p * observed cells of the stratum), one per record."""
     labels = strata(original, release)
     observed = [label for label, cell in zip(labels, original[column], strict=True) if cell is not None]
     return [math.floor(share * observed.count(label)) for label in labels]

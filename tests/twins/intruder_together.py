@@ -24,7 +24,7 @@ def weighted_mean(tables, weights):
 
 
 def mean_squared_changes(original, published):
-    """From two n x p arrays, the mean squared change of each variable where both have cells, else infinite."""
+    """From two n x p arrays, the mean squared change of each variable where both have cells (or infinity)."""
     changes = (published - original) ** 2
     return [np.mean(column[~np.isnan(column)]) if (column >= 0).any() else np.inf for column in changes.T]
 
@@ -50,7 +50,7 @@ def mean_distances(original, releases):
 
 
 def linkage_together(original, releases):
-    """From the original and pairs of published table and release, a dict of credits and the largest linkage."""
+    """From the original and pairs of published table and release, a dict of the credits and the linkage."""
     inside = common_facts(original, releases)
     made = [plain(len(inside))]
     for number, (published, release) in enumerate(releases):

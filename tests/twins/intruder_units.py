@@ -35,7 +35,7 @@ def rows_of_units(units):
 
 
 def unit_candidates(candidates, groups):
-    """From row candidates and the rows of units, which units fit: as many rows, all matched inside the facts."""
+    """From row candidates and the rows of units, which units fit: as many rows, matched inside the facts."""
     return np.array(
         [
             [len(a) == len(b) and complete_matching_exists(candidates[np.ix_(a, b)]) for b in groups]
@@ -75,15 +75,20 @@ def unit_distances(original, published, release, groups):
 
 def linkage_units(original, published, release):
     """From both tables with a unit, a dict of row_to_unit, unit_to_unit and linkage_units, the larger one."""
-    found, units = facts(original, published, release), original[release.unit]
+    inside, units = facts(original, published, release).certain, original[release.unit]
     made = [plain(len(units)), *cell_distances(original, published, release)]
-    rows = [row_to_unit(found.certain, one, units).mean() for one in made]
-    rows += [row_to_unit(found.certain.T, reversed_distance(one), units).mean() for one in made]
-    groups = rows_of_units(units)
-    fits = unit_candidates(found.certain, groups)
-    whole = [plain(len(groups))]
-    if not release.re_paired and known_masked(release):
-        whole += unit_distances(original, published, release, groups)
-    credits_ = [credit.mean() for one in whole for credit in attack_both(fits, one).values()]
-    a, b = float(max(rows)), float(max(credits_))
+    rows = [row_to_unit(inside, one, units).mean() for one in made]
+    rows += [row_to_unit(inside.T, reversed_distance(one), units).mean() for one in made]
+    a = float(max(rows))
+    b = unit_to_unit(original, published, release, inside) if release.unit in published else 0.0
     return {"row_to_unit": a, "unit_to_unit": b, "linkage_units": max(a, b)}
+
+
+def unit_to_unit(original, published, release, inside):
+    """From both tables and row candidates, the largest mean credit of units that are attacked as a whole."""
+    groups = rows_of_units(original[release.unit])
+    fits = unit_candidates(inside, groups)
+    made = [plain(len(groups))]
+    if not release.re_paired and known_masked(release):
+        made += unit_distances(original, published, release, groups)
+    return float(max(credit.mean() for one in made for credit in attack_both(fits, one).values()))
