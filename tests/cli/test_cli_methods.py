@@ -267,7 +267,7 @@ def test_a_search_goes_on_without_unpaired_methods(tmp_path, survey):
     done = good(tmp_path, *words, "--method", "copula", "--json")
     assert done.stderr == (
         "warning: rows of copula stand for no original record, so that no risk can be measured; "
-        "searched without it\n"
+        "left out of the search\n"
     )
     choice = json.loads(done.stdout)["choice"]
     assert choice["method"] == "mdav"

@@ -29,7 +29,7 @@ from contract import (
     with_zeros,
 )
 from sdckit.core.parameters import parameter_value
-from sdckit.selection.points import direction
+from sdckit.selection.points import strength_sign
 
 UNMASKED = "ignore:not masked, every value"
 
@@ -90,12 +90,12 @@ def test_method_parameters_are_in_range(method):
 
 
 def test_method_grids_run_from_weak_to_strong(method):
-    """As numbers, each once, in the direction that the search reads; never more than one grid."""
+    """As numbers, each once, in the strength_sign that the search reads; never more than one grid."""
     gridded = [parameter for parameter in method.parameters if parameter.grid]
     assert len(gridded) <= 1
     for parameter in gridded:
         assert all(parameter_value(parameter, value) == value for value in parameter.grid)
-        down = direction(method, parameter.name) < 0
+        down = strength_sign(method, parameter.name) < 0
         assert list(parameter.grid) == sorted(set(parameter.grid), reverse=down)
         values = data(120)
         weak, strength = (

@@ -85,7 +85,7 @@ def test_method_in_a_search_is_chosen_or_has_no_risk_to_go_by(method):
         ):
             sdc.recommend(frame(), plan=ends(method), **options)
         options["plan"] = ends(method) | {"noise": {"percent": [50]}}
-        with pytest.warns(UserWarning, match=f"^rows of {method.name} .* searched without it$"):
+        with pytest.warns(UserWarning, match=f"^rows of {method.name} .* left out of the search$"):
             assert sdc.recommend(frame(), **options).point.method == "noise"
         return
     found = sdc.recommend(frame(), plan=ends(method), **options)

@@ -31,9 +31,9 @@ SHAPES = {
 MAIN = ("normal", "lognormal", "duplicated", "correlated", "integers")
 WIDTHS = (1, 2, 4, 8, 13)
 PATHS = {  # how many records a node of the tree is worth: none, so many that scans win, or something between
-    "tree": {"WORTH": 1e-9, "STEP": 20_000},
-    "filter": {"WORTH": 10**9},
-    "both": {"WORTH": 16, "STEP": 20_000, "TRIAL": 10},
+    "tree": {"WORKER_PAYS_FROM": 1e-9, "STEP": 20_000},
+    "filter": {"WORKER_PAYS_FROM": 10**9},
+    "both": {"WORKER_PAYS_FROM": 16, "STEP": 20_000, "TRIAL": 10},
 }
 
 

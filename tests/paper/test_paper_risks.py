@@ -42,11 +42,11 @@ def test_the_numbers_are_those_of_a_sweep(tiny, attacked):
     plan = {"rank_swap": swapping, "mdav": {"k": "1:30"}}
     found = sdc.sweep(tiny, plan, metrics=LOSSES_AND_RISKS, replications=2, rng=4)
     for method in plan:
-        line = next(line for line in found.lines if line[0].method == method)
+        line = next(line for line in found.curves if line[0].method == method)
         own = attacked.points.filter(method=method)
         assert own.select(LOSSES_AND_RISKS).rows() == [tuple(point.values.values()) for point in line]
         for limit in risks.LIMITS:
-            place = choice.weakest_safe(line, {"linkage": limit})
+            place = choice.weakest_safe_position(line, {"linkage": limit})
             row = attacked.safe.filter(method=method, limit=limit).row(0, named=True)
             assert (row["safe"] == "none") == (place is None)
             if place is not None:

@@ -11,7 +11,7 @@ from command import good, put_survey
 from read_page import Read, specs
 from sdckit.report.build import points_map
 from sdckit.report.risk_map import UNRELATED, groups, point_rows, risk_map
-from sdckit.selection.points import points_of
+from sdckit.selection.points import metrics_by_setting
 
 UNPAIRED = [name for name, method in sdc.METHODS.items() if not method.paired]
 MADE = [  # the settings behind the made-up sweep
@@ -31,7 +31,7 @@ def settings(metrics, methods=tuple(sdc.METHODS)):
         for step in (1, 2)
         for metric in metrics
     ]
-    return points_of(pl.DataFrame(rows))
+    return metrics_by_setting(pl.DataFrame(rows))
 
 
 def test_every_method_has_its_own_look():

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from sdckit.selection import bisection, runner
-from sdckit.selection.bisection import Searched
+from sdckit.selection.bisection import Bisection
 from sdckit.selection.plan import settings_of
-from sdckit.selection.points import Point, weakest_safe
+from sdckit.selection.points import Point, weakest_safe_position
 from sdckit.selection.release import LimitsMissed
 from sdckit.selection.task import Task
 from sweeps import frame
@@ -126,7 +126,7 @@ def test_other_parameters_have_lines_of_their_own():
 
 def test_neither_workers_nor_processes_change_the_answer(monkeypatch):
     expected = searched(frame(80), GRIDS, {"dbrl": 0.3})
-    for name in ("PATIENCE", "WORTH", "BATCH"):
+    for name in ("WARM_UP", "WORKER_PAYS_FROM", "BATCH_SECONDS"):
         monkeypatch.setattr(runner, name, 0.0)
     started = []
 
@@ -177,7 +177,7 @@ def setting_line(method, n):
 def asked(line, risks):
     """Answer whatever the line wants to know; the places in order."""
     places = []
-    while (place := line.wanted()) is not None:
+    while (place := line.next_position()) is not None:
         assert place not in line.measured, "measured twice"
         assert 0 <= place < len(line.settings)
         setting = line.settings[place]
@@ -190,10 +190,10 @@ def asked(line, risks):
 def test_any_risks_end_at_a_setting_whose_stronger_ones_all_meet(risks, data):
     method = data.draw(st.sampled_from(["noise", "mdav"]))
     limits = {"dbrl": data.draw(st.sampled_from([0.1, 0.07]))}
-    line = Searched(setting_line(method, len(risks)), limits)
+    line = Bisection(setting_line(method, len(risks)), limits)
     asked(line, risks)
     met = {place: point.meets(limits) for place, point in line.measured.items()}
-    safe = weakest_safe(line.points, limits)
+    safe = weakest_safe_position(line.points, limits)
     if safe is None:
         assert not met[len(risks) - 1] or not any(met.values())
         return
@@ -205,10 +205,10 @@ def test_any_risks_end_at_a_setting_whose_stronger_ones_all_meet(risks, data):
 @given(st.integers(0, 300), st.integers(1, 300))
 def test_falling_risks_take_few_questions(first, n):
     """Settings up to some place break the limit, all others meet it."""
-    line = Searched(setting_line("noise", n), {"dbrl": 0.1})
+    line = Bisection(setting_line("noise", n), {"dbrl": 0.1})
     risks = [0.2 if i < first else 0.05 for i in range(n)]
     places = asked(line, risks)
-    safe = weakest_safe(line.points, {"dbrl": 0.1})
+    safe = weakest_safe_position(line.points, {"dbrl": 0.1})
     assert (sorted(line.measured)[safe] if safe is not None else n) == min(first, n)
     assert len(places) <= 2 + math.ceil(math.log2(n + 1)) + n // bisection.GUARDED
 
@@ -218,39 +218,39 @@ def test_a_bound_of_the_method_saves_questions_and_changes_no_answer(n, limit, f
     settings = setting_line("mdav", n)
     bounded = [one.method.largest_linkage(one.options) for one in settings]
     risks = [min(bound, limit * 1.01 if i < first else limit * 0.99) for i, bound in enumerate(bounded)]
-    line = Searched(settings, {"dbrl": limit})
+    line = Bisection(settings, {"dbrl": limit})
     asked(line, risks)
     expected = next((i for i in range(n) if all(risk <= limit for risk in risks[i:])), None)
-    safe = weakest_safe(line.points, {"dbrl": limit})
+    safe = weakest_safe_position(line.points, {"dbrl": limit})
     assert (None if safe is None else sorted(line.measured)[safe]) == expected
-    if line.certain < n:
-        assert len(settings) - 1 not in line.measured or line.certain >= n - 1
+    if line.first_guaranteed < n:
+        assert len(settings) - 1 not in line.measured or line.first_guaranteed >= n - 1
 
 
 def test_the_bound_holds_for_linkage_only():
     settings = setting_line("mdav", 20)
-    assert Searched(settings, {"dbrl": 0.1}).certain == 8  # k = 10
-    assert Searched(settings, {"dbrl": 0.1, "linkage": 0.2}).certain == 8
-    assert Searched(settings, {"linkage_outliers": 0.1}).certain == 20
-    assert Searched(settings, {"dbrl": 0.1, "sdid": 0.9}).certain == 20
-    assert Searched(setting_line("noise", 20), {"dbrl": 0.1}).certain == 20
+    assert Bisection(settings, {"dbrl": 0.1}).first_guaranteed == 8  # k = 10
+    assert Bisection(settings, {"dbrl": 0.1, "linkage": 0.2}).first_guaranteed == 8
+    assert Bisection(settings, {"linkage_outliers": 0.1}).first_guaranteed == 20
+    assert Bisection(settings, {"dbrl": 0.1, "sdid": 0.9}).first_guaranteed == 20
+    assert Bisection(setting_line("noise", 20), {"dbrl": 0.1}).first_guaranteed == 20
 
 
 def test_a_bound_that_fails_is_found_out():
     """Missing cells can weaken it; what is recommended is measured in any case."""
-    line = Searched(setting_line("mdav", 20), {"dbrl": 0.1})
+    line = Bisection(setting_line("mdav", 20), {"dbrl": 0.1})
     risks = [0.3] * 10 + [0.05] * 10  # the bound promised place 8
     asked(line, risks)
-    assert sorted(line.measured)[weakest_safe(line.points, {"dbrl": 0.1})] == 10
+    assert sorted(line.measured)[weakest_safe_position(line.points, {"dbrl": 0.1})] == 10
 
 
 def test_a_wavering_risk_is_caught_by_the_guard():
     n = 300
     risks = [0.2] * 150 + [0.05] * n
     risks[152] = 0.2  # within the guard of three
-    line = Searched(setting_line("noise", n), {"dbrl": 0.1})
+    line = Bisection(setting_line("noise", n), {"dbrl": 0.1})
     asked(line, risks)
-    assert sorted(line.measured)[weakest_safe(line.points, {"dbrl": 0.1})] == 153
+    assert sorted(line.measured)[weakest_safe_position(line.points, {"dbrl": 0.1})] == 153
 
 
 # --- what is refused ---
@@ -317,11 +317,9 @@ def test_a_window_of_one_size_for_all_may_be_limited():
     assert choice.met
     release = choice.apply(frame())
     assert release.evaluation["window:within=0.1"] <= 0.9
-    with pytest.raises(
-        ValueError, match=r"^'window' means nothing for methods that publish no window; limit"
-    ):
+    with pytest.raises(ValueError, match=r"^'window' needs a method that publishes a window; limit"):
         searched(frame(), plan, {"window": 0.9})
-    with pytest.raises(ValueError, match=r"^'window:direction=[^']+' means nothing for methods that publish"):
+    with pytest.raises(ValueError, match=r"^'window:direction=[^']+' needs a method that publishes"):
         searched(frame(), plan, {"window:direction=original_to_masked": 0.9})
 
 

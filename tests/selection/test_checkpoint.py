@@ -36,8 +36,8 @@ def filled(path, keys):
 
 def assert_found(path, keys):
     with Checkpoint(path, LENGTH) as checkpoint:
-        assert sorted(checkpoint.kept) == sorted(keys)
-        for key, values in checkpoint.kept.items():
+        assert sorted(checkpoint.records) == sorted(keys)
+        for key, values in checkpoint.records.items():
             assert values.tobytes() == line(key).tobytes()
 
 
@@ -49,13 +49,13 @@ def test_what_was_added_is_found_bit_for_bit(tmp_path):
     awkward = np.array([-0.0, math.inf, 5e-324])
     nan = np.array([math.nan, 0.1 + 0.2, -math.nan])
     with Checkpoint(path, LENGTH) as checkpoint:
-        assert checkpoint.kept == {}
+        assert checkpoint.records == {}
         checkpoint.add(2**64 - 1, awkward)
         checkpoint.add(0, nan)
     with Checkpoint(path, LENGTH) as checkpoint:
-        assert list(checkpoint.kept) == [2**64 - 1, 0]
-        assert checkpoint.kept[2**64 - 1].tobytes() == awkward.tobytes()
-        assert checkpoint.kept[0].tobytes() == nan.tobytes()
+        assert list(checkpoint.records) == [2**64 - 1, 0]
+        assert checkpoint.records[2**64 - 1].tobytes() == awkward.tobytes()
+        assert checkpoint.records[0].tobytes() == nan.tobytes()
     assert path.stat().st_size == 2 * RECORD
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -74,7 +74,7 @@ def test_opening_to_append_reads_nothing_and_cuts_nothing(tmp_path):
     torn = path.read_bytes()[:-5]
     path.write_bytes(torn)
     with Checkpoint(path, LENGTH, append=True) as checkpoint:
-        assert checkpoint.kept == {}
+        assert checkpoint.records == {}
         assert path.read_bytes() == torn
 
 

@@ -12,7 +12,14 @@ import sdckit as sdc
 from sdckit.core.registry import METHODS
 from sdckit.selection.choice import choose
 from sdckit.selection.plan import Setting, settings_of
-from sdckit.selection.points import Point, lines_of, measured, pareto, points_of, weakest_safe
+from sdckit.selection.points import (
+    Point,
+    curves_of,
+    metrics_by_setting,
+    nondominated_rows,
+    points_of_sweep,
+    weakest_safe_position,
+)
 from sweeps import frame
 
 NAN = float("nan")
@@ -49,20 +56,20 @@ def line(method, *risks, start=0.1, **more):
     ],
 )
 def test_the_weakest_setting_from_which_on_all_meet(risks, place):
-    assert weakest_safe(line("mdav", *risks), LIMIT) == place
+    assert weakest_safe_position(line("mdav", *risks), LIMIT) == place
 
 
 def test_every_limit_must_hold():
     settings = line("mdav", 0.05, 0.05, 0.05, linkage_outliers=[0.9, 0.4, 0.2])
-    assert weakest_safe(settings, LIMIT) == 0
-    assert weakest_safe(settings, LIMIT | {"linkage_outliers": 0.3}) == 2
-    assert settings[0].broken(LIMIT | {"linkage_outliers": 0.3}) == ["linkage_outliers"]
+    assert weakest_safe_position(settings, LIMIT) == 0
+    assert weakest_safe_position(settings, LIMIT | {"linkage_outliers": 0.3}) == 2
+    assert settings[0].broken_limits(LIMIT | {"linkage_outliers": 0.3}) == ["linkage_outliers"]
 
 
 @given(st.lists(st.sampled_from([0.05, 0.1, 0.100001, 0.2, NAN]), max_size=8))
 def test_the_rule_in_one_line(risks):
     safe = [i for i in range(len(risks)) if all(risk <= 0.1 for risk in risks[i:])]
-    assert weakest_safe(line("mdav", *risks), LIMIT) == (min(safe) if safe else None)
+    assert weakest_safe_position(line("mdav", *risks), LIMIT) == (min(safe) if safe else None)
 
 
 # --- the choice ---
@@ -169,7 +176,7 @@ def test_a_metric_without_a_value_anywhere_is_refused(missing):
 @pytest.mark.parametrize(("risks", "weakest"), [((0.05, 0.04), True), ((0.2, 0.05), False)])
 def test_the_weakest_setting_tried_is_said_to_be_it(risks, weakest):
     told = choose([line("mdav", *risks)], LIMIT, "brmae").sentences
-    assert ("It is the weakest setting of its method that was tried." in told) is weakest
+    assert ("It is the weakest setting of its method that was measured." in told) is weakest
     assert any(sentence.startswith("What binds: ") for sentence in told) is not weakest
 
 
@@ -202,7 +209,7 @@ def made_up(rows):
     settings = settings_of(
         {m: [{text.partition("=")[0]: value} for _, text, value, _ in rows] for m, *_ in rows}
     )
-    return lines_of(measured(summary(rows), settings))
+    return curves_of(points_of_sweep(summary(rows), settings))
 
 
 def texts(lines):
@@ -219,7 +226,7 @@ def test_parameters_come_back_as_they_were_given(method):
             tried = (data.columns[0],) if parameter.kind is tuple else {data.columns[0]: 2.0}
             grid = [tried]
         plan = {method.name: {parameter.name: tried}}
-        found = sdc.sweep(data, plan, metrics="ks", rng=1, workers=1).lines
+        found = sdc.sweep(data, plan, metrics="ks", rng=1, workers=1).curves
         points = [one for settings in found for one in settings]
         values = [one.setting.options[parameter.name] for one in points]
         assert sorted(values) == sorted(set(grid)) if len(grid) > 1 else values == grid
@@ -233,19 +240,19 @@ def test_lines_run_from_weak_to_strong_whatever_the_order_of_the_plan():
 
 def test_other_parameters_make_lines_of_their_own():
     plan = {"correlated_noise": {"percent": [10, 20], "scale": ["sd", "variance"]}}
-    found = sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).lines
+    found = sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).curves
     assert texts(found) == [[f"percent={p}, scale={scale}" for p in (10, 20)] for scale in ("sd", "variance")]
 
 
 def test_a_fixed_parameter_with_the_value_of_the_varied_one_breaks_no_line():
     plan = {"rank_swap": {"p": 0.05, "tails": [0.01, 0.05, 0.1]}}
-    found = sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).lines
+    found = sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).curves
     assert texts(found) == [[f"p=0.05, tails={tails}" for tails in (0.01, 0.05, 0.1)]]
 
 
 def test_values_with_more_digits_than_their_text_break_no_line():
     grid = np.arange(0.01, 0.31, 0.01)  # 0.060000000000000005 among them
-    found = sdc.sweep(frame(), {"rank_swap": {"p": grid}}, metrics="mae", rng=1, workers=1).lines
+    found = sdc.sweep(frame(), {"rank_swap": {"p": grid}}, metrics="mae", rng=1, workers=1).curves
     assert [len(settings) for settings in found] == [len(grid)]
 
 
@@ -253,7 +260,7 @@ def test_values_with_more_digits_than_their_text_break_no_line():
 def test_of_two_varied_parameters_the_one_with_a_usual_grid_makes_the_lines(order):
     grids = {"p": [0.1, 0.2], "tails": [0.01, 0.05]}
     plan = {"rank_swap": dict(list(grids.items())[::order])}
-    found = sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).lines
+    found = sdc.sweep(frame(), plan, metrics="mae", rng=1, workers=1).curves
     settings = [[one.setting.parameters for one in line] for line in found]
     assert settings == [[{"p": p, "tails": tails} for p in (0.1, 0.2)] for tails in (0.01, 0.05)]
 
@@ -262,7 +269,7 @@ def test_a_missing_risk_of_a_sweep_meets_no_limit():
     rows = [("mdav", "k=2", 2, 0.5), ("mdav", "k=3", 3, None), ("mdav", "k=4", 4, 0.05)]
     (settings,) = made_up(rows)
     assert math.isnan(settings[1].values["linkage"])
-    assert weakest_safe(settings, LIMIT) == 2
+    assert weakest_safe_position(settings, LIMIT) == 2
 
 
 # --- the frontier ---
@@ -284,7 +291,7 @@ def test_the_frontier_is_what_nobody_beats(rows):
         )
         kept.append(not beaten and not any(map(math.isnan, mine)))
     table = pl.DataFrame(rows, schema=dict.fromkeys("abc", pl.Float64), orient="row")
-    assert pareto(table, ["a", "b", "c"]).to_list() == kept
+    assert nondominated_rows(table, ["a", "b", "c"]).to_list() == kept
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +303,7 @@ def found():
 
 def test_the_frontier_of_a_sweep(found):
     table = found.frontier("brmae", "dbrl")
-    wide = points_of(found.summary)
+    wide = metrics_by_setting(found.summary)
     losses, risks = wide["brmae"].to_numpy(), wide["dbrl"].to_numpy()
     better = [
         ((losses <= loss) & (risks <= risk) & ((losses < loss) | (risks < risk))).any()
@@ -309,7 +316,7 @@ def test_the_frontier_of_a_sweep(found):
 
 
 def test_the_frontier_knows_that_overlap_is_best_at_one(found):
-    best = points_of(found.summary).sort("ci_overlap")["parameters"][-1]
+    best = metrics_by_setting(found.summary).sort("ci_overlap")["parameters"][-1]
     assert best in found.frontier("ci_overlap", "dbrl")["parameters"].to_list()
 
 
@@ -352,7 +359,7 @@ def test_the_choice_for_machines():
 
 def test_a_sweep_recommends_by_the_rule_on_medians(found):
     choice = found.recommend({"dbrl": 0.3})
-    wide = points_of(found.summary).sort("method", "setting")
+    wide = metrics_by_setting(found.summary).sort("method", "setting")
     safe = []
     for _, settings in wide.group_by("method", maintain_order=True):
         met = (settings["dbrl"] <= 0.3).to_list()
@@ -378,7 +385,7 @@ def test_a_sweep_recommends_by_the_rule_on_medians(found):
         (
             {"window": 0.1},
             "brmae",
-            r"^'window' means nothing for methods that publish no window; limit linka",
+            r"^'window' needs a method that publishes a window; limit linka",
         ),
         ({"dbrl": 1.1}, "brmae", r"^the limit of dbrl is 1.1; give a share from 0 to 1, such as 0.05$"),
         ({"dbrl": -0.1}, "brmae", r"^the limit of dbrl is -0.1; give a share"),

@@ -14,11 +14,11 @@ from sdckit.selection.plan import (
     LARGEST_GRID,
     Run,
     Setting,
+    grid_values,
     plan_of_file,
     plan_of_words,
     runs_of,
     settings_of,
-    values_of,
 )
 
 METHODS = sdc.METHODS
@@ -60,17 +60,17 @@ def put(folder, content):
     ],
 )
 def test_a_grid_is_a_value_a_list_a_range_or_their_mixture(given, expected):
-    found = values_of(K, given)
+    found = grid_values(K, given)
     assert found == expected
     assert all(type(value) is int for value in found)
 
 
 def test_ranges_count_in_decimals():
-    found = values_of(P, "0.001:0.3:0.001")
+    found = grid_values(P, "0.001:0.3:0.001")
     assert found == [i / 1000 for i in range(1, 301)] == list(P.grid)
-    assert values_of(P, "0.1:0.3:0.1") == [0.1, 0.2, 0.3]  # in floats, 0.1 + 2 * 0.1 is above 0.3
-    assert values_of(P, "0.05:0.3:0.1") == [0.05, 0.15, 0.25]
-    assert values_of(P, "1e-3:2e-3:5e-4") == [0.001, 0.0015, 0.002]
+    assert grid_values(P, "0.1:0.3:0.1") == [0.1, 0.2, 0.3]  # in floats, 0.1 + 2 * 0.1 is above 0.3
+    assert grid_values(P, "0.05:0.3:0.1") == [0.05, 0.15, 0.25]
+    assert grid_values(P, "1e-3:2e-3:5e-4") == [0.001, 0.0015, 0.002]
 
 
 @given(st.integers(0, 900), st.integers(1, 60), st.integers(0, 80))
@@ -79,12 +79,12 @@ def test_a_range_has_both_ends_and_equal_steps(first, step, count):
     text = f"{Decimal(first) / 1000}:{Decimal(last) / 1000}:{Decimal(step) / 1000}"
     wanted = [(first + step * i) / 1000 for i in range(count + 1)]
     if last <= 1000:
-        assert values_of(P, text) == wanted
+        assert grid_values(P, text) == wanted
 
 
 def test_choices_are_a_grid_too():
-    assert values_of(SCALE, "sd, variance") == values_of(SCALE, ["sd", "variance"]) == ["sd", "variance"]
-    assert values_of(SCALE, "sd") == ["sd"]
+    assert grid_values(SCALE, "sd, variance") == grid_values(SCALE, ["sd", "variance"]) == ["sd", "variance"]
+    assert grid_values(SCALE, "sd") == ["sd"]
 
 
 NO_RANGES = ["5:2", "0:1:0", "3:3:0", "a:b", ":", ":5", "5:", "2:30:", "1:2:3:4", "2:5:-1", "2;3:5", "1:inf"]
@@ -94,21 +94,21 @@ STRANGE = ["inf:5", "nan:5", "2:nan", "2:5:nan", "2:5:inf", "inf:inf", "0:1e9999
 @pytest.mark.parametrize("text", [*NO_RANGES, *STRANGE])
 def test_what_is_no_range_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match=r"^the grid k=.* is no range; write FROM:TO or .* such as 2:30$"):
-        values_of(K, text)
+        grid_values(K, text)
 
 
 def test_a_range_narrower_than_its_step_asks_for_one():
     with pytest.raises(
         ValueError, match=r"p=0.001:0.3 is narrower than its step of 1; add .*0.001:0.3:0.01$"
     ):
-        values_of(P, "0.001:0.3")
-    assert values_of(P, "0:1") == [0.0, 1.0]
+        grid_values(P, "0.001:0.3")
+    assert grid_values(P, "0:1") == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("given", ["", " , ", [], (), range(0), np.array([])])
 def test_an_empty_grid_is_refused(given):
     with pytest.raises(ValueError, match=r"^the grid of k is empty; give a value, a list or a range"):
-        values_of(K, given)
+        grid_values(K, given)
 
 
 @pytest.mark.parametrize(
@@ -375,7 +375,7 @@ def test_missing_and_unreadable_files_are_refused_by_name(tmp_path):
 def test_no_text_breaks_the_reader_of_grids(text):
     """Any text is a list of valid values, or refused with a remedy."""
     try:
-        found = values_of(P, text)
+        found = grid_values(P, text)
     except ValueError as error:
         assert "; " in str(error)  # noqa: PT017 - either way is right
     else:

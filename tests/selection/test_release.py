@@ -1,4 +1,4 @@
-"""From a choice to a release: it meets the limits as measured on itself, or nothing is handed out."""
+"""From a choice to a release: it meets the limits as measured on itself, or nothing is released."""
 
 import numpy as np
 import polars as pl
@@ -175,7 +175,7 @@ def test_a_draw_that_misses_is_drawn_again_and_counted(drawn, missed):
 def test_after_the_last_draw_nothing_is_handed_out(drawn, tries):
     risks, seen = drawn
     risks += [0.50001] * 100
-    often = f"in all of {tries} draws" if tries > 1 else "when measured afresh"
+    often = f"in all of {tries} draws" if tries > 1 else "when measured again"
     with pytest.raises(LimitsMissed, match=rf"missed linkage of at most 0.5 {often}, so no file is ha"):
         choice_of(frame()).apply(frame(), rng=5, tries=tries)
     assert len(seen) == tries
@@ -184,7 +184,7 @@ def test_after_the_last_draw_nothing_is_handed_out(drawn, tries):
 def test_a_method_without_draws_is_tried_once(drawn):
     risks, seen = drawn
     risks += [0.9] * 100
-    with pytest.raises(LimitsMissed, match=r"when measured afresh, so no file is handed out; allow more"):
+    with pytest.raises(LimitsMissed, match=r"when measured again, so nothing is released; allow more"):
         choice_of(frame(), "mdav").apply(frame())
     assert len(seen) == 1
 
@@ -204,7 +204,7 @@ def test_real_draws_that_miss_are_drawn_again():
     )
     risks = found.table.filter(metric="dbrl")["value"]
     limit = {"dbrl": float(np.quantile(risks, 0.3))}
-    lines = found.lines
+    lines = found.curves
     lines[0][0].values["dbrl"] = 0.0  # as if the median had met it
     choice = choose(lines, limit, "brmae", conditions=found.conditions)
     draws = []

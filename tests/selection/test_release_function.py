@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.selection.release import ReleasePlan, carry_out
+from sdckit.selection.release import ReleasePlan, make_release
 from sdckit.selection.release_file import ReleaseFile
 from sweeps import frame
 
@@ -62,11 +62,11 @@ def test_a_random_method_is_drawn_until_it_meets_the_limits():
     ("method", "parameters", "fact"),
     [
         ("noise", {"percent": 1}, r"noise \(percent=1\) missed linkage of at most 0.01 in all of 3 draws"),
-        ("mdav", {"k": 2}, r"mdav \(k=2\) missed linkage of at most 0.01 when measured afresh"),
+        ("mdav", {"k": 2}, r"mdav \(k=2\) missed linkage of at most 0.01 when measured again"),
     ],
 )
 def test_nothing_is_handed_out_that_misses_a_limit(method, parameters, fact):
-    with pytest.raises(sdc.LimitsMissed, match=f"^{fact}, so no file is handed out; allow more risk"):
+    with pytest.raises(sdc.LimitsMissed, match=f"^{fact}, so nothing is released; allow more risk"):
         sdc.release(frame(), method, max_risk={"linkage": 0.01}, tries=3, rng=1, **parameters)
 
 
@@ -139,9 +139,9 @@ def test_a_report_that_fails_leaves_no_file(tmp_path):
         raise OSError("no room for a report")
 
     with pytest.raises(OSError, match="no room"):
-        carry_out(plan, sdc.prepare(frame()), store=file.store, report=refuse)
+        make_release(plan, sdc.prepare(frame()), store=file.store, report=refuse)
     assert not list(tmp_path.iterdir())
-    release = carry_out(plan, sdc.prepare(frame()), store=file.store)
+    release = make_release(plan, sdc.prepare(frame()), store=file.store)
     assert pl.read_csv(tmp_path / "out.csv").equals(release.data)
 
 

@@ -147,8 +147,8 @@ DRIVER = """
 import os, sys, time
 from sdckit import cli
 from sdckit.selection import runner, task
-runner.PATIENCE = runner.WORTH = runner.BATCH = 0.0
-finished, measure = task.Task.finished, runner.Worker.measure
+runner.WARM_UP = runner.WORKER_PAYS_FROM = runner.BATCH_SECONDS = 0.0
+finished, measure = task.Task.measure_and_record, runner.Worker.measure
 limit, together, pause = int(sys.argv.pop()), sys.argv.pop() == "together", float(sys.argv.pop())
 def held(here):
     full = os.path.getsize("out/private/cells.bin") >= limit
@@ -168,7 +168,7 @@ def noted(*given):
     with open("apart", "ab") as file:
         file.write(b"." * len(found))
     return found
-task.Task.finished, runner.Worker.measure = slowly, noted
+task.Task.measure_and_record, runner.Worker.measure = slowly, noted
 cli.main()
 """
 WORDS = [

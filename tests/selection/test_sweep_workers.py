@@ -25,7 +25,7 @@ from sweeps import frame, swept
 
 def process_at_once(monkeypatch):
     """Start another process from the first moment; this one waits for its first answer, so that both work."""
-    for name in ("PATIENCE", "WORTH", "BATCH"):
+    for name in ("WARM_UP", "WORKER_PAYS_FROM", "BATCH_SECONDS"):
         monkeypatch.setattr(runner, name, 0.0)
     workers, answered = [], []
 
@@ -45,9 +45,9 @@ def process_at_once(monkeypatch):
             time.sleep(0.001)
         work(runner)
 
-    work = Runner.work
+    work = Runner.measure_here
     monkeypatch.setattr(runner, "Worker", Watched)
-    monkeypatch.setattr(Runner, "work", late)
+    monkeypatch.setattr(Runner, "measure_here", late)
     return workers, answered
 
 
@@ -86,7 +86,7 @@ def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
     plan = {"noise": {"percent": [10, 60]}, "rank_swap": {"p": [0.01, 0.2]}}
     more = {"metrics": ["brmae", "il1s", "dbrl", "window"], "detail": True}
     expected = swept(data, plan, **more)
-    monkeypatch.setattr(runner, "LONG", 0)
+    monkeypatch.setattr(runner, "THREADS_FROM", 0)
     monkeypatch.setattr(runner, "Worker", None)  # nobody may start a process
     for workers in (2, 5):
         found = swept(data, plan, workers=workers, **more)
@@ -95,12 +95,12 @@ def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
 
 @pytest.mark.parametrize(("seconds", "found"), [(2.99, None), (3.0, "started")])
 def test_another_process_is_started_for_three_seconds_of_work(monkeypatch, seconds, found):
-    monkeypatch.setattr(runner, "PATIENCE", 0.0)
+    monkeypatch.setattr(runner, "WARM_UP", 0.0)
     monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=0.0))
     monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: seconds))
     monkeypatch.setattr(runner, "Worker", lambda *_: nullcontext("started"))
     half = Runner(None, (), 0, None, deque(range(10)), np.empty(0), begun=0.0, done=10)
-    assert half.another() == found
+    assert half.obtain_worker() == found
 
 
 @pytest.mark.parametrize(("count", "started"), [(5, "started"), (4, None)])
@@ -114,22 +114,22 @@ def test_a_process_waits_for_kernels_and_must_be_worth_as_much_time(monkeypatch,
             return next(compiled)
 
     monkeypatch.setattr(runner, "CLOCK", Clock())
-    monkeypatch.setattr(runner, "PATIENCE", 0.0)
-    monkeypatch.setattr(Runner, "pace", lambda _: 2.0)
+    monkeypatch.setattr(runner, "WARM_UP", 0.0)
+    monkeypatch.setattr(Runner, "seconds_per_run", lambda _: 2.0)
     monkeypatch.setattr(runner, "Worker", lambda *_: nullcontext("started"))
     runs = deque(range(count))
-    assert Runner(None, (), 0, None, runs, np.empty(0), begun=0.0, compiled=0.0).another() == started
+    assert Runner(None, (), 0, None, runs, np.empty(0), begun=0.0, compiled=0.0).obtain_worker() == started
     assert list(compiled) == []
 
 
 def test_short_work_starts_no_process(monkeypatch):
-    monkeypatch.setattr(runner, "WORTH", math.inf)  # on a busy machine no work is short
+    monkeypatch.setattr(runner, "WORKER_PAYS_FROM", math.inf)  # on a busy machine no work is short
     monkeypatch.setattr(runner, "Worker", None)
     assert swept(workers=8).table.equals(swept().table)
 
 
 def test_an_error_in_this_process_ends_the_other(monkeypatch, tmp_path):
-    work = Runner.work
+    work = Runner.measure_here
     workers, _ = process_at_once(monkeypatch)
 
     def broken(*_):
@@ -137,7 +137,7 @@ def test_an_error_in_this_process_ends_the_other(monkeypatch, tmp_path):
             time.sleep(0.001)
         raise ValueError("no such luck")
 
-    monkeypatch.setattr(Runner, "work", work)  # it does not wait, so that a run is left for it
+    monkeypatch.setattr(Runner, "measure_here", work)  # it does not wait, so that a run is left for it
     monkeypatch.setattr(Task, "measure", broken)
     with pytest.raises(ValueError, match="no such luck"):
         swept(workers=2, folder=tmp_path / "x", replications=300)
@@ -187,10 +187,10 @@ def test_files_in_the_working_folder_are_no_modules_of_the_other_process(monkeyp
 
 @pytest.mark.parametrize("threads", [False, True])
 def test_progress_speaks_of_the_sweep_and_not_of_its_cells(monkeypatch, capsys, threads):
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "WARM_UP", 0.0)
     monkeypatch.setattr(progress, "PLAIN_STEP", 0.0)
     if threads:
-        monkeypatch.setattr(runner, "LONG", 0)
+        monkeypatch.setattr(runner, "THREADS_FROM", 0)
     progress.show_progress(True)
     try:
         swept(frame(4500), {"rank_swap": {"p": [0.01, 0.2]}}, workers=2, metrics=["brmae", "dbrl"])
@@ -206,7 +206,7 @@ def test_a_process_that_cannot_begin_costs_no_cell(monkeypatch, program):
     plan = {"noise": {"percent": [10, 60]}}
     data = frame(20_000)  # more than a pipe holds
     expected = swept(data, plan, metrics="brmae")
-    for name in ("PATIENCE", "WORTH"):
+    for name in ("WARM_UP", "WORKER_PAYS_FROM"):
         monkeypatch.setattr(runner, name, 0.0)
     monkeypatch.setattr(sys, "executable", program)
     with warnings.catch_warnings(record=True) as caught:

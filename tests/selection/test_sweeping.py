@@ -320,7 +320,7 @@ def test_notes_name_what_the_numbers_leave_out():
     data = frame().with_columns(rooms=pl.Series([0.0] * 3 + frame()["rooms"][3:].to_list()))
     notes = swept(data, {"noise": {"percent": 10}}).notes
     assert len(notes) == 1
-    assert notes[0].startswith("cells left out of il1 because they have no value in its terms: up to ")
+    assert notes[0].startswith("cells left out of il1 because its formula has no value for them: up to ")
     assert int(notes[0].rsplit(" ", 1)[1]) >= 3
     holes = values(40)
     holes[np.random.default_rng(1).random(holes.shape) < 0.3] = math.nan

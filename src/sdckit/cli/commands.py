@@ -17,7 +17,7 @@ from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.rank_summary import rank_table_of_pair
 from sdckit.selection import bisection, sweeping, wording
-from sdckit.selection.release import ReleasePlan, carry_out
+from sdckit.selection.release import ReleasePlan, make_release
 from sdckit.selection.release_file import ReleaseFile
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def release(
         notes.extend([*written_notes(made, pair, source, given), f"wrote {file.path}"])
         notes.extend(report(given, lambda build: page(build, made, pair)))
 
-    made = carry_out(plan, original, rng=asked.seed, store=file.store, report=write_report)
+    made = make_release(plan, original, rng=asked.seed, store=file.store, report=write_report)
     return made, notes
 
 
@@ -269,7 +269,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
         )
 
     made, notes = release(plan, source, original, asked, given | {"output": output}, page)
-    tried = f"{choice.maskings} maskings were tried; the release took {wording.draws(made.draws)}."
+    tried = f"{choice.maskings} maskings were tried; the release took {wording.draws_text(made.draws)}."
     terminal.show_result(
         replace(made.evaluation, records=None),
         given,

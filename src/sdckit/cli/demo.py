@@ -10,7 +10,7 @@ from sdckit.io import datasets, files, output_folder
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
 from sdckit.report import build
-from sdckit.selection.release import carry_out
+from sdckit.selection.release import make_release
 from sdckit.selection.release_file import ReleaseFile
 from sdckit.selection.sweeping import sweep
 
@@ -46,7 +46,7 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
     with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
-        made = carry_out(plan, prepared, rng=SEED, store=ReleaseFile(draft / "masked.csv").store)
+        made = make_release(plan, prepared, rng=SEED, store=ReleaseFile(draft / "masked.csv").store)
         page = build.of_sweep(
             found,
             name="the sample",

@@ -21,7 +21,7 @@ from sdckit.masking import METHODS
 from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
 from sdckit.metrics.original import Original
 from sdckit.selection import sweeping
-from sdckit.selection.limits import checked_limits
+from sdckit.selection.limits import check_limits_and_loss
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def understood_search(given: dict[str, Any]) -> dict[str, Any]:
     return {
         "plan": plan,
         "rules": list(given["rules"]) or None,
-        "max_risk": checked_limits(limits(given["limits"]), given["minimise"]),
+        "max_risk": check_limits_and_loss(limits(given["limits"]), given["minimise"]),
         "minimise": given["minimise"],
         "replications": checks.checked_count("replications", given["replications"]),
         "decimals": decimals(given),

@@ -21,14 +21,14 @@ from sdckit.paper.design import WAYS
 from sdckit.paper.sweeps import KEYS, SEED, swept
 from sdckit.progress import track
 from sdckit.selection.plan import settings_of
-from sdckit.selection.points import Point, lines_of, pareto, weakest_safe
+from sdckit.selection.points import Point, curves_of, nondominated_rows, weakest_safe_position
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from sdckit.metrics.original import Original
-    from sdckit.selection.points import Line
+    from sdckit.selection.points import Curve
 
 ATTACKS = tuple(name for name in linkage_scores.ATTACKS if name in RECORDS)
 RISKS = tuple(metric.name for metric in shown_metrics("headline", family="risk"))
@@ -61,7 +61,8 @@ class Risks:
         found = []
         for part in medians.partition_by("dataset", maintain_order=True):
             frontiers = [
-                pareto(part, ["brmae", risk]).alias(name) for risk, name in zip(RISKS, FRONTIERS, strict=True)
+                nondominated_rows(part, ["brmae", risk]).alias(name)
+                for risk, name in zip(RISKS, FRONTIERS, strict=True)
             ]
             found.append(part.with_columns(worst_attack(part).alias("worst"), *frontiers))
         return pl.concat(found)
@@ -73,7 +74,7 @@ class Risks:
         for (dataset, method), part in self.points.group_by(["dataset", "method"], maintain_order=True):
             line = line_of(part)
             for limit in LIMITS:
-                place = weakest_safe(line, {"linkage": limit})
+                place = weakest_safe_position(line, {"linkage": limit})
                 row: dict[str, Any] = {"dataset": dataset, "limit": limit, "method": method}
                 if place is None:
                     found.append(row | {"safe": "none"})
@@ -181,12 +182,12 @@ def worst_attack(points: pl.DataFrame) -> pl.Series:
     return pl.Series([ATTACKS[place] for place in places])
 
 
-def line_of(points: pl.DataFrame) -> Line:
+def line_of(points: pl.DataFrame) -> Curve:
     """Return the settings of one method on one data set, from the weakest to the strongest."""
     way = WAYS[points["method"][0]]
     settings = settings_of({way.method: {way.varied: points["setting"].to_list()}})
     values = points.select(*BOUNDED, *RISKS).rows(named=True)
-    (line,) = lines_of([Point(*measured) for measured in zip(settings, values, strict=True)])
+    (line,) = curves_of([Point(*measured) for measured in zip(settings, values, strict=True)])
     return line
 
 

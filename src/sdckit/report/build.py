@@ -16,7 +16,7 @@ from sdckit.io import atomic
 from sdckit.metrics.evaluation import WHOLE
 from sdckit.report import Points, charts, report
 from sdckit.selection import wording
-from sdckit.selection.points import KEYS, pareto, points_of, table_of
+from sdckit.selection.points import KEYS, metrics_by_setting, nondominated_rows, table_of_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,8 +88,8 @@ def of_sweep(
     facts: Mapping[str, str] = NONE,
 ) -> str:
     """Return a report on a sweep and, where a setting was chosen, on that release."""
-    checks.require_reportable_size(found.records)
-    settings = points_of(found.summary)
+    checks.enough_to_report(found.records)
+    settings = metrics_by_setting(found.summary)
     done = [f"Masked in {settings.height:,} ways, by {_methods(settings)}, and measured each time."]
     if found.files > settings.height:
         done.append(
@@ -103,7 +103,7 @@ def of_sweep(
         ),
         evaluation=release,
         pair=pair,
-        choice=choice.described(wording.title) if choice else (),
+        choice=choice.describe(wording.title_of) if choice else (),
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
         facts=_facts(facts),
     )
@@ -113,12 +113,14 @@ def of_choice(
     choice: Choice, release: Evaluation, *, name: str, draws: int, pair: Pair, facts: Mapping[str, str] = NONE
 ) -> str:
     """Return a report on a recommended release."""
-    settings = table_of(choice.points)
-    found = f"least {wording.title(choice.minimise)} within the limits; it took {choice.maskings} maskings."
+    settings = table_of_points(choice.points)
+    found = (
+        f"least {wording.title_of(choice.minimise)} within the limits; it took {choice.maskings} maskings."
+    )
     done = [
         f"Settings of {_methods(settings)} were searched for the {found}",
         *_released(release),
-        f"It took {wording.draws(draws)} to meet the limits.",
+        f"It took {wording.draws_text(draws)} to meet the limits.",
     ]
     return report(
         title=f"A release of {name}",
@@ -132,7 +134,7 @@ def of_choice(
         ),
         evaluation=release,
         pair=pair,
-        choice=choice.described(wording.title),
+        choice=choice.describe(wording.title_of),
         facts=_facts(facts),
     )
 
@@ -166,7 +168,7 @@ def points_map(
     table = kept.with_columns(
         loss=pl.when(unpaired & apart).then(level).otherwise("loss"),
         risk=pl.when(unpaired).then(1 / records).otherwise("risk"),  # a blind guess
-        frontier=pareto(kept.fill_null(np.nan), ["loss", "risk"]),
+        frontier=nondominated_rows(kept.fill_null(np.nan), ["loss", "risk"]),
         unpaired=unpaired,
         chosen=(pl.col("method") == (chosen.method if chosen else ""))
         & (pl.col("parameters") == (chosen.parameters if chosen else "")),
@@ -197,7 +199,7 @@ def _values(result: Evaluation) -> dict[str, float]:
 
 
 def _methods(settings: pl.DataFrame) -> str:
-    names = [wording.title(name) for name in settings["method"].unique(maintain_order=True)]
+    names = [wording.title_of(name) for name in settings["method"].unique(maintain_order=True)]
     return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
 
 

@@ -1,1 +1,1 @@
-"""Choose a masking: sweep settings, find the frontier of loss and risk, recommend, release."""
+"""Choose a masking: try many settings, weigh loss against risk, recommend one setting, and release data."""

@@ -1,9 +1,9 @@
-"""Find the weakest safe setting of each method by bisection: few maskings, the answer of a full grid.
+"""Find the weakest setting of each method that meets limits on risk, by bisection of its parameter grid.
 
-Measured risk falls, by and large, as a parameter grows, and with common random numbers nearly without
-wavering. So each grid is halved until a setting that breaks a limit and one that meets all stand side by
-side; a few stronger settings are measured as a guard against wavering. Where a method bounds its own risk,
-settings beyond that bound need no measuring at all.
+Measured risk falls nearly monotonically as a parameter grows if all settings use common random numbers. So
+each grid is halved until a setting that breaks a limit and one that meets all limits are neighbours; a few
+stronger settings are measured as a check. Where a method has a proven bound on its risk, the settings beyond
+that bound are not measured.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from sdckit.progress import track
 from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import Choice, choose
 from sdckit.selection.conditions import Conditions
-from sdckit.selection.limits import checked_limits
+from sdckit.selection.limits import check_limits_and_loss
 from sdckit.selection.plan import Run, settings_of
-from sdckit.selection.points import Point, grouped
+from sdckit.selection.points import Point, positions_by_strength
 from sdckit.selection.runner import run_all
 from sdckit.selection.worker import WorkerPool
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sdckit.selection.plan import Setting
     from sdckit.selection.task import Task
 
-GUARDED = 100  # one stronger setting is measured as a guard for so many of the grid
+GUARDED = 100  # for each hundred settings of a grid, one stronger setting is measured as a check
 REPLICATIONS = 3
 
 
@@ -57,7 +57,7 @@ def recommend(
     rng: Any = None,
     workers: int | None = None,
 ) -> Choice:
-    """Find the masking with the least loss that meets limits of risk, without trying everything.
+    """Find the masking with the least loss that meets limits on risk, measuring few settings of each grid.
 
     Parameters
     ----------
@@ -68,20 +68,20 @@ def recommend(
     minimise : str
         The loss to keep small.
     plan : dict, optional
-        Methods and grids, as for `sweep`; by default every method with its usual grid.
+        Methods and grids, as for `sweep`; by default the same methods with their default grids.
     columns, key, weights, by, ties, missing, na, rules, workers
         As for `sweep`.
     decimals : int or "original", optional
         Round as `mask` does, also in the release: settings are judged by what would be released.
     replications : int
-        How often a random method is drawn at each setting; the median decides.
+        How many tables a random method draws at each setting; the median of their risks is compared.
     rng : None, int or numpy Generator
         None draws fresh entropy.
 
     Returns
     -------
     Choice
-        With `apply`, which masks the data, measures the result and hands it out only if it meets the limits.
+        Its method `apply` masks the data, measures the result and returns it only if it meets the limits.
 
     Examples
     --------
@@ -94,14 +94,14 @@ def recommend(
     >>> bool(release.evaluation["linkage"] <= 0.2)
     True
     """
-    limits, minimise = checked_limits(max_risk, minimise), registry.current_name(minimise)
-    repeated = checks.checked_count("replications", replications)
-    threads = sweeping.cores() if workers is None else checks.checked_count("workers", workers)
-    settings = paired_alone(settings_of(plan))
+    limits, minimise = check_limits_and_loss(max_risk, minimise), registry.current_name(minimise)
+    repeated = checks.count_of("replications", replications)
+    threads = sweeping.available_cores() if workers is None else checks.count_of("workers", workers)
+    settings = drop_unpaired_methods(settings_of(plan))
     metrics = registry.metrics_named([minimise, *limits])
     prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
     conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing, decimals=decimals)
-    task, settings = sweeping.task_of(
+    task, settings = sweeping.make_task(
         prepared,
         conditions,
         settings,
@@ -110,47 +110,47 @@ def recommend(
         per_variable=False,
         detail=False,
     )
-    check_suited(task)
-    lines = [Searched(line, limits) for line in lines_of(settings)]
-    maskings = search(task, lines, repeated, randomness.entropy_of(rng), threads)
-    points = [line.points for line in lines]
+    require_values(task)
+    bisections = [Bisection(grid, limits) for grid in settings_by_strength(settings)]
+    maskings = run_bisections(task, bisections, repeated, randomness.entropy_of(rng), threads)
+    points = [bisection.points for bisection in bisections]
     choice = choose(points, limits, minimise, maskings=maskings, conditions=conditions)
-    return with_bounds(choice, lines)
+    return add_guaranteed_alternatives(choice, bisections)
 
 
-def paired_alone(settings: list[Setting]) -> list[Setting]:
-    """Return the settings whose risk can be measured: those with one row per original record."""
+def drop_unpaired_methods(settings: list[Setting]) -> list[Setting]:
+    """Return the settings whose masked rows each stand for one original record; warn of the others."""
     lost = ", ".join(dict.fromkeys(s.method.name for s in settings if not s.paired))
     left = [setting for setting in settings if setting.paired]
     fact = f"rows of {lost} stand for no original record, so that no risk can be measured"
     if not left:
         raise ValueError(f"{fact}; name other methods, or mask without a limit")
     if lost:
-        warnings.warn(f"{fact}; searched without it", stacklevel=3)
+        warnings.warn(f"{fact}; left out of the search", stacklevel=3)
     return left
 
 
-def with_bounds(choice: Choice, lines: list[Searched]) -> Choice:
-    """Add what a looser limit would allow by the method's bound, beyond the measured settings."""
+def add_guaranteed_alternatives(choice: Choice, bisections: list[Bisection]) -> Choice:
+    """Return the choice with the settings that a method's proven bound allows under looser limits."""
     looser = dict(choice.looser)
-    for line in lines:
-        for risk in choice.binding if choice.point in line.points else ():
-            relaxed = choice.limits | {risk: wording.looser(choice.limits[risk])}
-            place = replace(line, limits=relaxed).certain
-            if place < min(line.measured, default=len(line.settings)):
-                setting = line.settings[place]
+    for bisection in bisections:
+        for risk in choice.binding if choice.point in bisection.points else ():
+            relaxed = choice.limits | {risk: wording.loosened(choice.limits[risk])}
+            position = replace(bisection, limits=relaxed).first_guaranteed
+            if position < min(bisection.measured, default=len(bisection.settings)):
+                setting = bisection.settings[position]
                 looser[risk] = Point(setting, {})
     return replace(choice, looser=looser)
 
 
-def lines_of(settings: Sequence[Setting]) -> list[list[Setting]]:
-    """Settings by method and fixed parameters, each line from the weakest to the strongest."""
-    found = grouped([(setting.method.name, setting.options) for setting in settings])
-    return [[settings[place] for place in line] for line in found]
+def settings_by_strength(settings: Sequence[Setting]) -> list[list[Setting]]:
+    """Group settings by method and fixed parameters; order each group from weakest to strongest."""
+    found = positions_by_strength([(setting.method.name, setting.options) for setting in settings])
+    return [[settings[position] for position in grid] for grid in found]
 
 
-def check_suited(task: Task) -> None:
-    """Raise an error, with its reason, for a metric that has no value for these data at all."""
+def require_values(task: Task) -> None:
+    """Raise an error, with its reason, for a metric that has no value on these data at all."""
     pair = Pair(task.whole.original, task.whole.original.values)
     for metric in task.metrics:
         if not metric.any_data:
@@ -158,8 +158,8 @@ def check_suited(task: Task) -> None:
 
 
 @dataclass
-class Searched:
-    """One line of settings, from the weakest to the strongest, with the measurements made so far."""
+class Bisection:
+    """Search for the weakest safe setting in one grid, ordered from weak to strong, and what it measured."""
 
     settings: list[Setting]
     limits: dict[str, float]
@@ -167,60 +167,69 @@ class Searched:
 
     @property
     def points(self) -> list[Point]:
-        """Measured settings, from the weakest to the strongest."""
-        return [self.measured[place] for place in sorted(self.measured)]
+        """The settings measured so far, from the weakest to the strongest."""
+        return [self.measured[position] for position in sorted(self.measured)]
 
     @property
-    def certain(self) -> int:
-        """First position from which the method's bound guarantees every limit; past the end without one.
+    def first_guaranteed(self) -> int:
+        """First position whose setting provably meets every limit; the grid's length if none does.
 
-        Missing cells can weaken the bound, by little; what is recommended is measured in any case.
+        Missing cells can raise the risk slightly above the bound; a recommended setting is always measured.
         """
         largest = self.settings[0].method.largest_linkage
         risks = registry.metrics_named(self.limits)
         if largest is not None and all(risk.bounded_by_method for risk in risks):
-            for place, setting in enumerate(self.settings):
+            for position, setting in enumerate(self.settings):
                 if largest(setting.options) <= min(self.limits.values()):
-                    return place
+                    return position
         return len(self.settings)
 
-    def wanted(self) -> int | None:
-        """Return the next position to measure; None once the answer is known."""
-        meets = {place: point.meets(self.limits) for place, point in self.measured.items()}
-        certain, last = self.certain, len(self.settings) - 1
-        low = max((place for place, met in meets.items() if not met), default=-1)
-        high = min([*(place for place, met in meets.items() if met and place > low), max(certain, low + 1)])
+    def next_position(self) -> int | None:
+        """Return the position of the setting to measure next; None once the answer is known."""
+        meets = {position: point.meets(self.limits) for position, point in self.measured.items()}
+        guaranteed, last = self.first_guaranteed, len(self.settings) - 1
+        low = max((position for position, met in meets.items() if not met), default=-1)
+        safe = [position for position, met in meets.items() if met and position > low]
+        high = min([*safe, max(guaranteed, low + 1)])
         if high > last:
             return last if last not in meets else None
-        if high - low > 1 and low < 0 and certain <= last:
-            return max(2 * high - certain - 1, 0)  # the bound is nearly attained: look close below it first
+        if high - low > 1 and low < 0 and guaranteed <= last:
+            # Risks are often close to the bound: measure just below it first.
+            return max(2 * high - guaranteed - 1, 0)
         if high - low > 1:
             return (low + high) // 2
-        guard = range(high, min(high + len(self.settings) // GUARDED, certain - 1, last) + 1)
-        return next((place for place in [high, *guard] if place not in meets), None)
+        guard = range(high, min(high + len(self.settings) // GUARDED, guaranteed - 1, last) + 1)
+        return next((position for position in [high, *guard] if position not in meets), None)
 
 
-def search(task: Task, lines: list[Searched], replications: int, entropy: int, workers: int) -> int:
-    """Measure the settings that the bisection needs, round by round; return the number of maskings."""
+def run_bisections(
+    task: Task, bisections: list[Bisection], replications: int, entropy: int, workers: int
+) -> int:
+    """Measure the settings that all bisections ask for, round by round; return the number of maskings."""
     maskings = done = 0
-    steps = [2 + math.log2(len(line.settings)) + len(line.settings) // GUARDED for line in lines]
+    sizes = [len(bisection.settings) for bisection in bisections]
+    steps = [2 + math.log2(size) + size // GUARDED for size in sizes]
     with track("searching", sum(steps)) as report, WorkerPool() as processes:
-        while wanted := [(line, place) for line in lines if (place := line.wanted()) is not None]:
+        while pending := [
+            (bisection, position)
+            for bisection in bisections
+            if (position := bisection.next_position()) is not None
+        ]:
             runs = [
-                Run(line.settings[place], i)
-                for line, place in wanted
-                for i in range(1, 1 + (replications if line.settings[place].method.random else 1))
+                Run(bisection.settings[position], i)
+                for bisection, position in pending
+                for i in range(1, 1 + (replications if bisection.settings[position].method.random else 1))
             ]
             found = run_all(task, runs, entropy, workers, processes=processes)[
                 :, :: len(FIGURES) * len(task.groups)
             ]
-            for line, place in wanted:
-                setting = line.settings[place]
+            for bisection, position in pending:
+                setting = bisection.settings[position]
                 rows = [i for i, run in enumerate(runs) if run.setting is setting]
                 medians = np.median(found[rows], axis=0)
                 values = {metric.name: float(v) for metric, v in zip(task.metrics, medians, strict=True)}
-                line.measured[place] = Point(setting, values)
+                bisection.measured[position] = Point(setting, values)
             maskings += len(runs)
-            done += len(wanted)
+            done += len(pending)
             report(min(done, sum(steps)))
     return maskings

@@ -1,4 +1,4 @@
-"""File of finished runs: records of equal length; records already appended survive a kill."""
+"""File of finished runs: records of equal length, each of which survives a kill once appended."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 
 class Checkpoint:
-    """Arrays of one length by 64-bit key; with `append`, existing records are not read.
+    """File of arrays of one length, each under a 64-bit key; with `append`, its records are not read.
 
-    Each is appended by one call to the system, so that records already appended survive a kill. A check
-    sum finds records that a full disk or a flipped bit has damaged; the others count.
+    Each array is appended by one system call, so that it survives a kill. Records whose checksum is wrong,
+    after a full disk or a flipped bit, are ignored.
     """
 
     def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
         self.path = path
         self.kind = np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
-        self.kept: dict[int, Floats] = {}
+        self.records: dict[int, Floats] = {}
         self._lock = Lock()
-        with atomic.explain_write_errors(path):
-            binary = getattr(os, "O_BINARY", 0)  # where line ends are translated otherwise
+        with atomic.refusals(path):
+            binary = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | binary, 0o600)
             if not append:
-                self._read()
+                self._read_records()
 
-    def _read(self) -> None:
-        """Read every complete record, wherever it begins; cut off an incomplete last one."""
+    def _read_records(self) -> None:
+        """Read every complete record of the file into `records`; cut off an incomplete last one."""
         data, size = self.path.read_bytes(), self.kind.itemsize
         place = end = 0
         while place + size <= len(data):
             record = np.frombuffer(data, self.kind, count=1, offset=place)[0]
-            if record["check"] == _check(int(record["key"]), record["values"]):
-                self.kept[int(record["key"])] = record["values"]
+            if record["check"] == _checksum(int(record["key"]), record["values"]):
+                self.records[int(record["key"])] = record["values"]
                 place = end = place + size
             else:
                 place += 1
@@ -51,9 +51,9 @@ class Checkpoint:
             os.ftruncate(self._file, end)
 
     def add(self, key: int, values: Floats) -> None:
-        """Append one array; safe in threads."""
+        """Append one array under its key to the file; safe in threads."""
         record = np.zeros((), self.kind)
-        record["key"], record["values"], record["check"] = key, values, _check(key, values)
+        record["key"], record["values"], record["check"] = key, values, _checksum(key, values)
         data = record.tobytes()
         with self._lock, atomic.explain_write_errors(self.path):
             if os.write(self._file, data) < len(data):
@@ -68,5 +68,6 @@ class Checkpoint:
         os.close(self._file)
 
 
-def _check(key: int, values: Floats) -> int:
+def _checksum(key: int, values: Floats) -> int:
+    """Return the CRC-32 of a record's key and values."""
     return zlib.crc32(key.to_bytes(8, "little") + np.ascontiguousarray(values, "<f8").tobytes())

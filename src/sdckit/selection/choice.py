@@ -1,4 +1,4 @@
-"""From measured loss and risk to a release: frontier, recommendation under limits, masked file."""
+"""Choose, among measured settings, the one with the least loss that meets the limits on risk."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sdckit.selection import wording
 from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import LimitsMissed
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.points import Line, Point, weakest_safe
-from sdckit.selection.release import TRIES, Release, ReleasePlan, carry_out, metrics_with
+from sdckit.selection.points import Curve, Point, weakest_safe_position
+from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, metrics_of_release
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A recommended masking, its reasons, and the alternatives.
+    """A recommended masking, the limits that decided it, and the alternatives.
 
     `point` is the weakest safe setting with the least loss; None where no setting meets the limits, and
     `nearest` is then the one that misses them least. `weaker` is the next weaker setting, `binding` names
-    the limits that it breaks, `runner_up` is the best setting of the other methods, `looser` tells for each
-    binding limit what twice that limit would allow. `safe` are the safe settings of all methods, `points`
-    all that were measured, with so many `maskings`.
+    the limits that it breaks, `runner_up` is the best setting of the other methods, `looser` has, for each
+    binding limit, the setting that twice that limit would allow. `safe` has the weakest safe setting of each
+    method, `points` all measured settings; `maskings` is the number of masked tables that were measured.
     """
 
     point: Point | None
@@ -43,74 +43,81 @@ class Choice:
 
     @property
     def met(self) -> bool:
-        """True where the setting meets the limits."""
+        """True if at least one measured setting meets all limits."""
         return self.point is not None
 
     @property
     def method(self) -> Method:
-        """The recommended method, or the one that comes nearest."""
+        """The recommended masking method, or the nearest miss if no setting meets the limits."""
         return self.setting.method
 
     @property
     def setting(self) -> Setting:
-        """The recommended setting, or the one that comes nearest."""
+        """The recommended method with its parameters, or the nearest miss if none meets the limits."""
         return (self.point or self.nearest).setting
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of the setting that the plan names."""
+        """The parameters of `setting` that the plan gives values for, by name."""
         return self.setting.parameters
 
     @property
     def options(self) -> dict[str, Any]:
-        """All parameters of the setting."""
+        """All parameters of `setting` by name, defaults included."""
         return self.setting.options
 
     @property
     def sentences(self) -> list[str]:
-        """Sentences on the recommendation."""
-        return self.described()
+        """The recommendation in English sentences, with the metric names of the registry."""
+        return self.describe()
 
-    def described(self, named: Callable[[str], str] = str) -> list[str]:
-        """What is recommended, which limit binds, what is next best, and what a looser limit would buy.
+    def describe(self, label: Callable[[str], str] = str) -> list[str]:
+        """Return sentences: the recommended setting, the binding limit, the next best, a looser limit's gain.
 
-        `named` turns the name of a method or metric into what people call it.
+        `label` turns the name of a method or metric into the text to print.
         """
         if self.point is None:
-            return [f"{self.missed(named)}."]
-        least = f"{named(self.minimise)} {self.point.values[self.minimise]:.4f}"
-        risks = wording.risks(self.point, self.limits, named)
-        told = [f"{wording.called(self.point, named)} loses least within the limits: {least}, {risks}."]
-        told += [self._binds(named), *self._next_best(named)]
+            return [f"{self.describe_miss(label)}."]
+        least = f"{label(self.minimise)} {self.point.values[self.minimise]:.4f}"
+        risks = wording.risks_text(self.point, self.limits, label)
+        sentences = [
+            f"{wording.setting_text(self.point, label)} loses least within the limits: {least}, {risks}."
+        ]
+        sentences += [self._binding_sentence(label), *self._runner_up_sentences(label)]
         for risk, point in self.looser.items():
-            limit = f"{named(risk)} up to {wording.looser(self.limits[risk]):g}"
-            told.append(f"A looser limit, {limit}, would allow at least {self._with_loss(point, named)}.")
-        return told
+            limit = f"{label(risk)} up to {wording.loosened(self.limits[risk]):g}"
+            sentences.append(
+                f"A looser limit, {limit}, would allow at least {self._setting_with_loss(point, label)}."
+            )
+        return sentences
 
-    def _binds(self, named: Callable[[str], str]) -> str:
+    def _binding_sentence(self, label: Callable[[str], str]) -> str:
+        """Return a sentence on the next weaker setting and the limits that it breaks."""
         if self.weaker is None:
-            return "It is the weakest setting of its method that was tried."
+            return "It is the weakest setting of its method that was measured."
         limits = {risk: self.limits[risk] for risk in self.binding}
-        broken = wording.risks(self.weaker, limits, named)
-        return f"What binds: one step weaker, {wording.called(self.weaker, named)}, has {broken}."
+        broken = wording.risks_text(self.weaker, limits, label)
+        return f"What binds: one step weaker, {wording.setting_text(self.weaker, label)}, has {broken}."
 
-    def _next_best(self, named: Callable[[str], str]) -> list[str]:
+    def _runner_up_sentences(self, label: Callable[[str], str]) -> list[str]:
+        """Return a sentence on the best setting of the other methods; none if only one was tried."""
         if self.runner_up is not None:
-            return [f"Next best: {self._with_loss(self.runner_up, named)}."]
+            return [f"Next best: {self._setting_with_loss(self.runner_up, label)}."]
         several = len({point.method for point in self.points}) > 1
         return ["No other method meets the limits."] if several else []
 
-    def _with_loss(self, point: Point, named: Callable[[str], str]) -> str:
+    def _setting_with_loss(self, point: Point, label: Callable[[str], str]) -> str:
+        """Return text such as "mdav (k=5), brmae 0.0312"; without the loss if it was not measured."""
         known = point.values.get(self.minimise)
-        loss = "" if known is None else f", {named(self.minimise)} {known:.4f}"
-        return wording.called(point, named) + loss
+        loss = "" if known is None else f", {label(self.minimise)} {known:.4f}"
+        return wording.setting_text(point, label) + loss
 
-    def missed(self, named: Callable[[str], str] = str) -> str:
-        """That nothing meets the limits, and what comes nearest."""
-        risks = wording.risks(self.nearest, self.limits, named)
+    def describe_miss(self, label: Callable[[str], str] = str) -> str:
+        """Return a text saying that no setting meets the limits, which one comes nearest, and what to do."""
+        risks = wording.risks_text(self.nearest, self.limits, label)
         return (
-            f"no setting meets {wording.limits(self.limits, named)}; the nearest miss is "
-            f"{wording.called(self.nearest, named)} with {risks}: "
+            f"no setting meets {wording.limits_text(self.limits, label)}; the nearest miss is "
+            f"{wording.setting_text(self.nearest, label)} with {risks}: "
             "allow more risk or try other methods and stronger settings"
         )
 
@@ -142,40 +149,42 @@ class Choice:
         data : table
             The data that the recommendation is about, prepared or not.
         rng : None, int or numpy Generator
-            None draws fresh entropy. Keep a seed secret: whoever has it can undo the masking.
+            None draws fresh entropy. Keep a seed secret: with it the masking can be undone.
         decimals : int or "original", optional
             As for `mask`; by default as in the search.
         tries : int
-            How often to draw at most.
+            How many tables to draw at most.
 
         Returns
         -------
         Release
-            The masked table, its own evaluation and the number of draws. Nothing is handed out that
-            misses a limit: after the last draw, `LimitsMissed` is raised.
+            The masked table, its own evaluation and the number of draws. A table that misses a limit is
+            not returned: after the last draw, `LimitsMissed` is raised.
         """
         self.require_met()
-        plan = self.release_plan(decimals=decimals, tries=checks.checked_count("tries", tries))
-        return carry_out(plan, self.required_conditions.prepared(data), rng=rng)
+        plan = self.release_plan(decimals=decimals, tries=checks.count_of("tries", tries))
+        return make_release(plan, self.required_conditions.prepare(data), rng=rng)
 
     @property
     def required_conditions(self) -> Conditions:
-        """The conditions of the search, without which nothing can be released."""
+        """The roles and rules of the search; ValueError if this choice was made without data."""
         if self.conditions is None:
-            raise ValueError("this choice does not know the data that it is about; use sweep or recommend")
+            raise ValueError(
+                "this choice was made without data and cannot be applied; make it with sweep() or recommend()"
+            )
         return self.conditions
 
     def release_plan(
         self, *, decimals: int | str | None = None, tries: int = TRIES, per_record: bool = False
     ) -> ReleasePlan:
-        """Return what to release: the recommended setting under the limits and conditions of the search."""
+        """Return the plan for a release: the recommended setting, its limits, the rules of the search."""
         conditions = self.required_conditions
         return ReleasePlan(
             method=self.method.name,
             parameters=self.parameters,
             rules=conditions.rules,
             decimals=conditions.decimals if decimals is None else decimals,
-            metrics=metrics_with(None, [self.minimise, *self.limits]),
+            metrics=metrics_of_release(None, [self.minimise, *self.limits]),
             ties=conditions.ties,
             missing=conditions.missing,
             limits=self.limits,
@@ -184,23 +193,23 @@ class Choice:
         )
 
     def require_met(self) -> None:
-        """Raise `LimitsMissed` where no setting meets the limits."""
+        """Raise `LimitsMissed` if no setting meets the limits."""
         if not self.met:
-            raise LimitsMissed(self.missed())
+            raise LimitsMissed(self.describe_miss())
 
 
 def choose(
-    lines: Iterable[Line],
+    curves: Iterable[Curve],
     limits: Mapping[str, float],
     minimise: str,
     *,
     maskings: int = 0,
     conditions: Conditions | None = None,
 ) -> Choice:
-    """The weakest safe setting of each line, and among them the one with the least loss."""
-    lines, limits = [line for line in lines if line], dict(limits)
-    safe = _safe(lines, limits, minimise)
-    points = tuple(point for line in lines for point in line)
+    """Choose the weakest safe setting of each curve, and among these settings the one with the least loss."""
+    curves, limits = [curve for curve in curves if curve], dict(limits)
+    safe = _weakest_safe_points(curves, limits, minimise)
+    points = tuple(point for curve in curves for point in curve)
     for metric in (*limits, minimise):
         if all(math.isnan(point.values[metric]) for point in points):
             raise ValueError(f"{metric} has no value for any of these maskings; choose another metric")
@@ -209,13 +218,13 @@ def choose(
         return Choice(
             None, limits, minimise, nearest, points=points, maskings=maskings, conditions=conditions
         )
-    best, line, place = safe[0]
-    weaker = line[place - 1] if place else None
-    binding = tuple(weaker.broken(limits)) if weaker else ()
+    best, curve, position = safe[0]
+    weaker = curve[position - 1] if position else None
+    binding = tuple(weaker.broken_limits(limits)) if weaker else ()
     others = [point for point, other, _ in safe[1:] if other[0].method != best.method]
     looser = {}
     for risk in binding:
-        allowed = _safe(lines, limits | {risk: wording.looser(limits[risk])}, minimise)
+        allowed = _weakest_safe_points(curves, limits | {risk: wording.loosened(limits[risk])}, minimise)
         if allowed and allowed[0][0].cost(minimise) < best.cost(minimise):
             looser[risk] = allowed[0][0]
     return Choice(
@@ -234,9 +243,11 @@ def choose(
     )
 
 
-def _safe(lines: Sequence[Line], limits: Mapping[str, float], minimise: str) -> list[tuple[Point, Line, int]]:
-    """The weakest safe setting of each line that has one, least loss first."""
-    places = [(line, weakest_safe(line, limits)) for line in lines]
-    found = [(line[place], line, place) for line, place in places if place is not None]
+def _weakest_safe_points(
+    curves: Sequence[Curve], limits: Mapping[str, float], minimise: str
+) -> list[tuple[Point, Curve, int]]:
+    """Return (setting, its curve, its position) of each curve's weakest safe setting, least loss first."""
+    positions = [(curve, weakest_safe_position(curve, limits)) for curve in curves]
+    found = [(curve[position], curve, position) for curve, position in positions if position is not None]
     found = [entry for entry in found if entry[0].cost(minimise) < math.inf]
     return sorted(found, key=lambda entry: entry[0].cost(minimise))

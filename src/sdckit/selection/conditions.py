@@ -1,4 +1,4 @@
-"""What all maskings of a search have in common, and a release of one of them must repeat."""
+"""Roles, rules and rounding that all maskings of a search share and that a release must repeat."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Roles, edit rules, rules for ties and missing cells, and rounding.
+    """Column roles, edit rules, rules for ties and missing cells, and rounding of a search.
 
-    `weights` are those of the records where they were given as numbers, not by the name of a column.
+    `weights` are the survey weights if they were given as numbers; None if a column has them.
     """
 
     roles: Roles
@@ -28,12 +28,12 @@ class Conditions:
 
     @classmethod
     def of(cls, original: Original, **more: Any) -> Conditions:
-        """Return the conditions of a search on prepared data."""
+        """Return the conditions of a search on prepared data, with its rules and options."""
         numbers = original.weights if original.roles.weights is None else None
         return cls(original.roles, numbers, **more)
 
-    def prepared(self, data: Any) -> Original:
-        """Prepare the data of a release; refuse data that are prepared in another way."""
+    def prepare(self, data: Any) -> Original:
+        """Prepare data for a release with these roles; raise ValueError if prepared with other roles."""
         roles = self.roles
         weights = self.weights if roles.weights is None else roles.weights
         original = Original.of(

@@ -1,4 +1,4 @@
-"""Limits of risk: checks before any work, and the error where no masking meets them."""
+"""Check limits on risk before work starts, and check a measured table against its limits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
-    """Raised where no masking, or no draw of it, met the limits."""
+    """Error raised if no setting, or no masked table drawn with it, met the limits on risk."""
 
     exit_code = 1
 
 
-def limits_of(max_risk: Any) -> dict[str, float]:
-    """Return checked limits: metrics of risk, and shares from 0 to 1."""
+def check_limits(max_risk: Any) -> dict[str, float]:
+    """Return limits by metric name; raise an error for anything but risk metrics with limits from 0 to 1."""
     if not isinstance(max_risk, dict) or not max_risk:
         raise TypeError(f"max_risk is {max_risk!r}; give limits by metric, such as {{'linkage': 0.1}}")
     limits = {}
@@ -29,15 +29,17 @@ def limits_of(max_risk: Any) -> dict[str, float]:
             raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
         if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
             raise ValueError(
-                f"{name!r} means nothing for methods that publish no window; limit linkage, which includes it"
+                f"{name!r} needs a method that publishes a window; limit linkage, which includes it"
             )
         limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
     return limits
 
 
-def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = None) -> dict[str, float]:
-    """Return checked limits and the loss to minimise, whose best value must be 0."""
-    limits = limits_of(max_risk)
+def check_limits_and_loss(
+    max_risk: Any, minimise: Any, known: Sequence[str] | None = None
+) -> dict[str, float]:
+    """Return checked limits; raise ValueError unless `minimise` is a loss whose best value is 0."""
+    limits = check_limits(max_risk)
     (loss,) = registry.metrics_named([minimise])
     if loss.family != "loss":
         raise ValueError(f"{minimise!r} is a risk; minimise a loss, such as brmae, and limit the risk")
@@ -51,8 +53,8 @@ def checked_limits(max_risk: Any, minimise: Any, known: Sequence[str] | None = N
     return limits
 
 
-def require(limits: Mapping[str, float], result: Evaluation) -> None:
-    """Raise `LimitsMissed` for a measured file that exceeds a limit."""
+def require_limits(limits: Mapping[str, float], result: Evaluation) -> None:
+    """Raise `LimitsMissed` if a measured risk exceeds its limit or has no value."""
     for risk, limit in limits.items():
         if not result[risk] <= limit:
             raise LimitsMissed(f"{risk} is {result[risk]:.4f}, above {limit:g}; draw again")

@@ -1,4 +1,4 @@
-"""Notes on the results of a sweep."""
+"""Notes for readers of a sweep: settings, metrics and cells that were left out, and edit rules."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from sdckit.selection.task import Task
 
 
-def of_sweep(
+def sweep_notes(
     table: pl.DataFrame, task: Task, wanted: Sequence[Setting], settings: Sequence[Setting], *, ruled: bool
 ) -> tuple[str, ...]:
-    """Return all notes; `wanted` are the settings of the plan, `ruled` is True with edit rules."""
+    """Return all notes on a sweep; `wanted` are the settings of the plan, `ruled` is True with edit rules."""
     return (
-        *_rows(task.metrics, settings),
-        *_cells(table),
-        *small_strata_notes(stratum.original.n for stratum in task.strata),
-        *_left_out(wanted, settings),
-        *(_rules(task.edits) if ruled else ()),
+        *_unpaired_note(task.metrics, settings),
+        *_cell_notes(table),
+        *small_strata(stratum.original.n for stratum in task.strata),
+        *_left_out_notes(wanted, settings),
+        *(_rules_note(task.edits) if ruled else ()),
     )
 
 
-def _rows(metrics: Sequence[Metric], settings: Iterable[Setting]) -> list[str]:
-    """Return a note on methods without values of metrics that compare row by row."""
+def _unpaired_note(metrics: Sequence[Metric], settings: Iterable[Setting]) -> list[str]:
+    """Return a note on methods whose masked rows have no original record, and the metrics lost by that."""
     methods = dict.fromkeys(setting.method.name for setting in settings if not setting.paired)
     lost = [metric.name for metric in metrics if metric.paired]
     if not methods or not lost:
@@ -41,8 +41,8 @@ def _rows(metrics: Sequence[Metric], settings: Iterable[Setting]) -> list[str]:
     return [f"rows of {', '.join(methods)} stand for no original record: no value of {', '.join(lost)}"]
 
 
-def _left_out(wanted: Iterable[Setting], settings: Sequence[Setting]) -> list[str]:
-    """Return a note on settings of the usual grids that need more records."""
+def _left_out_notes(wanted: Iterable[Setting], settings: Sequence[Setting]) -> list[str]:
+    """Return notes on methods and settings of default grids that need more records than there are."""
     kept = {id(setting) for setting in settings}
     lost = [setting for setting in wanted if id(setting) not in kept]
     left = {setting.method.name for setting in settings}
@@ -56,18 +56,20 @@ def _left_out(wanted: Iterable[Setting], settings: Sequence[Setting]) -> list[st
     return notes
 
 
-def _rules(edits: Edits | None) -> list[str]:
-    """Return a note on the edit rules that the masked files satisfy."""
-    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.summary})"]
+def _rules_note(edits: Edits | None) -> list[str]:
+    """Return a note on the edit rules that every masked table satisfies."""
+    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.listed})"]
 
 
-def _cells(table: pl.DataFrame) -> list[str]:
-    """Return notes on the number of missing cells."""
+def _cell_notes(table: pl.DataFrame) -> list[str]:
+    """Return notes on cells that were suppressed or left out of a metric: the largest number of any run."""
     whole = table.filter(WHOLE)
     notes = []
     for metric, cells in whole.group_by("metric", maintain_order=True).agg(pl.col("n_left_out").max()).rows():
         if cells:
-            notes.append(f"cells left out of {metric} because they have no value in its terms: up to {cells}")
+            notes.append(
+                f"cells left out of {metric} because its formula has no value for them: up to {cells}"
+            )
     suppressed = whole["n_suppressed"].max()
     if suppressed:
         notes.append(f"suppressed cells in a masked file: up to {suppressed!s}")

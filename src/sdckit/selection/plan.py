@@ -24,50 +24,50 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Method
 
 LARGEST_GRID = 1_000_000
-SETTINGS = ("replications", "draws", "metrics")  # what a TOML file may say beside methods
+TOML_OPTIONS = ("replications", "draws", "metrics")  # entries of a TOML file that are not methods
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One method with a value for each parameter; `given` are those that the plan names."""
+    """One masking method with a value for each parameter; `given` are those that the plan names."""
 
     method: Method
     options: dict[str, Any]
     given: tuple[str, ...]
     varied: str | None
-    usual: bool = False  # from the method's own grid, which nobody asked for in particular
+    usual: bool = False  # True if it comes from the method's default grid, not from the plan
 
     def __str__(self) -> str:
         return method_text(self.method.name, self.parameters)
 
     @property
     def paired(self) -> bool:
-        """True where each masked row stands for the original record in the same place."""
-        return self.method.keeps_pairing(self.options)
+        """True if each masked row stands for the original record in the same row."""
+        return self.method.pairs(self.options)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters that the plan names."""
+        """The parameters that the plan gives values for, by name."""
         return {name: self.options[name] for name in self.given}
 
     @property
     def text(self) -> str:
-        """Parameters that the plan names, as text such as "k=5"."""
-        return parameters_text(self.parameters)
+        """The parameters that the plan gives values for, as text such as "k=5"."""
+        return text_of(self.parameters)
 
     @property
     def value(self) -> float | None:
-        """Value of the one number that varies along the grid; None where there is not one."""
+        """Value of the numeric parameter that varies along the grid; None unless exactly one does."""
         return None if self.varied is None else float(self.options[self.varied])
 
     @cached_property
     def disclosure(self) -> Disclosure:
-        """What the masking publishes about itself, edit rules and strata apart."""
+        """What the masking publishes about itself (method, parameters, window), without rules and strata."""
         return Disclosure.of(self.method.name, self.options)
 
     @cached_property
     def identity(self) -> str:
-        """Text that is equal for equal maskings, whatever else the plan has."""
+        """Text such as "mdav(k=5)" that is equal for equal maskings, whatever the rest of the plan."""
         idle = {p.name: p.off for p in self.method.parameters if p.off is not None}
         used = [(name, value) for name, value in sorted(self.options.items()) if value != idle.get(name)]
         return f"{self.method.name}({', '.join(f'{name}={value!r}' for name, value in used)})"
@@ -75,25 +75,25 @@ class Setting:
 
 @dataclass(frozen=True)
 class Run:
-    """One masked file of a sweep."""
+    """One masked table of a sweep: a setting and the number of its replication, from 1."""
 
     setting: Setting
     replication: int
-    words: list[int] = field(init=False, repr=False, compare=False)  # stand for setting and replication
+    words: list[int] = field(init=False, repr=False, compare=False)  # digest of setting and replication
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", digest_words(f"{self.setting.identity} {self.replication}"))
 
     @property
     def key(self) -> int:
-        """Number that identifies the run."""
+        """64-bit number that identifies the run in a checkpoint."""
         return self.words[0] << 32 | self.words[1]
 
     def stream(self, draws: str) -> list[int]:
-        """Words that identify the run's random stream.
+        """Return four 32-bit numbers that identify the random stream of this run.
 
-        Common draws are shared by all settings of a method, so that a curve along the grid shows the
-        parameter's effect and not the luck of each point.
+        With draws="common" all settings of a method share one stream, so that a curve along the grid shows
+        the parameter's effect and not the chance of each draw; with "fresh" each setting has its own.
         """
         if draws == "fresh":
             return self.words
@@ -101,13 +101,13 @@ class Run:
 
 
 def digest_words(text: str) -> list[int]:
-    """Return four 32-bit numbers from the digest of a text."""
+    """Return four 32-bit numbers from the SHA-256 digest of a text."""
     digest = hashlib.sha256(text.encode()).digest()
     return [int.from_bytes(digest[i : i + 4], "big") for i in range(0, 16, 4)]
 
 
 def runs_of(settings: Iterable[Setting], replications: int) -> list[Run]:
-    """Return all runs of a sweep; a method without randomness needs one replication only."""
+    """Return all runs of a sweep; a method without randomness has one replication only."""
     repeated = [(setting, replications if setting.method.random else 1) for setting in settings]
     total = sum(count for _, count in repeated)
     if total > LARGEST_GRID:
@@ -118,11 +118,11 @@ def runs_of(settings: Iterable[Setting], replications: int) -> list[Run]:
 
 
 def settings_of(plan: Any) -> list[Setting]:
-    """Check a plan and list its settings, each once.
+    """Check a plan and return its settings, each once.
 
     A plan maps methods to grids, as in {"mdav": {"k": range(2, 31)}}; a method's value may be a list
-    of several such grids. A name alone, or a list of names, stands for the grids of the registry;
-    None for all methods.
+    of several such grids. A name alone, or a list of names, stands for the methods' default grids; None
+    for all methods that are tried by default.
     """
     if plan is None:
         plan = [name for name, method in METHODS.items() if method.default]
@@ -131,19 +131,19 @@ def settings_of(plan: Any) -> list[Setting]:
     if not isinstance(plan, Iterable):
         raise TypeError(f"the plan is {plan!r}; give methods with grids, such as {{'mdav': {{'k': [3, 5]}}}}")
     if not isinstance(plan, Mapping):
-        plan = dict.fromkeys(map(_hashable, plan), None)
+        plan = dict.fromkeys(map(_hashable_name, plan), None)
     found: dict[str, Setting] = {}
     for name, grids in plan.items():
         method = registry.method_named(name)
         for grid in grids if isinstance(grids, (list, tuple)) else [grids]:
-            found |= {setting.identity: setting for setting in _settings(method, grid)}
+            found |= {setting.identity: setting for setting in _settings_of_method(method, grid)}
     if not found:
         raise ValueError("the plan is empty; name at least one method, such as mdav")
     return list(found.values())
 
 
-def _hashable(name: Any) -> Any:
-    """Return a value that can be looked up; an unhashable one as its text, which is then refused."""
+def _hashable_name(name: Any) -> Any:
+    """Return a method's name unchanged if it is hashable, else its text, which is refused later."""
     try:
         hash(name)
     except TypeError:
@@ -151,14 +151,15 @@ def _hashable(name: Any) -> Any:
     return name
 
 
-def _settings(method: Method, grid: Any) -> list[Setting]:
+def _settings_of_method(method: Method, grid: Any) -> list[Setting]:
+    """Return one setting for each combination of the values in a grid of one method."""
     usual = grid is None or grid == {}
     if usual:
         grid = {parameter.name: parameter.grid for parameter in method.parameters if parameter.grid}
     if not isinstance(grid, Mapping):
         raise TypeError(f"the grid of {method.name} is {grid!r}; give parameters, such as {{'k': [3, 5]}}")
     known = {name: parameter_named(method, name) for name in grid}
-    values = {name: values_of(known[name], value) for name, value in grid.items()}
+    values = {name: grid_values(known[name], value) for name, value in grid.items()}
     count = math.prod(len(found) for found in values.values())
     if count > LARGEST_GRID:
         raise ValueError(f"the grid of {method.name} has {count} points; give at most {LARGEST_GRID}")
@@ -176,9 +177,9 @@ def _settings(method: Method, grid: Any) -> list[Setting]:
     ]
 
 
-def values_of(parameter: Parameter, given: Any) -> list[Any]:
-    """Return the checked grid of one parameter: a value, a list, or text such as 2:30 or 3,5,10."""
-    if not (parameter.numeric or parameter.choices):  # one value, whatever it holds
+def grid_values(parameter: Parameter, given: Any) -> list[Any]:
+    """Return the checked values of one parameter, given as a value, a list, or text such as 2:30 or 3,5."""
+    if not (parameter.numeric or parameter.choices):  # a list or dict is one value
         several = (
             isinstance(given, (list, tuple))
             and given
@@ -187,7 +188,9 @@ def values_of(parameter: Parameter, given: Any) -> list[Any]:
         values = list(given) if several else [given]
     elif isinstance(given, str):
         parts = [part.strip() for part in given.split(",") if part.strip()]
-        values = [value for part in parts for value in (_range(parameter, part) if ":" in part else [part])]
+        values = [
+            value for part in parts for value in (_range_values(parameter, part) if ":" in part else [part])
+        ]
     else:
         values = list(given) if isinstance(given, Iterable) else [given]
     if not values:
@@ -197,14 +200,14 @@ def values_of(parameter: Parameter, given: Any) -> list[Any]:
     return [parameters.parameter_value(parameter, value) for value in values]
 
 
-def _range(parameter: Parameter, text: str) -> list[str]:
-    """Return the numbers of FROM:TO or FROM:TO:STEP, both ends included, in decimal arithmetic."""
+def _range_values(parameter: Parameter, text: str) -> list[str]:
+    """Return the numbers of a text FROM:TO or FROM:TO:STEP, both ends included, in decimal arithmetic."""
     words = text.split(":")
     try:
         first, last, step = (Decimal(word) for word in [*words, "1"][:3])
         steps = (last - first) / step
         good = len(words) <= 3 and step.is_finite() and 0 <= steps <= LARGEST_GRID
-    except ArithmeticError:  # no number, a step of 0, or beyond what decimals hold
+    except ArithmeticError:  # not a number, a step of 0, or too many digits
         good = False
     if not good:
         raise ValueError(
@@ -218,7 +221,7 @@ def _range(parameter: Parameter, text: str) -> list[str]:
 
 
 def plan_of_words(words: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the plan given by words such as mdav.k=2:30; words of one method form one grid."""
+    """Return a plan from command-line words such as mdav.k=2:30; words of one method form one grid."""
     plan: dict[str, dict[str, str]] = {}
     for word in words:
         left, equals, values = (part.strip() for part in word.partition("="))
@@ -236,7 +239,7 @@ def plan_of_words(words: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the plan of a TOML file, and its other options."""
+    """Read a TOML file; return its plan, and its other options such as replications."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -245,12 +248,12 @@ def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ValueError(f"cannot read '{path}' as text: {error}; give a TOML file") from error
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"'{path}' is no TOML file: {error}; see the reference for an example") from error
-    said = {name: content.pop(name) for name in SETTINGS if name in content}
-    metrics = said.get("metrics", "")
+    options = {name: content.pop(name) for name in TOML_OPTIONS if name in content}
+    metrics = options.get("metrics", "")
     if not isinstance(metrics, (str, list)):
         raise ValueError(f"metrics in '{path}' is {metrics!r}; give names in a list")  # noqa: TRY004 - a file
     if isinstance(metrics, list):
-        said["metrics"] = ",".join(str(name) for name in metrics)
+        options["metrics"] = ",".join(str(name) for name in metrics)
     for name in content:
-        checks.one_of(f"entry of '{path}'", name, [*METHODS, *SETTINGS])
-    return content, said
+        checks.one_of(f"entry of '{path}'", name, [*METHODS, *TOML_OPTIONS])
+    return content, options

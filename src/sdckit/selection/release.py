@@ -19,9 +19,9 @@ from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.selection import wording
-from sdckit.selection.limits import LimitsMissed, limits_of, require
+from sdckit.selection.limits import LimitsMissed, check_limits, require_limits
 
-TRIES = 20  # draws of a random masking before a release is given up
+TRIES = 20  # largest number of tables that a random method draws for one release
 
 Store = Callable[[Masking], AbstractContextManager[Any]]
 
@@ -30,9 +30,9 @@ Store = Callable[[Masking], AbstractContextManager[Any]]
 class Release:
     """A masked table that meets its limits, with its own evaluation.
 
-    `disclosure` is what the masking publishes about itself, `rows` the number of the original row behind
-    each row, from 0; `draws` counts the draws that it took to meet the limits, `warnings` are those that
-    were given on the way.
+    `disclosure` is what the masking publishes about itself, `rows` the number, from 0, of the original row
+    that each masked row stands for; `draws` counts the tables drawn until one met the limits, `warnings`
+    has the texts of the warnings issued meanwhile.
     """
 
     data: Any
@@ -45,7 +45,7 @@ class Release:
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """What to release and how to measure it.
+    """How to mask a table, which limits it must meet, and how to measure it.
 
     `limits` has the largest value allowed of some risks. A random method is drawn at most `tries` times.
     """
@@ -66,8 +66,8 @@ class ReleasePlan:
         return settings.method_text(self.method, self.parameters)
 
     def mask(self, original: Original, rng: np.random.Generator) -> Masking:
-        """Mask the data once, whatever the limits say."""
-        return mask_prepared(
+        """Mask the data once with the planned method; limits are not checked here."""
+        return perform(
             original,
             self.method,
             rng=rng,
@@ -78,7 +78,7 @@ class ReleasePlan:
         )
 
     def evaluate(self, pair: Pair, made: Masking, rng: Any) -> Evaluation:
-        """Measure a masked table, with the notes of the masking beside those of the measures."""
+        """Measure a masked table; return its evaluation with the masking's notes added."""
         how = Measuring.of(
             self.metrics,
             made.disclosure,
@@ -90,36 +90,36 @@ class ReleasePlan:
         result = evaluate_pair(pair, made.disclosure, how)
         return replace(result, notes=(*result.notes, *made.notes))
 
-    def given_up(self, draws: int) -> LimitsMissed:
-        """Return the error after the last draw."""
-        often = f"in all of {draws} draws" if draws > 1 else "when measured afresh"
+    def limits_error(self, draws: int) -> LimitsMissed:
+        """Return the error that says that a limit was still missed after so many draws."""
+        often = f"in all of {draws} draws" if draws > 1 else "when measured again"
         return LimitsMissed(
-            f"{self} missed {wording.limits(self.limits)} {often}, so no file is handed out; "
+            f"{self} missed {wording.limits_text(self.limits)} {often}, so nothing is released; "
             "allow more risk or take a stronger setting"
         )
 
 
 @contextmanager
-def in_memory(made: Masking) -> Iterator[Any]:
-    """Keep a masked table as it is, without a file."""
+def keep_in_memory(made: Masking) -> Iterator[Any]:
+    """Yield a masked table as it is, without writing a file; the default for `store`."""
     yield made.data
 
 
-def carry_out(
+def make_release(
     plan: ReleasePlan,
     original: Original,
     *,
     rng: Any = None,
-    store: Store = in_memory,
+    store: Store = keep_in_memory,
     report: Callable[[Release, Pair], None] | None = None,
     progress: ProgressCallback | None = None,
     warned: Iterable[str] = (),
 ) -> Release:
-    """Draw until a masked table meets its limits; after the last draw, raise `LimitsMissed`.
+    """Mask and measure until a masked table meets its limits; raise `LimitsMissed` after the last draw.
 
-    `store(masking)` writes a table, yields it as read back, and gives the file its name when the block has
-    ended well. `report(release, pair)` runs before that: where it fails, no file is left. `progress(step,
-    share)` is called while work goes on. `warned` are the warnings that were given before.
+    `store(masking)` writes a table, yields it as read back, and renames the file if the block raises no
+    error. `report(release, pair)` is called before that: if it fails, no file is left. `progress(step,
+    share)` is called during the work. `warned` are the texts of earlier warnings.
     """
     generator = randomness.generator(rng)
     tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1
@@ -130,20 +130,20 @@ def carry_out(
                 with collect_warnings(warned):
                     made = plan.mask(original, generator)
                     written = leaving.enter_context(store(made))
-                    pair = pair_by_row(original, written)  # as masked, whatever the key
+                    pair = pair_by_row(original, written)  # the rows are in the original order
                     result = plan.evaluate(pair, made, rng)
-                require(plan.limits, result)
+                require_limits(plan.limits, result)
                 rows = np.arange(original.n)
                 release = Release(written, result, made.disclosure, rows, count, tuple(warned))
                 if report is not None:
                     report(release, pair)
-                leaving.close()  # gives the file its name
+                leaving.close()  # renames the temporary file
                 return release
-    raise plan.given_up(tries)
+    raise plan.limits_error(tries)
 
 
-def metrics_with(metrics: str | Iterable[str] | None, needed: Sequence[str]) -> list[str] | None:
-    """Return the metrics of a release: those asked for, or the default ones, and those that limits need."""
+def metrics_of_release(metrics: str | Iterable[str] | None, needed: Sequence[str]) -> list[str] | None:
+    """Return the names of the metrics asked for and those needed for limits; None for the default ones."""
     if metrics is None:
         default = {metric.name for metric in registry.metrics_named(None)}
         if default.issuperset(needed):
@@ -194,22 +194,22 @@ def release(
     max_risk : dict, optional
         Limits by risk, such as `{"linkage": 0.1}`: a random method is drawn again while it misses one.
     tries : int
-        How often to draw at most.
+        How many tables to draw at most.
     rng : None, int or numpy Generator
-        None draws fresh entropy. Keep a seed secret: whoever has it can undo the masking.
+        None draws fresh entropy. Keep a seed secret: with it the masking can be undone.
     decimals : int, "original" or None
         Round masked cells, by default to the decimals that each column shows; None does not round.
     progress : function, optional
-        Called as `progress(step, share)` while work goes on: the name of the step, and how much of it is
-        done, from 0 to 1.
+        Called as `progress(step, share)` during the work: the name of the step, and the share of it that
+        is done, from 0 to 1.
     **parameters
         Parameters of the method, such as `k=5`; with strata also `k={"north": 5, "south": 3}`.
 
     Returns
     -------
     Release
-        The masked table, its evaluation, what the masking discloses, and the warnings. Nothing is handed
-        out that misses a limit: after the last draw, `LimitsMissed` is raised.
+        The masked table, its evaluation, what the masking discloses, and the warnings. A table that misses
+        a limit is not returned: after the last draw, `LimitsMissed` is raised.
 
     Examples
     --------
@@ -218,14 +218,14 @@ def release(
     >>> print(release.data, release.evaluation["linkage"])
     [ 2.  2. 30. 30.] 0.5
     """
-    limits = {} if max_risk is None else limits_of(max_risk)
+    limits = {} if max_risk is None else check_limits(max_risk)
     plan = ReleasePlan(
         method=method,
         parameters=parameters,
         rules=rules,
         decimals=decimals,
         groups=groups,
-        metrics=metrics_with(metrics, list(limits)),
+        metrics=metrics_of_release(metrics, list(limits)),
         ties=ties,
         missing=missing,
         limits=limits,
@@ -234,4 +234,4 @@ def release(
     warned: list[str] = []
     with collect_warnings(warned):
         original = Original.of(data, columns=columns, key=key, weights=weights, by=by, na=na)
-    return carry_out(plan, original, rng=rng, progress=progress, warned=warned)
+    return make_release(plan, original, rng=rng, progress=progress, warned=warned)

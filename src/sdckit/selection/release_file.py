@@ -1,4 +1,4 @@
-"""Write a release to a temporary file, read it back, and rename it once all checks have passed."""
+"""Write a masked table to a temporary file, read it back, and rename it once all checks have passed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleaseFile:
-    """Path and format of a release.
+    """Path and file format of a masked table that will be written.
 
     `source` is the file that the data come from, whose labels and missing codes are kept; `columns` are those
     that are masked, `whole` those that are written without decimals.
@@ -38,7 +38,7 @@ class ReleaseFile:
 
     @contextmanager
     def store(self, made: Masking) -> Iterator[pl.DataFrame]:
-        """Write a masked table and yield it as read back; rename the file if the block raises no error."""
+        """Write a masked table, yield it as read back; name the file only if the block raises no error."""
         source = self.source
         if source is not None and not made.disclosure.paired:
             source = files.without_missing_codes(source, self.columns)

@@ -1,4 +1,4 @@
-"""Threads and processes that measure the pending runs of a sweep."""
+"""Measure the pending runs of a sweep in threads and worker processes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from sdckit.selection.plan import Run
     from sdckit.selection.task import Task
 
-LOOK = 0.1  # seconds between two looks at the progress
-LONG = 500_000  # cells of a file, from which on threads serve better than processes
-PATIENCE = 0.5  # seconds of work before the first look at how long all of it will take
-WORTH = 3.0  # seconds of work left that another process is worth starting for
-BATCH = 0.05  # seconds of work that are sent to another process at a time
+PROGRESS_INTERVAL = 0.1  # seconds between two reports of progress
+THREADS_FROM = 500_000  # cells of a file from which on threads are faster than processes
+WARM_UP = 0.5  # seconds of work before the first estimate of the seconds per run
+WORKER_PAYS_FROM = 3.0  # seconds of work left that make a new process worth its start
+BATCH_SECONDS = 0.05  # seconds of work that are sent to another process at a time
 
 
 def run_all(
@@ -40,34 +40,37 @@ def run_all(
     checkpoint: Checkpoint | None = None,
     processes: WorkerPool | None = None,
 ) -> Floats:
-    """Measure all runs that the checkpoint does not have; return one line of numbers per run.
+    """Measure all runs that the checkpoint does not hold; return one row of numbers per run.
 
-    Every run draws from its own stream, so that neither order nor number of workers matters. Processes
-    stay in the pool, where there is one.
+    The random stream depends on the run alone, so that neither the order nor the number of workers changes
+    a result. Worker processes stay in the pool `processes`, if given.
     """
     found = np.empty((len(runs), task.length))
     pending: deque[int] = deque()
     for place, run in enumerate(runs):
-        kept = checkpoint.kept.get(run.key) if checkpoint else None
-        if kept is None:
+        recorded = checkpoint.records.get(run.key) if checkpoint else None
+        if recorded is None:
             pending.append(place)
         else:
-            found[place] = kept
+            found[place] = recorded
     runner = Runner(task, runs, entropy, checkpoint, pending, found, processes)
     todo = len(pending)
     with track("sweeping", todo) as report, ThreadPoolExecutor(workers) as pool:
-        # Long columns keep compiled code busy, which runs beside Python; short ones need other processes.
-        apart = task.whole.original.values.size < LONG
-        threads = [pool.submit(runner.work)]
-        threads += [pool.submit(runner.work_apart if apart else runner.work) for _ in range(workers - 1)]
+        # On large files compiled code, which releases Python's lock, takes most of the time: threads do.
+        apart = task.whole.original.values.size < THREADS_FROM
+        threads = [pool.submit(runner.measure_here)]
+        threads += [
+            pool.submit(runner.measure_in_worker if apart else runner.measure_here)
+            for _ in range(workers - 1)
+        ]
         try:
-            while not _over(threads):
+            while not _all_done_or_failed(threads):
                 report(todo - len(runner.pending))
         except KeyboardInterrupt:
-            STOPPING.set()  # nobody begins another part of a long run
+            STOPPING.set()  # long runs stop before their next part
             raise
         finally:
-            runner.stop.set()  # after Ctrl-C or an error everybody finishes the run at hand
+            runner.stop.set()  # after Ctrl-C or an error each thread finishes its current run
             wait(threads)
             STOPPING.clear()
         for thread in threads:
@@ -76,13 +79,13 @@ def run_all(
 
 
 def _working_time() -> float:
-    """A clock, in seconds, that stands still while kernels are compiled."""
+    """Return a clock reading in seconds that leaves out the time spent on compiling kernels."""
     return time.monotonic() - CLOCK.seconds
 
 
 @dataclass
 class Runner:
-    """Threads and processes that measure the pending runs, and the array that takes their numbers."""
+    """Queue of pending runs, the array that takes their numbers, and the methods that measure them."""
 
     task: Task
     runs: Sequence[Run]
@@ -95,28 +98,30 @@ class Runner:
     empty: Event = field(default_factory=Event)
     lock: Lock = field(default_factory=Lock)
     begun: float = field(default_factory=_working_time)
-    compiled: float = field(default_factory=lambda: CLOCK.seconds)  # before this began
+    compiled: float = field(default_factory=lambda: CLOCK.seconds)  # seconds of compiling before the start
     done: int = 0
 
-    def take(self, most: int) -> list[int]:
-        """Return the next runs; none when the sweep was stopped."""
+    def take_pending(self, most: int) -> list[int]:
+        """Remove and return the positions of the next pending runs; none once the sweep was stopped."""
         with self.lock:
             if not self.pending:
                 self.empty.set()
             most = 0 if self.stop.is_set() else min(most, len(self.pending))
             return [self.pending.popleft() for _ in range(most)]
 
-    def work(self) -> None:
-        """Measure runs in this process."""
-        while places := self.take(1):
-            self.found[places[0]] = self.task.finished(self.runs[places[0]], self.entropy, self.checkpoint)
+    def measure_here(self) -> None:
+        """Measure pending runs one after the other in this process until none is left."""
+        while places := self.take_pending(1):
+            self.found[places[0]] = self.task.measure_and_record(
+                self.runs[places[0]], self.entropy, self.checkpoint
+            )
             self.done += 1
 
-    def work_apart(self) -> None:
-        """Measure runs in another process, if enough will be left when it is ready."""
+    def measure_in_worker(self) -> None:
+        """Measure pending runs in another process, if enough of them are left to make it worthwhile."""
         try:
-            worker = self.another()
-        except OSError:  # no process to be had: the others do without
+            worker = self.obtain_worker()
+        except OSError:  # the system starts no more processes: other threads do the work
             return
         if worker is None:
             return
@@ -124,43 +129,45 @@ class Runner:
         try:
             with ExitStack() as leaving:
                 leaving.push(worker)
-                while places := self.take(max(1, int(BATCH / self.pace())) if self.done else 1):
+                while places := self.take_pending(
+                    max(1, int(BATCH_SECONDS / self.seconds_per_run())) if self.done else 1
+                ):
                     self.found[places] = worker.measure([self.runs[place] for place in places])
                     self.done += len(places)
                 if self.processes is not None:
                     self.processes.idle.append(worker)
                     leaving.pop_all()
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # it died, or could not begin
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the process died or could not start
             self.pending.extend(places)
-            self.work()
+            self.measure_here()
 
-    def another(self) -> Worker | None:
-        """Return a process from the pool, or a new one where that pays off.
+    def obtain_worker(self) -> Worker | None:
+        """Return an idle process from the pool, or a new one if that saves time; None otherwise.
 
-        Where kernels had to be compiled, methods to come will need others, and each process would
-        compile those: a new one must be worth that time, too.
+        If kernels had to be compiled so far, the next methods will need others, which a new process would
+        compile as well: the time saved must be larger than that.
         """
         if self.processes is not None and self.processes.idle:
             return self.processes.idle.pop()
-        self.await_kernels()
-        worth = WORTH + CLOCK.seconds - self.compiled
-        if self.stop.is_set() or len(self.pending) * self.pace() < worth:
+        self.wait_for_compilation()
+        worth = WORKER_PAYS_FROM + CLOCK.seconds - self.compiled
+        if self.stop.is_set() or len(self.pending) * self.seconds_per_run() < worth:
             return None
         return Worker(self.task, self.entropy, self.checkpoint.path if self.checkpoint else None).__enter__()
 
-    def await_kernels(self) -> None:
-        """Wait until no kernel was compiled for a moment: another process would compile the same ones."""
+    def wait_for_compilation(self) -> None:
+        """Wait until no kernel is being compiled, as a new process would compile it once more."""
         last = -1.0
         while last < CLOCK.seconds and not (self.stop.is_set() or self.empty.is_set()):
             last = CLOCK.seconds
-            self.empty.wait(PATIENCE)
+            self.empty.wait(WARM_UP)
 
-    def pace(self) -> float:
-        """Return the estimated seconds per run."""
+    def seconds_per_run(self) -> float:
+        """Return the estimated seconds of work per run, compiling left out."""
         return max(_working_time() - self.begun, 1e-9) / max(self.done, 1)
 
 
-def _over(threads: list[Future[None]]) -> bool:
-    """Wait briefly; return True if all threads are done or one has failed."""
-    done, others = wait(threads, LOOK, FIRST_EXCEPTION)
+def _all_done_or_failed(threads: list[Future[None]]) -> bool:
+    """Wait a tenth of a second; return True if all threads are done or one has failed."""
+    done, others = wait(threads, PROGRESS_INTERVAL, FIRST_EXCEPTION)
     return not others or any(thread.exception() for thread in done)

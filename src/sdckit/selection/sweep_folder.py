@@ -1,4 +1,4 @@
-"""The private folder of a sweep: its finished runs and its seed."""
+"""The private folder of a sweep: its seed and its finished runs, so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 PLAN, CELLS, README = "sweep.json", "cells.bin", "private.txt"
 WARNING = """\
 Private: sweep.json holds the seed of this sweep, and with a seed a masking can be undone.
-cells.bin holds the measured cells, so that the same command goes on where it was stopped.
+cells.bin holds the measured values, so that the same command resumes where it was stopped.
 Delete this folder when the sweep is done, and publish neither file.
 """
 
 
 class SweepFolder:
-    """Open a new folder, or resume the same sweep in one; `overwrite` starts it anew."""
+    """Create the folder of a sweep, or open it to resume the same sweep; `overwrite` starts it anew."""
 
     def __init__(
         self,
@@ -40,21 +40,21 @@ class SweepFolder:
         overwrite: bool = False,
     ) -> None:
         self.folder = Path(folder)
-        self._check()
+        self._check_folder()
         randomness.generator(rng)
         with atomic.explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self.folder)
+        self._lock = _lock_folder(self.folder)
         try:
-            goes_on = (self.folder / PLAN).exists() and not overwrite
-            self.entropy = self._go_on(identity, rng) if goes_on else self._begin(identity, rng)
+            resumes = (self.folder / PLAN).exists() and not overwrite
+            self.entropy = self._resume(identity, rng) if resumes else self._begin(identity, rng)
             self.checkpoint = Checkpoint(self.folder / CELLS, length)
         except BaseException:
-            _unlock(self._lock)
+            _unlock_folder(self._lock)
             raise
 
-    def _check(self) -> None:
-        """Accept a new folder, that of a sweep, or what a kill left of a sweep's first steps."""
+    def _check_folder(self) -> None:
+        """Raise FileExistsError if the path is a file or a folder that holds other files."""
         if self.folder.exists() and not self.folder.is_dir():
             raise FileExistsError(f"'{self.folder}' is a file; name a folder for the sweep")
         known = (self.folder / PLAN).exists() or not self.folder.is_dir()
@@ -64,6 +64,7 @@ class SweepFolder:
             raise FileExistsError(f"folder '{self.folder}' holds other files; choose another one")
 
     def _begin(self, identity: dict[str, Any], rng: Any) -> int:
+        """Write the seed and the sweep's identity into the folder, delete old runs; return the seed."""
         entropy = randomness.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
         with atomic.explain_write_errors(self.folder):
@@ -75,7 +76,8 @@ class SweepFolder:
             (self.folder / name).chmod(0o600)
         return entropy
 
-    def _go_on(self, identity: dict[str, Any], rng: Any) -> int:
+    def _resume(self, identity: dict[str, Any], rng: Any) -> int:
+        """Return the stored seed; raise ValueError if the folder holds another sweep."""
         try:
             content = json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
             before, entropy = {**content["identity"]}, int(content["entropy"])
@@ -98,11 +100,11 @@ class SweepFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.checkpoint.__exit__(kind, error, trace)
-        _unlock(self._lock)
+        _unlock_folder(self._lock)
 
 
-def _locked(folder: Path) -> int | None:
-    """Lock the folder against other sweeps until this one ends; None where locks are not supported."""
+def _lock_folder(folder: Path) -> int | None:
+    """Lock the folder against other sweeps; return the lock's handle, None where locks are not supported."""
     if fcntl is None:
         return None
     handle = os.open(folder, os.O_RDONLY)
@@ -119,6 +121,7 @@ def _locked(folder: Path) -> int | None:
     return handle
 
 
-def _unlock(handle: int | None) -> None:
+def _unlock_folder(handle: int | None) -> None:
+    """Release the lock of a folder by closing its handle; do nothing for None."""
     if handle is not None:
         os.close(handle)

@@ -1,4 +1,4 @@
-"""Sweep: methods x parameters x replications on one data set, as one table; parallel and resumable."""
+"""Sweep: mask one data set with many settings, measure each, and return one table; parallel and resumable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
 from sdckit.selection.choice import Choice, choose
 from sdckit.selection.conditions import Conditions
-from sdckit.selection.limits import checked_limits
+from sdckit.selection.limits import check_limits_and_loss
 from sdckit.selection.plan import Setting, runs_of, settings_of
 from sdckit.selection.runner import run_all
 from sdckit.selection.sweep_folder import SweepFolder
@@ -45,7 +45,7 @@ HEAD = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """Measured maskings of one data set.
+    """Loss and risk of many maskings of one data set.
 
     `table` has one row per masked file, metric, variable and stratum; `setting` is the value of the
     parameter that varies along the grid.
@@ -53,13 +53,13 @@ class Sweep:
 
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
-    records: int = 0  # of the data
-    conditions: Conditions | None = field(default=None, repr=False)  # what all maskings have in common
+    records: int = 0  # number of records of the data
+    conditions: Conditions | None = field(default=None, repr=False)  # roles and rules of all maskings
     settings: tuple[Setting, ...] = field(default=(), repr=False)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """Whole-file values per setting: median over the replications and their central 95 %."""
+        """Table of whole-file values by setting and metric: median of the replications, central 95 %."""
         keys = ["dataset", "method", "parameters", "setting", "metric"]
         value = pl.col("value")
         return (
@@ -74,13 +74,13 @@ class Sweep:
         )
 
     @cached_property
-    def lines(self) -> list[points.Line]:
-        """The measured settings, by method and fixed parameters, from the weakest to the strongest."""
-        return points.lines_of(points.measured(self.summary, self.settings))
+    def curves(self) -> list[points.Curve]:
+        """The measured settings grouped by method and fixed parameters, each group from weak to strong."""
+        return points.curves_of(points.points_of_sweep(self.summary, self.settings))
 
     @cached_property
     def files(self) -> int:
-        """Number of masked files that were measured."""
+        """Number of masked tables that were measured."""
         return self.table.select("method", "parameters", "replication").n_unique()
 
     def __repr__(self) -> str:
@@ -91,10 +91,11 @@ class Sweep:
         )
 
     def _repr_html_(self) -> str:
+        """Return the summary table as HTML, for notebooks."""
         return str(self.summary._repr_html_())
 
     def plot(self, metrics: str | Sequence[str] | None = None) -> Any:
-        """Draw loss against the parameter of each method: an altair chart."""
+        """Return an altair chart of loss against the varied parameter of each method."""
         from sdckit.report import build  # noqa: PLC0415 - only for those who draw
 
         return build.chart_of_sweep(self, metrics)
@@ -108,35 +109,35 @@ class Sweep:
         return points.frontier(self.summary, *named)
 
     def recommend(self, max_risk: dict[str, float], minimise: str = "brmae") -> Choice:
-        """Return the setting with the least loss among those that meet the limits.
+        """Return the measured setting with the least loss among those that meet the limits on risk.
 
-        Safe is, for each method, the weakest setting from which on every stronger one of the grid meets
-        all limits, in the median over the replications.
+        A setting is safe if it and every stronger setting of its grid meet all limits, in the median over
+        the replications. Compared are the weakest safe settings of each method.
 
         Parameters
         ----------
         max_risk : dict
             Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
         minimise : str
-            The loss to keep small.
+            The loss to minimise.
 
         Returns
         -------
         Choice
         """
         known = self.summary["metric"].unique(maintain_order=True).to_list()
-        limits = checked_limits(max_risk, minimise, known)
+        limits = check_limits_and_loss(max_risk, minimise, known)
         minimise = registry.current_name(minimise)
-        return choose(self.lines, limits, minimise, maskings=self.files, conditions=self.conditions)
+        return choose(self.curves, limits, minimise, maskings=self.files, conditions=self.conditions)
 
     def to_html(self, name: str | None = None) -> str:
-        """Return a report with the risk-utility map as one self-contained page."""
+        """Return a report with the risk-utility map as one self-contained HTML page."""
         from sdckit.report import build  # noqa: PLC0415 - only for those who report
 
         return build.of_sweep(self, name=name or self.table["dataset"][0])
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the table as CSV (or Parquet, by the suffix), completely or not at all."""
+        """Write the table to a CSV or Parquet file, by its suffix; on an error no file is left."""
         from sdckit.io import files  # noqa: PLC0415 - only for those who write
 
         files.write(path, self.table, overwrite=overwrite)
@@ -165,7 +166,7 @@ def sweep(
     overwrite: bool = False,
     name: str = "data",
 ) -> Sweep:
-    """Mask data in many ways and measure each: methods x parameter grids x replications.
+    """Mask data with many settings and measure each: methods x parameter grids x replications.
 
     The same seed gives the same table, whatever the number of workers and however often the sweep
     was stopped and continued.
@@ -177,32 +178,33 @@ def sweep(
     plan : dict, optional
         Methods with the grids of their parameters, as in `{"mdav": {"k": range(2, 31)}}`; values are
         lists, ranges, single values or text such as "0.01:0.3:0.01". A method's name alone, or a
-        list of names, takes its usual grid; None takes every method.
+        list of names, takes its default grid; None takes the methods that are tried by default.
     metrics, columns, key, weights, by, ties, missing, na
-        As for `evaluate`; each stratum is masked by itself. A metric may settle its own options, as
-        in "brmae:ties=first" or "il1:zeros=drop".
+        As for `evaluate`; each stratum is masked by itself. A metric may set its own options, as in
+        "brmae:ties=first" or "il1:zeros=drop".
     rules
-        As for `mask`: every masked file is made to obey them before it is measured.
+        As for `mask`: every masked table is corrected to satisfy them before it is measured.
     replications : int
-        How often a random method is repeated; others need one run.
+        How many tables a random method draws at each setting; methods without randomness draw one.
     draws : str
         "common": all settings of a method share their random numbers, so that a curve shows the
         parameter's effect; "fresh": each has its own.
     per_variable : bool
-        Also a row for each variable.
+        True adds a row for each variable.
     detail : bool
-        Also the random-order level and the tie range of each file, which takes several times longer.
+        True adds the value for a random order and the range over tie orders, which takes several times
+        longer.
     rng : None, int or numpy Generator
-        None draws fresh entropy. Keep a seed secret: it undoes the maskings.
+        None draws fresh entropy. Keep a seed secret: with it the maskings can be undone.
     workers : int, optional
         Threads; by default one for each core.
     folder : path, optional
-        Keep finished runs there: the same call goes on where it was stopped, and a larger plan
-        computes what is new. The folder is private: it holds the seed.
+        Folder for finished runs: the same call resumes where it was stopped, and a larger plan measures
+        only what is new. The folder is private: it holds the seed.
     overwrite : bool
-        Begin anew, whatever an earlier sweep left in the folder.
+        True deletes what an earlier sweep left in the folder.
     name : str
-        What the column `dataset` says.
+        Name of the data set in the column `dataset`.
 
     Returns
     -------
@@ -216,34 +218,34 @@ def sweep(
     [('k=2', 0.16666666666666666), ('k=3', 0.2222222222222222)]
     """
     wanted = settings_of(plan)
-    repeated = checks.checked_count("replications", replications)
-    runs_of(wanted, repeated)  # refuses too many of them before any other check
-    threads = cores() if workers is None else checks.checked_count("workers", workers)
-    how = {
-        "metrics": _metrics(metrics, wanted),
+    repeated = checks.count_of("replications", replications)
+    runs_of(wanted, repeated)  # raises an error for too many runs before any other check
+    threads = available_cores() if workers is None else checks.count_of("workers", workers)
+    options = {
+        "metrics": _chosen_metrics(metrics, wanted),
         "draws": checks.one_of("rule for draws", draws, DRAWS),
         "per_variable": per_variable,
         "detail": detail,
     }
     prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
     conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
-    task, settings = task_of(prepared, conditions, wanted, **how)
+    task, settings = make_task(prepared, conditions, wanted, **options)
     runs = runs_of(settings, repeated)
     if folder is None:
         found = run_all(task, runs, randomness.entropy_of(rng), threads)
     else:
         with SweepFolder(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
             found = run_all(task, runs, place.entropy, threads, place.checkpoint)
-    table = _table(task, runs, found, name)
-    told = notes.of_sweep(table, task, wanted, settings, ruled=rules is not None)
-    return Sweep(table, told, prepared.n, conditions, tuple(settings))
+    table = _results_table(task, runs, found, name)
+    remarks = notes.sweep_notes(table, task, wanted, settings, ruled=rules is not None)
+    return Sweep(table, remarks, prepared.n, conditions, tuple(settings))
 
 
-def task_of(
-    original: Original, conditions: Conditions, settings: Iterable[Setting], **how: Any
+def make_task(
+    original: Original, conditions: Conditions, settings: Iterable[Setting], **options: Any
 ) -> tuple[Task, list[Setting]]:
-    """Return the task that all runs share, checked before any work, and the settings the data allow."""
-    decimals = checks.checked_decimals(conditions.decimals)
+    """Return the task that all runs share, with its options checked, and the settings that the data allow."""
+    decimals = checks.rounding(conditions.decimals)
     task = Task(
         Stratum("all", original),
         [Stratum(name, part, rows) for name, rows, part in original.parts],
@@ -251,29 +253,29 @@ def task_of(
         places=None if decimals is None else tuple(column_decimals(original.values, decimals)),
         ties=checks.one_of("rule for ties", conditions.ties, TIES),
         missing=checks.one_of("rule for missing cells", conditions.missing, checks.MISSING),
-        **how,
+        **options,
     )
-    return task, task.suited(settings)
+    return task, task.allowed_settings(settings)
 
 
-def _metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:
-    """Return the metrics of a sweep; by default without row comparisons where a method needs that."""
+def _chosen_metrics(names: str | Iterable[str] | None, settings: Iterable[Setting]) -> list[Metric]:
+    """Return the metrics to measure; by default with metrics for unpaired rows if a method needs them."""
     chosen = registry.metrics_named(names)
     if not any(setting.paired for setting in settings):
-        registry.metrics_for_rows(names, paired=False)  # refuses what would have no value at all
+        registry.metrics_of_rows(names, paired=False)  # raises for metrics without any value
     if names is None and not all(setting.paired for setting in settings):
         chosen += [metric for metric in METRICS.values() if metric.default_unpaired]
     return chosen
 
 
-def cores() -> int:
-    """Return how many cores this process may use."""
+def available_cores() -> int:
+    """Return how many processor cores this process may use."""
     known = getattr(os, "sched_getaffinity", None)  # where one can ask
     return len(known(0)) if known else os.cpu_count() or 1
 
 
-def _table(task: Task, runs: Sequence[Run], found: Floats, name: str) -> pl.DataFrame:
-    """Return one row per run, metric, group and variable."""
+def _results_table(task: Task, runs: Sequence[Run], found: Floats, name: str) -> pl.DataFrame:
+    """Return the numbers of all runs as a table with one row per run, metric, group and variable."""
     labelled = [
         (metric.name, metric.family, variable, group.name)
         for metric in task.metrics

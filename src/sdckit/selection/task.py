@@ -1,4 +1,4 @@
-"""One run of a sweep: mask the data with one setting, and evaluate the result."""
+"""One run of a sweep: mask the data with one setting, and evaluate the masked table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stratum:
-    """Records that are measured together and, where there are strata, masked together."""
+    """The whole file or one stratum of it: records that are measured together."""
 
     name: str
     original: Original
@@ -40,17 +40,17 @@ class Stratum:
     bases: dict[str, Any] = field(default_factory=dict)
 
     def basis(self, method: Method) -> Any:
-        """Return what the method precomputes from the original, computed once."""
+        """Return what a method precomputes from the original values of these records, computed once."""
         if method.name not in self.bases:
             self.bases[method.name] = method.basis(self.original.values) if method.basis else None
         return self.bases[method.name]
 
     def without_table(self) -> Stratum:
-        """The same records without the table that they came from."""
-        return Stratum(self.name, self.original.without_table(), self.rows)
+        """Return the same records with their numbers only, without the data frame they came from."""
+        return Stratum(self.name, self.original.bare(), self.rows)
 
-    def paired(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
-        """Return these records beside their masked values, with the published window where it applies."""
+    def pair_with(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
+        """Return the original values of these records paired with their masked values, for the metrics."""
         width = None
         if alone or self.rows is not None:
             width = setting.disclosure.width(self.name, self.original.values, self.original.columns)
@@ -61,8 +61,8 @@ class Stratum:
             rules=None if edits is None else edits.public_rules,
         )
 
-    def masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
-        """Return the masked values of these records."""
+    def mask(self, setting: Setting, rng: np.random.Generator) -> Floats:
+        """Return the values of these records masked with a setting, as an array of records x columns."""
         method = setting.method
         return masking.apply(
             method,
@@ -76,7 +76,7 @@ class Stratum:
 
 @dataclass(frozen=True)
 class Task:
-    """Data and options that all runs of a sweep share."""
+    """Data, metrics and options that all runs of a sweep share."""
 
     whole: Stratum
     strata: Sequence[Stratum]
@@ -86,27 +86,27 @@ class Task:
     draws: str
     per_variable: bool
     detail: bool
-    places: tuple[int, ...] | None = None  # decimals of each column in a release; None leaves them unrounded
+    places: tuple[int, ...] | None = None  # decimals of each column; None does not round
     edits: Edits | None = None  # rules that masked records are made to obey
 
     @property
     def groups(self) -> list[Stratum]:
-        """All groups that are measured, the whole file first."""
+        """All groups of records that are measured: the whole file first, then each stratum."""
         return [self.whole, *self.strata]
 
     @property
     def variables(self) -> list[str]:
-        """Rows of one metric and group: the whole file and, on request, each variable."""
+        """Names of the rows of one metric: "all" for the file and, with `per_variable`, each column."""
         return ["all", *(self.whole.original.columns if self.per_variable else ())]
 
     @property
     def length(self) -> int:
-        """How many numbers one run gives."""
+        """How many numbers one run yields: metrics x groups x variables x figures."""
         return len(self.metrics) * len(self.groups) * len(self.variables) * len(FIGURES)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Digest of everything that must be equal for finished runs to be used again."""
+        """Digest of the data and all options; finished runs are used again only if it is equal."""
         original = self.whole.original
         digest = hashlib.sha256(repr(original.columns).encode())
         digest.update(original.by_variable.tobytes())
@@ -124,14 +124,16 @@ class Task:
             "per variable": self.per_variable,
             "detail": self.detail,
             "decimals": None if self.places is None else list(self.places),
-            "rules": None if self.edits is None else list(self.edits.rules.texts),  # as JSON has them
+            "rules": None
+            if self.edits is None
+            else list(self.edits.rules.texts),  # a list, as JSON stores it
             "version": f"sdckit {VERSION}, numpy {np.__version__}",
         }
 
-    def suited(self, settings: Iterable[Setting]) -> list[Setting]:
-        """Raise an error for settings that a run would refuse; of usual grids keep those the data allow.
+    def allowed_settings(self, settings: Iterable[Setting]) -> list[Setting]:
+        """Return the settings that the data allow; raise an error for one that the caller named.
 
-        A method's own grid may ask for larger groups than a small file has, and nobody named them.
+        Settings of a default grid that a small file does not allow are dropped without an error.
         """
         for metric in self.metrics:
             if metric.random and self.whole.original.weights is not None:
@@ -142,9 +144,9 @@ class Task:
                 for stratum in self.strata or [self.whole]:
                     what = f"stratum {stratum.name!r}" if self.strata else "the file"
                     masking.enough_records(setting.method, stratum.original.values, setting.options, what)
-                    function_options(setting.method, setting.options, stratum.original.columns)
-                if (edits := self._edits(setting)) is not None:
-                    edits.refuse_split_groups(setting.method)
+                    placed(setting.method, setting.options, stratum.original.columns)
+                if (edits := self._edits_for(setting)) is not None:
+                    edits.allow(setting.method)
             except ValueError as error:
                 if not setting.usual:
                     raise
@@ -156,33 +158,33 @@ class Task:
         return left
 
     def measure(self, run: Run, entropy: int) -> Floats:
-        """Mask and measure; return a line of numbers."""
+        """Mask the data as one run says and measure the result; return all its numbers as one array."""
         rng = stream_generator(entropy, run.stream(self.draws))
-        masked = self._masked(run.setting, rng)
+        masked = self._mask(run.setting, rng)
         if self.places is not None:
             masked = np.asfortranarray(masking.rounded(masked, self.places))
-        edits = self._edits(run.setting)
+        edits = self._edits_for(run.setting)
         if edits is not None:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
             masked = edits.repaired(masked, self.places)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        pairs = [g.paired(masked, run.setting, edits, alone=not self.strata) for g in self.groups]
-        if pairs[0].special_counts[1]:
+        pairs = [g.pair_with(masked, run.setting, edits, alone=not self.strata) for g in self.groups]
+        if pairs[0].special[1]:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
         rows = run.setting.paired
-        found = [self._figures(metric, pairs, options, rows=rows) for metric in self.metrics]
+        found = [self._figures_of(metric, pairs, options, rows=rows) for metric in self.metrics]
         return np.concatenate([np.ravel(line) for lines in found for line in lines])
 
-    def _edits(self, setting: Setting) -> Edits | None:
-        """Return the edit rules for a setting, whose parameters may keep some columns."""
+    def _edits_for(self, setting: Setting) -> Edits | None:
+        """Return the edit rules for one setting, whose parameters may leave some columns unmasked."""
         if self.edits is None:
             return None
         return self.edits.keeping(masking.kept_columns(setting.method, setting.options))
 
-    def _figures(
+    def _figures_of(
         self, metric: Metric, pairs: list[Pair], options: dict[str, Any], *, rows: bool
     ) -> list[Any]:
-        """Return the numbers of one metric for all groups; NaN where it does not apply."""
+        """Return the numbers of one metric for each group of records; NaN where it does not apply."""
         scores: list[Score | None] = []
         for pair in pairs:
             try:
@@ -198,25 +200,26 @@ class Task:
             for pair, score in zip(pairs, scores, strict=True)
         ]
 
-    def finished(self, run: Run, entropy: int, checkpoint: Checkpoint | None) -> Floats:
-        """Measure a run and append it to the checkpoint."""
+    def measure_and_record(self, run: Run, entropy: int, checkpoint: Checkpoint | None) -> Floats:
+        """Measure one run, append its numbers to the checkpoint if there is one, and return them."""
         values = self.measure(run, entropy)
         if checkpoint is not None:
             checkpoint.add(run.key, values)
         return values
 
     def without_table(self) -> Task:
-        """The same task with nothing in it but numbers, to be sent to another process."""
+        """Return the same task without data frames, to be sent to another process."""
         return replace(
             self,
             whole=self.whole.without_table(),
             strata=[part.without_table() for part in self.strata],
         )
 
-    def _masked(self, setting: Setting, rng: np.random.Generator) -> Floats:
+    def _mask(self, setting: Setting, rng: np.random.Generator) -> Floats:
+        """Return the data masked with one setting, each stratum by itself."""
         if not self.strata:
-            return self.whole.masked(setting, rng)
+            return self.whole.mask(setting, rng)
         masked = np.empty_like(self.whole.original.values)
         for stratum in self.strata:
-            masked[stratum.rows] = stratum.masked(setting, rng)
+            masked[stratum.rows] = stratum.mask(setting, rng)
         return masked

@@ -1,4 +1,4 @@
-"""Texts on settings, limits and risks, with names from the registry or titles for readers."""
+"""English texts on settings, limits, risks and draws, for sentences in the terminal and the report."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ if TYPE_CHECKING:
 
     from sdckit.selection.points import Point
 
-LOOSER = 2.0  # how much looser a limit is made to tell what that would buy
+LOOSENING = 2.0  # factor by which a limit is loosened to show what that would gain
 
 
-def looser(limit: float) -> float:
-    """Return a limit twice as loose, at most 1."""
-    return min(LOOSER * limit, 1.0)
+def loosened(limit: float) -> float:
+    """Return twice a limit on risk, at most 1."""
+    return min(LOOSENING * limit, 1.0)
 
 
-def _figure(value: float) -> str:
+def _value_text(value: float) -> str:
+    """Return a measured risk with four decimals; "without a value" for NaN."""
     return "without a value" if math.isnan(value) else f"{value:.4f}"
 
 
-def title(name: str) -> str:
-    """Return the title of a method or metric."""
+def title_of(name: str) -> str:
+    """Return the title of a method or metric, such as "MDAV"; its name if it has none."""
     return short_title(name) or name
 
 
-def draws(count: int) -> str:
-    """Return a number of draws as text."""
+def draws_text(count: int) -> str:
+    """Return a number of random draws as text, such as "1 draw" or "3 draws"."""
     return f"{count} {plural(count, 'draw')}"
 
 
-def called(point: Point, named: Callable[[str], str] = str) -> str:
-    """Return a setting as text: its method, with its parameters in parentheses."""
-    name = named(point.method)
+def setting_text(point: Point, label: Callable[[str], str] = str) -> str:
+    """Return a measured setting as text: its method, with its parameters in parentheses."""
+    name = label(point.method)
     return f"{name} ({point.parameters})" if point.parameters else name
 
 
-def limits(allowed: Mapping[str, float], named: Callable[[str], str] = str) -> str:
-    """Return the limits as text."""
-    return " and ".join(f"{named(risk)} of at most {limit:g}" for risk, limit in allowed.items())
+def limits_text(allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
+    """Return limits as text such as "linkage of at most 0.1 and dbrl of at most 0.2"."""
+    return " and ".join(f"{label(risk)} of at most {limit:g}" for risk, limit in allowed.items())
 
 
-def risks(point: Point, allowed: Mapping[str, float], named: Callable[[str], str] = str) -> str:
+def risks_text(point: Point, allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
     """Return the measured risks of a setting as text, each beside its limit."""
     return ", ".join(
-        f"{named(risk)} {_figure(point.values[risk])} (limit {limit:g})" for risk, limit in allowed.items()
+        f"{label(risk)} {_value_text(point.values[risk])} (limit {limit:g})"
+        for risk, limit in allowed.items()
     )

@@ -1,7 +1,7 @@
-"""Worker processes that measure runs of a sweep, where Python's lock would slow threads down.
+"""Worker processes that measure runs of a sweep, for data where Python's lock would slow threads down.
 
-Started as `python -m sdckit.selection.worker`, it needs no `if __name__ == "__main__"` in the caller's
-script. It ends when the process that started it does.
+A worker is started as `python -m sdckit.selection.worker`, so that the caller's script needs no
+`if __name__ == "__main__"`. It ends when its parent process does.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from sdckit.selection.task import Task
 
 
-GONE = (EOFError, pickle.UnpicklingError)  # who started us was stopped, perhaps in the middle of a question
+GONE = (EOFError, pickle.UnpicklingError)  # the parent process ended, perhaps while it was writing
 
 
 class Worker:
-    """Handle of a worker process."""
+    """Handle of a worker process: starts it, sends it runs through a pipe, and reads the measured numbers."""
 
     def __init__(self, task: Task, entropy: int, checkpoint: Path | None) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "sdckit.selection.worker"],  # -P: data beside us are no modules
+            [sys.executable, "-P", "-m", "sdckit.selection.worker"],  # -P: import nothing from here
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": paths},
-            start_new_session=True,  # Ctrl-C is the caller's: it lets us finish the run
+            start_new_session=True,  # Ctrl-C reaches the caller only
         )
         self._task = task.without_table(), entropy, checkpoint
 
     def measure(self, runs: Sequence[Run]) -> list[Floats]:
-        """Return one line of numbers for each run; the worker has appended them to the checkpoint."""
+        """Send runs to the process; return one array of numbers per run, already added to the checkpoint."""
         self._send(runs)
         answer = pickle.load(self.process.stdout)  # type: ignore[arg-type]  # noqa: S301 - our own process
         if isinstance(answer, Exception):
@@ -52,6 +52,7 @@ class Worker:
         return found
 
     def _send(self, content: object) -> None:
+        """Pickle an object into the standard input of the process."""
         stream = self.process.stdin
         if stream is not None:
             pickle.dump(content, stream)
@@ -69,12 +70,12 @@ class Worker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with suppress(OSError, ValueError):
-            self.process.communicate()  # closes its input, which ends it
+            self.process.communicate()  # closes the input, which ends the process
         self.process.wait()
 
 
 class WorkerPool:
-    """Worker processes kept for the next runs of the same task; they end with the block."""
+    """Idle worker processes, kept for the next runs of the same task; all end with the `with` block."""
 
     def __init__(self) -> None:
         self.idle: list[Worker] = []
@@ -90,11 +91,11 @@ class WorkerPool:
 
 
 def serve() -> None:
-    """Run a worker process: read runs, write numbers."""
+    """Run a worker process: read pickled runs from standard input and write their numbers until it ends."""
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # nothing else may get between the answers
+    sys.stdout = sys.stderr  # keep what libraries print out of the answers
     try:
-        task, entropy, path = pickle.load(questions)  # noqa: S301 - from the process that started us
+        task, entropy, path = pickle.load(questions)  # noqa: S301 - from our parent process
     except GONE:
         return
     keep: Any = Checkpoint(path, task.length, append=True) if path else nullcontext()
@@ -106,7 +107,7 @@ def serve() -> None:
                 return
             answer: list[Floats] | Exception
             try:
-                answer = [task.finished(run, entropy, checkpoint) for run in runs]
+                answer = [task.measure_and_record(run, entropy, checkpoint) for run in runs]
             except Exception as error:  # noqa: BLE001 - raised again by the caller
                 answer = error
             with suppress(BrokenPipeError):
