@@ -84,7 +84,7 @@ def test_one_map_for_several_files(tmp_path, survey):
     done = several(tmp_path, *METRICS, "--report", "map.html")
     assert done.stdout.endswith("note: wrote map.html\n")
     page = (tmp_path / "map.html").read_text()
-    assert "3 masked files beside each other" in page
+    assert "Comparison of 3 masked files" in page
     rows = page.split('id="points"')[1].split("<tbody>")[1].split("</tbody>")[0]
     assert rows.count("<tr") == 3
     assert all(name in rows for name in FILES)

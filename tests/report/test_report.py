@@ -19,8 +19,8 @@ from sdckit.metrics.pair import pair_of
 from sdckit.report import report
 from sdckit.report import vega_bundle as scripts
 from sdckit.report.measures import label
-from sdckit.report.privacy import THRESHOLD, distribution, public_facts, records_at_risk
-from sdckit.report.risk_map import groups
+from sdckit.report.privacy import THRESHOLD, count_by_bins, count_by_risk, public_facts
+from sdckit.report.risk_map import map_groups
 
 WILD = '<script>alert(1)</script> "it\'s" [/b] & {{ 7 * 7 }}'
 SECTIONS = {"choice", "map", "measures", "linkage", "variables", "distributions", "notes", "facts"}
@@ -110,7 +110,7 @@ def test_files_made_elsewhere_have_their_own_colours():
     table = (
         reports.points().table.head(4).with_columns(method=pl.Series(["mdav", "a.csv", "b_1.csv", "c.csv"]))
     )
-    looks = groups(reports.Points(table, "brmae", "linkage", {}))
+    looks = map_groups(reports.Points(table, "brmae", "linkage", {}))
     assert [group.title for group in looks] == ["MDAV microaggregation", "a.csv", "b_1.csv", "c.csv"]
     assert len({group.colour for group in looks}) == len({group.shape for group in looks}) == 4
 
@@ -205,7 +205,7 @@ def test_a_seed_is_no_fact():
 def test_bins_worked_by_hand():
     original = np.r_[np.full(12, 1.0), np.full(9, 3.0), np.full(30, 5.0), np.full(9, 9.7)]
     masked = np.r_[np.full(12, 1.0), np.full(9, 3.0), np.full(20, 5.0), np.full(19, 9.7)]
-    bins = distribution(original, masked)
+    bins = count_by_bins(original, masked)
     # Nine records of 3 join those of 5; the nine largest of the original join them, too.
     assert (bins.original, bins.masked) == ((12, 48), (12, 48))
     assert bins.edges == (2.0,)
@@ -214,7 +214,7 @@ def test_bins_worked_by_hand():
 def test_an_edge_is_never_an_extreme_of_the_original():
     original = np.r_[np.zeros(50), np.full(50, 10.0)]
     masked = np.linspace(-5, 20, 100)
-    bins = distribution(original, masked)
+    bins = count_by_bins(original, masked)
     assert all(0 < edge < 10 for edge in bins.edges)
 
 
@@ -230,7 +230,7 @@ def test_no_bin_is_thin_and_no_edge_is_precise(original, noise, seed):
     draws = np.random.default_rng(seed).normal(size=original.size)
     spread = np.nanstd(original) if np.isfinite(original).any() else 0.0
     masked = original + noise * spread * draws
-    bins = distribution(original, masked)
+    bins = count_by_bins(original, masked)
     if bins is None:
         return
     assert len(bins.edges) + 1 == len(bins.original) == len(bins.masked) >= 2
@@ -254,7 +254,7 @@ def test_no_bin_is_thin_and_no_edge_is_precise(original, noise, seed):
     )
 )
 def test_bins_of_risk_are_empty_or_full(risks):
-    bins = records_at_risk(risks)
+    bins = count_by_risk(risks)
     seen = risks[~np.isnan(risks)]
     assert (bins is None) == (seen.size < THRESHOLD)
     if bins is None:
@@ -288,6 +288,6 @@ def test_the_scripts_are_kept_and_a_damaged_copy_is_not_used(tmp_path, monkeypat
 def test_scripts_that_would_end_the_page_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(scripts, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr("vl_convert.javascript_bundle", lambda *_: "'</script>'")
-    with pytest.raises(RuntimeError, match="cannot stand inside a page"):
+    with pytest.raises(RuntimeError, match="contain HTML tags"):
         scripts.bundle.__wrapped__()
     assert list(tmp_path.iterdir()) == []

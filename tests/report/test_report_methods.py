@@ -9,8 +9,8 @@ import pytest
 import sdckit as sdc
 from command import good, put_survey
 from read_page import Read, specs
-from sdckit.report.build import points_map
-from sdckit.report.risk_map import UNRELATED, groups, point_rows, risk_map
+from sdckit.report.build import map_points
+from sdckit.report.risk_map import UNRELATED, map_groups, point_rows, risk_map
 from sdckit.selection.points import metrics_by_setting
 
 UNPAIRED = [name for name, method in sdc.METHODS.items() if not method.paired]
@@ -35,20 +35,20 @@ def settings(metrics, methods=tuple(sdc.METHODS)):
 
 
 def test_every_method_has_its_own_look():
-    looks = groups(points_map(settings(["brmae", "linkage"]), records=100, made=MADE))
+    looks = map_groups(map_points(settings(["brmae", "linkage"]), records=100, own_settings=MADE))
     assert [look.title for look in looks] == [method.title for method in sdc.METHODS.values()]
     assert len({(look.colour, look.shape) for look in looks}) == len(sdc.METHODS)
 
 
 def test_the_map_draws_those_looks():
-    points = points_map(settings(["brmae", "linkage"]), records=100, made=MADE)
+    points = map_points(settings(["brmae", "linkage"]), records=100, own_settings=MADE)
     (layer,) = [layer for layer in risk_map(points)["layer"] if layer.get("name") == "points"]
     drawn = [layer["encoding"][what]["scale"]["range"] for what in ("fill", "shape")]
-    assert list(zip(*drawn, strict=True)) == [(look.colour, look.shape) for look in groups(points)]
+    assert list(zip(*drawn, strict=True)) == [(look.colour, look.shape) for look in map_groups(points)]
 
 
 def test_unpaired_rows_lie_where_unrelated_rows_do():
-    points = points_map(settings(["brmae", "linkage"]), records=100, made=MADE)
+    points = map_points(settings(["brmae", "linkage"]), records=100, own_settings=MADE)
     rows = [row for row in point_rows(points) if row["unpaired"]]
     assert len(rows) == 2 * len(UNPAIRED)
     assert {row["loss_text"] for row in rows} == {row["risk_text"] for row in rows} == {UNRELATED}
@@ -60,7 +60,7 @@ def test_unpaired_rows_lie_where_unrelated_rows_do():
 
 def test_a_loss_of_distributions_is_shown_as_it_is():
     methods = ["mdav", "sequential_shuffle", "copula"]
-    points = points_map(settings(["ks", "linkage"], methods), records=100, made=MADE)
+    points = map_points(settings(["ks", "linkage"], methods), records=100, own_settings=MADE)
     rows = [row for row in point_rows(points) if row["unpaired"]]
     assert [row["loss"] for row in rows] == pytest.approx([0.101, 0.201, 0.102, 0.202])
     assert [row["loss_text"] for row in rows] == ["0.1010", "0.2010", "0.1020", "0.2020"]

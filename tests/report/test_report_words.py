@@ -9,7 +9,7 @@ import sdckit as sdc
 from read_page import Read, bare, specs
 from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
-from sdckit.report.privacy import THRESHOLD, thin_variables
+from sdckit.report.privacy import THRESHOLD, variables_to_hide
 
 
 def heat_rows(**parts):
@@ -71,7 +71,7 @@ def test_a_variable_with_few_cells_has_no_loss_of_its_own():
     ],
 )
 def test_hidden_variables_have_enough_cells_together(used, hidden):
-    assert thin_variables(used) == hidden
+    assert variables_to_hide(used) == hidden
 
 
 @pytest.mark.parametrize("records", [2, THRESHOLD - 1])

@@ -176,7 +176,7 @@ def test_after_the_last_draw_nothing_is_handed_out(drawn, tries):
     risks, seen = drawn
     risks += [0.50001] * 100
     often = f"in all of {tries} draws" if tries > 1 else "when measured again"
-    with pytest.raises(LimitsMissed, match=rf"missed linkage of at most 0.5 {often}, so no file is ha"):
+    with pytest.raises(LimitsMissed, match=rf"missed linkage of at most 0.5 {often}, so nothing is rel"):
         choice_of(frame()).apply(frame(), rng=5, tries=tries)
     assert len(seen) == tries
 

@@ -52,7 +52,7 @@ def report(given: dict[str, Any], page: Callable[[Any], str]) -> list[str]:
         return []
     from sdckit.report import build  # noqa: PLC0415 - slow to import, and only for reports
 
-    build.write(given["report"], page(build), overwrite=given["overwrite"])
+    build.write_page(given["report"], page(build), overwrite=given["overwrite"])
     return [f"wrote {given['report']}"]
 
 
@@ -122,7 +122,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
 
     def page(build: Any, made: Release, pair: Pair) -> str:
         facts = asked.facts | request.roles_told(pair.columns, source.frame.columns)
-        return str(build.of_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
+        return str(build.report_on_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
 
     made, notes = release(plan, source, original, asked, given | {"output": output}, page)
     show_warnings()
@@ -167,7 +167,7 @@ def _evaluate_one(
 
     def page(build: Any) -> str:
         facts = asked.facts | request.roles_told(pair.columns, ours.columns)
-        return str(build.of_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
+        return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += report(given, page)
     ranks = rank_table_of_pair(pair) if given["ranks"] else None
@@ -258,7 +258,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     def page(build: Any, made: Release, pair: Pair) -> str:
         facts = asked.facts | request.roles_told(original.columns, source.frame.columns)
         return str(
-            build.of_choice(
+            build.report_on_choice(
                 choice,
                 made.evaluation,
                 name=data.name,

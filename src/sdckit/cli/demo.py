@@ -47,7 +47,7 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
         made = make_release(plan, prepared, rng=SEED, store=ReleaseFile(draft / "masked.csv").store)
-        page = build.of_sweep(
+        page = build.report_on_sweep(
             found,
             name="the sample",
             choice=choice,
@@ -55,7 +55,7 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
             pair=pair_of(prepared, made.data),
             facts={"draws of the release": str(made.draws), "variables": ", ".join(variables)},
         )
-        build.write(draft / "report.html", page, overwrite=False)
+        build.write_page(draft / "report.html", page, overwrite=False)
     if not quiet:
         _show(folder, found, choice, made.evaluation, original.height, len(variables))
     return choice

@@ -102,7 +102,7 @@ class Evaluation:
         """Return a self-contained HTML report on these measures, without original records."""
         from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
 
-        return build.of_evaluation(self, name=name)
+        return build.report_on_evaluation(self, name=name)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""

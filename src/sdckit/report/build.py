@@ -1,4 +1,4 @@
-"""Build reports from evaluations, sweeps and recommendations."""
+"""Build the HTML report on an evaluation, several files, a sweep or a recommended release."""
 
 from __future__ import annotations
 
@@ -29,41 +29,43 @@ if TYPE_CHECKING:
     from sdckit.selection.sweeping import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
-# The axes of the map where nothing else is asked for.
+# Default axes of the risk-utility map.
 LOSS, RISK = (registry.shown_metrics("headline", family=family)[0].name for family in ("loss", "risk"))
 
 
-def write(path: Path, page: str, *, overwrite: bool) -> None:
-    """Write a page to a file, completely or not at all."""
+def write_page(path: Path, page: str, *, overwrite: bool) -> None:
+    """Write an HTML page to a file; on an error no file is left."""
     with atomic.atomic(path, overwrite=overwrite) as draft:
         draft.write_text(page, encoding="utf-8")
 
 
-def of_evaluation(
+def report_on_evaluation(
     result: Evaluation, *, name: str, pair: Pair | None = None, facts: Mapping[str, str] = NONE
 ) -> str:
-    """Return a report on one masked file."""
+    """Return the HTML report on one masked file."""
     return report(
         title=f"Loss and risk of {name}",
-        done=[f"The masked file {name} was compared with its original{_size(pair)}."],
+        done=[f"The masked file {name} was compared with its original{_size_text(pair)}."],
         evaluation=result,
         pair=pair,
-        facts=_facts(facts),
+        facts=_facts_with_versions(facts),
     )
 
 
-def of_several(results: Mapping[str, Evaluation], *, records: int, facts: Mapping[str, str] = NONE) -> str:
-    """Return a report with one risk-utility map for several masked files of the same original."""
-    checks.require_reportable_size(records)
-    values = {name: _values(result) for name, result in results.items()}
+def report_on_files(
+    results: Mapping[str, Evaluation], *, records: int, facts: Mapping[str, str] = NONE
+) -> str:
+    """Return the HTML report on several masked files of one original, with a risk-utility map."""
+    checks.enough_to_report(records)
+    values = {name: _values_by_metric(result) for name, result in results.items()}
     points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
     return report(
-        title=f"{len(results)} masked files beside each other",
+        title=f"Comparison of {len(results)} masked files",
         done=[f"{len(results)} masked files were compared with one original of {records:,} records."],
-        points=points_map(pl.DataFrame(points), records=records),
+        points=map_points(pl.DataFrame(points), records=records),
         notes=notes,
-        facts=_facts(facts),
+        facts=_facts_with_versions(facts),
     )
 
 
@@ -78,7 +80,7 @@ def chart_of_sweep(sweep: Sweep, metrics: str | Sequence[str] | None = None) -> 
     return charts.sweep_chart(table)
 
 
-def of_sweep(
+def report_on_sweep(
     found: Sweep,
     *,
     name: str,
@@ -87,47 +89,45 @@ def of_sweep(
     pair: Pair | None = None,
     facts: Mapping[str, str] = NONE,
 ) -> str:
-    """Return a report on a sweep and, where a setting was chosen, on that release."""
+    """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.enough_to_report(found.records)
     settings = metrics_by_setting(found.summary)
-    done = [f"Masked in {settings.height:,} ways, by {_methods(settings)}, and measured each time."]
+    done = [f"The data were masked with {settings.height:,} settings of {_method_titles(settings)}."]
     if found.files > settings.height:
         done.append(
-            f"With replications, that made {found.files:,} masked files; the map shows medians over them."
+            f"With replications, {found.files:,} masked files were measured; the map shows their medians."
         )
     return report(
         title=f"{'A release' if release else 'Maskings'} of {name}",
-        done=[*done, *_released(release)],
-        points=points_map(
-            settings, made=found.settings, choice=choice, records=found.records, release=release
+        done=[*done, *_release_sentence(release)],
+        points=map_points(
+            settings, own_settings=found.settings, choice=choice, records=found.records, release=release
         ),
         evaluation=release,
         pair=pair,
         choice=choice.describe(wording.title_of) if choice else (),
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
-        facts=_facts(facts),
+        facts=_facts_with_versions(facts),
     )
 
 
-def of_choice(
+def report_on_choice(
     choice: Choice, release: Evaluation, *, name: str, draws: int, pair: Pair, facts: Mapping[str, str] = NONE
 ) -> str:
-    """Return a report on a recommended release."""
+    """Return the HTML report on a recommended release and the settings that were searched."""
     settings = table_of_points(choice.points)
-    found = (
-        f"least {wording.title_of(choice.minimise)} within the limits; it took {choice.maskings} maskings."
-    )
+    found = f"least {wording.title_of(choice.minimise)} within the limits; {choice.maskings} masked files were measured."
     done = [
-        f"Settings of {_methods(settings)} were searched for the {found}",
-        *_released(release),
+        f"Settings of {_method_titles(settings)} were searched for the {found}",
+        *_release_sentence(release),
         f"It took {wording.draws_text(draws)} to meet the limits.",
     ]
     return report(
         title=f"A release of {name}",
         done=done,
-        points=points_map(
+        points=map_points(
             settings,
-            made=[point.setting for point in choice.points],
+            own_settings=[point.setting for point in choice.points],
             choice=choice,
             records=pair.original.n,
             release=release,
@@ -135,24 +135,25 @@ def of_choice(
         evaluation=release,
         pair=pair,
         choice=choice.describe(wording.title_of),
-        facts=_facts(facts),
+        facts=_facts_with_versions(facts),
     )
 
 
-def points_map(
+def map_points(
     settings: pl.DataFrame,
     *,
     records: int,
-    made: Iterable[Setting] = (),
+    own_settings: Iterable[Setting] = (),
     choice: Choice | None = None,
     release: Evaluation | None = None,
 ) -> Points | None:
-    """Return the risk-utility map of settings; None without a bounded loss or without a risk.
+    """Return the points of a risk-utility map; None without a bounded loss or without a risk.
 
-    `made` are the settings of masked files that were made here; rows of others stand for records.
+    `own_settings` are the settings whose files were masked here; the rows of all other files are taken to
+    stand for original records.
     """
-    loss = _axis(settings, "loss", choice.minimise if choice else LOSS)
-    risk = _axis(
+    loss = _axis_metric(settings, "loss", choice.minimise if choice else LOSS)
+    risk = _axis_metric(
         settings, "risk", RISK if choice is None or RISK in choice.limits else next(iter(choice.limits))
     )
     if loss is None or risk is None:
@@ -161,13 +162,13 @@ def points_map(
     kept = settings.select("method", "parameters", loss=pl.col(loss), risk=pl.col(risk)).with_columns(
         pl.col("loss", "risk").fill_nan(None)
     )
-    level = _level(loss, records, release)
+    level = _unrelated_level(loss, records, release)
     apart = registry.metrics_named([loss])[0].paired  # a loss that unpaired rows have no value of
-    lost = {(setting.method.name, setting.text) for setting in made if not setting.paired}
+    lost = {(setting.method.name, setting.text) for setting in own_settings if not setting.paired}
     unpaired = pl.Series([row in lost for row in settings.select("method", "parameters").rows()])
     table = kept.with_columns(
         loss=pl.when(unpaired & apart).then(level).otherwise("loss"),
-        risk=pl.when(unpaired).then(1 / records).otherwise("risk"),  # a blind guess
+        risk=pl.when(unpaired).then(1 / records).otherwise("risk"),  # the risk of guessing
         frontier=nondominated_rows(kept.fill_null(np.nan), ["loss", "risk"]),
         unpaired=unpaired,
         chosen=(pl.col("method") == (chosen.method if chosen else ""))
@@ -176,8 +177,8 @@ def points_map(
     return Points(table, loss, risk, dict(choice.limits) if choice else {}, level)
 
 
-def _axis(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
-    """Return the wanted metric or, where it was not measured, the first of its family from 0 (best) to 1."""
+def _axis_metric(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
+    """Return the wanted metric, or else the first measured one of its family from 0 (best) to 1, or None."""
     if wanted in settings.columns:
         return wanted
     known = {name: registry.metrics_named([name])[0] for name in settings.columns if name not in KEYS}
@@ -185,8 +186,8 @@ def _axis(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
     return fitting[0] if fitting else None
 
 
-def _level(loss: str, records: int, release: Evaluation | None) -> float | None:
-    """Return the loss of an unrelated order: as measured on the release, else the level without ties."""
+def _unrelated_level(loss: str, records: int, release: Evaluation | None) -> float | None:
+    """Return the loss of a file in an order unrelated to the original; None if the loss has no such level."""
     if release is not None:
         found = release.summary.filter(pl.col("metric") == loss)["random"].to_list()
         return found[0] if found else None
@@ -194,25 +195,30 @@ def _level(loss: str, records: int, release: Evaluation | None) -> float | None:
     return None if formula is None else formula(records)
 
 
-def _values(result: Evaluation) -> dict[str, float]:
+def _values_by_metric(result: Evaluation) -> dict[str, float]:
+    """Return the whole-file value of each metric by name."""
     return dict(result.summary.select("metric", "value").rows())
 
 
-def _methods(settings: pl.DataFrame) -> str:
+def _method_titles(settings: pl.DataFrame) -> str:
+    """Return the titles of all methods in a table as text, such as "MDAV, noise and rank swapping"."""
     names = [wording.title_of(name) for name in settings["method"].unique(maintain_order=True)]
     return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
 
 
-def _released(release: Evaluation | None) -> list[str]:
+def _release_sentence(release: Evaluation | None) -> list[str]:
+    """Return a sentence saying that the release was measured as written; nothing without a release."""
     return [] if release is None else ["Every figure of the release was measured on the file as written."]
 
 
-def _size(pair: Pair | None) -> str:
+def _size_text(pair: Pair | None) -> str:
+    """Return the numbers of records and variables as text; empty without data."""
     if pair is None:
         return ""
     return f", {pair.original.n:,} records and {pair.p} {plural(pair.p, 'variable')}"
 
 
-def _facts(facts: Mapping[str, str]) -> dict[str, str]:
+def _facts_with_versions(facts: Mapping[str, str]) -> dict[str, str]:
+    """Return the facts that are not empty, and the versions of sdckit, numpy and Python."""
     versions = f"sdckit {VERSION}, numpy {np.__version__}, Python {platform.python_version()}"
     return {name: value for name, value in facts.items() if value} | {"versions": versions}

@@ -37,9 +37,9 @@ NAMED = {"blue": BLUE, "orange": ORANGE, "green": GREEN, "pink": PINK, "sky": SK
 SPARE = (BLACK, BLUE, ORANGE, GREEN, PINK, SKY, AMBER)
 
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
-SMALL, NORMAL, LARGE = 9, 10, 11  # a 700 px wide figure printed 180 mm wide shows 10 px as 7.3 pt
+SMALL, NORMAL, LARGE = 9, 10, 11  # font sizes in px; a 700 px figure printed 180 mm wide has 10 px = 7.3 pt
 CONFIG: Spec = {
-    "aria": False,  # one label for the figure says more than thousands for its points
+    "aria": False,  # one label for the figure, none for each of its points
     "background": "white",
     "font": FONT,
     "padding": 6,
@@ -68,14 +68,14 @@ CONFIG: Spec = {
         "titleFontWeight": "normal",
     },
 }
-# Large numbers as 2e9, which takes less room than any other spelling.
+# Large numbers as 2e9, the shortest notation.
 EXPONENT = "datum.value == 0 ? '0' : replace(format(datum.value, '~e'), 'e+', 'e')"
 FROM_EXPONENT = 1e4
-POINTS_UP_TO = 40  # a line through so many settings also shows where they lie
+POINTS_UP_TO = 40  # a line through at most so many settings also has a point for each
 
 
 def colour(name: str) -> str:
-    """Return the colour of a method or metric, the same in every chart."""
+    """Return the colour of a method or metric as hexadecimal RGB, the same in every chart."""
     known: dict[str, Metric | Method] = {**METRICS, **METHODS}
     own = known[name].colour if name in known else None
     place = list(known).index(name) if name in known else sum(name.encode())
@@ -83,12 +83,12 @@ def colour(name: str) -> str:
 
 
 def label(name: str) -> str:
-    """Return the name of a method or metric in charts."""
+    """Return the title of a method or metric for charts; other names without underscores."""
     return short_title(name) or name.replace("_", " ")
 
 
 def quantity(field: str, *, domain: Sequence[float] | None = None, **options: Any) -> Spec:
-    """Return the Vega-Lite encoding of a number; without a domain its scale ends near the data."""
+    """Return the Vega-Lite encoding of a numeric field; without a domain its scale ends near the data."""
     scale = {"zero": False} if domain is None else {"domain": list(domain), "nice": False}
     axis: Spec = {"title": None, "tickCount": 4, "labelOverlap": "parity", "labelSeparation": 4}
     if max(map(abs, domain or (0,))) >= FROM_EXPONENT:
@@ -96,8 +96,8 @@ def quantity(field: str, *, domain: Sequence[float] | None = None, **options: An
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis | options}
 
 
-def rows(table: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return a table as rows for Vega, without numbers that are not finite."""
+def finite_rows(table: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return a table as a list of dicts for Vega, with None for numbers that are not finite."""
     finite = pl.col(pl.Float64, pl.Float32)
     return table.with_columns(pl.when(finite.is_finite()).then(finite).otherwise(None).name.keep()).to_dicts()
 
@@ -111,7 +111,7 @@ def grid(
     datasets: Mapping[str, pl.DataFrame] | None = None,
     spacing: tuple[float, float] = (12, 12),
 ) -> alt.ConcatChart:
-    """Arrange panels in rows of `columns`, aligned, with the theme of sdckit.
+    """Return an altair chart of panels in rows of `columns`, aligned, in the theme of sdckit.
 
     Panels are Vega-Lite specifications whose data are named in `datasets` or lie inside; `name` starts
     the ids of the picture, `description` labels it for those who cannot see it; `spacing` is in pixels,
@@ -120,27 +120,27 @@ def grid(
     import altair as alt  # noqa: PLC0415 - slow to import
 
     return alt.ConcatChart(
-        concat=[_chart(panel) for panel in panels],
+        concat=[_altair_chart(panel) for panel in panels],
         columns=columns,
         description=description,
         spacing={"row": spacing[0], "column": spacing[1]},
         config=CONFIG,
-        datasets={key: rows(table) for key, table in (datasets or {}).items()},
+        datasets={key: finite_rows(table) for key, table in (datasets or {}).items()},
         name=alt.Undefined if name is None else name,
     )
 
 
-def _chart(spec: Spec) -> alt.Chart | alt.LayerChart:
-    """Build an altair chart from a specification, far faster than altair's from_dict."""
+def _altair_chart(spec: Spec) -> alt.Chart | alt.LayerChart:
+    """Return an altair chart built from a Vega-Lite specification, faster than altair's from_dict."""
     import altair as alt  # noqa: PLC0415 - slow to import
 
     if "layer" in spec:
-        return alt.LayerChart(**spec | {"layer": [_chart(layer) for layer in spec["layer"]]})
+        return alt.LayerChart(**spec | {"layer": [_altair_chart(layer) for layer in spec["layer"]]})
     return alt.Chart(**spec | {"encoding": alt.FacetedEncoding(**spec.get("encoding", {}))})
 
 
 def sweep_chart(table: pl.DataFrame) -> alt.ConcatChart:
-    """Draw a sweep: each metric (rows) against the setting of each method (columns).
+    """Return an altair chart of a sweep: each metric (rows) against each method's parameter (columns).
 
     Over the replications of a setting the line shows the median, the band the extremes. A row shares
     one scale, so that methods can be compared; its end of no loss is the bottom.
@@ -161,8 +161,8 @@ def sweep_chart(table: pl.DataFrame) -> alt.ConcatChart:
         .group_by("method", "metric", "parameters", "setting", maintain_order=True)
         .agg(value.median().alias("median"), value.min().alias("low"), value.max().alias("high"))
     )
-    split = [_varied(*row) for row in summary.select("parameters", "setting").rows()]
-    # Lines join the settings of one parameter; what else was set keeps them apart.
+    split = [_split_parameters(*row) for row in summary.select("parameters", "setting").rows()]
+    # One line for each combination of the other parameters.
     summary = summary.with_columns(pl.DataFrame(split, schema=["varied", "others"], orient="row"))
     methods = table["method"].unique(maintain_order=True).to_list()
     metrics = table["metric"].unique(maintain_order=True).to_list()
@@ -177,14 +177,15 @@ def sweep_chart(table: pl.DataFrame) -> alt.ConcatChart:
     return grid(panels, columns=len(methods), description=description, datasets=datasets)
 
 
-def _varied(parameters: str, setting: float | None) -> tuple[str, str]:
-    """Return the name of the parameter that has the setting's value, and the text of the others."""
+def _split_parameters(parameters: str, setting: float | None) -> tuple[str, str]:
+    """Split text such as "k=5, a=b": the parameter with the setting's value, and the text of the others."""
     parts = parameters.split(", ")
-    found = next((part for part in parts if _value(part) == setting), parts[0])
+    found = next((part for part in parts if _number_in(part) == setting), parts[0])
     return found.split("=")[0], ", ".join(part for part in parts if part != found)
 
 
-def _value(part: str) -> float | None:
+def _number_in(part: str) -> float | None:
+    """Return the number after "=" in text such as "k=5"; None if it is no number."""
     try:
         return float(part.rsplit("=", maxsplit=1)[-1])
     except ValueError:
@@ -192,12 +193,13 @@ def _value(part: str) -> float | None:
 
 
 def _sweep_panel(summary: pl.DataFrame, metric: str, method: str) -> Spec:
+    """Return the Vega-Lite specification of one metric against one method's parameter: line and band."""
     rows, own = summary.filter(metric=metric), summary.filter(method=method)
     ends = [0.0, *rows["low"].drop_nulls(), *rows["high"].drop_nulls()]
     title = label(metric) if method == summary["method"][0] else None
     y = quantity("median", domain=(min(ends), 1.05 * max(ends) or 1.0), title=title)
     x = quantity("setting", title=own["varied"][0])
-    if own["setting"].null_count():  # nothing to draw against: masked files stand side by side
+    if own["setting"].null_count():  # no numeric parameter: one position per setting
         x = {"field": "parameters", "type": "nominal", "sort": None, "axis": {"title": None}}
     where, paint = {"x": x, "y": y, "detail": {"field": "others"}}, {"color": colour(method)}
     band = where | {"y": y | {"field": "low"}, "y2": {"field": "high"}}
@@ -212,7 +214,7 @@ def _sweep_panel(summary: pl.DataFrame, metric: str, method: str) -> Spec:
 
 
 def svg(chart: alt.TopLevelMixin) -> str:
-    """Return a chart as SVG without outside references, with ids unique on a page.
+    """Return a chart as SVG without outside references, with ids that are unique on a page.
 
     The chart's `name` starts all ids, its `description` becomes the label of the picture.
     """
@@ -220,28 +222,28 @@ def svg(chart: alt.TopLevelMixin) -> str:
 
     spec = chart.to_dict(validate=False)
     drawn = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
-    return compact(drawn, name=spec.get("name"), description=spec.get("description", ""))
+    return compact_svg(drawn, name=spec.get("name"), description=spec.get("description", ""))
 
 
 def png(chart: alt.TopLevelMixin | str, scale: float = 2.0) -> bytes:
-    """Return a chart, or its SVG, as a PNG with `scale` dots per pixel."""
+    """Return a chart, or its SVG text, as a PNG image with `scale` dots per pixel."""
     import vl_convert  # noqa: PLC0415 - slow to import
 
     return bytes(vl_convert.svg_to_png(chart if isinstance(chart, str) else svg(chart), scale=scale))
 
 
 def pdf(chart: alt.TopLevelMixin | str) -> bytes:
-    """Return a chart, or its SVG, as a PDF page of its size, as vector graphics."""
+    """Return a chart, or its SVG text, as a PDF page of the chart's size, as vector graphics."""
     import vl_convert  # noqa: PLC0415 - slow to import
 
     return bytes(vl_convert.svg_to_pdf(chart if isinstance(chart, str) else svg(chart)))
 
 
-def compact(source: str, *, name: str | None = None, description: str = "") -> str:
+def compact_svg(source: str, *, name: str | None = None, description: str = "") -> str:
     """Return Vega's SVG without invisible elements: the same picture in a tenth of the bytes."""
     from xml.etree import ElementTree as ET  # noqa: PLC0415 - only for those who draw
 
-    # Without their declarations tags have short names; only the one that matters comes back.
+    # Without namespace declarations tags have short names; the one of SVG is added again below.
     root = ET.fromstring(re.sub(r' xmlns(:\w+)?="[^"]*"', "", source))  # noqa: S314 - written by Vega just now
     _tidy(root)
     prefix = name or f"chart-{zlib.crc32(source.encode()):08x}"
@@ -265,8 +267,8 @@ def compact(source: str, *, name: str | None = None, description: str = "") -> s
 CIRCLE = re.compile(r"M([\d.]+),0A\1,\1,0,1,1,-\1,0A\1,\1,0,1,1,\1,0")
 PLACE = re.compile(r"translate\(([^,]+),([^)]+)\)")
 LONG_NUMBER = re.compile(r"-?\d+(\.\d+)?e-?\d+|-?\d+\.\d+")
-LONG = 100  # letters from which a path is a curve, where a tenth of a pixel will do
-NO_SHOW = {"class", "role", "pointer-events", "version"}
+CURVE_FROM = 100  # a path of more letters is a curve, for which a tenth of a pixel is enough
+INVISIBLE = {"class", "role", "pointer-events", "version"}
 NO_EFFECT = {"opacity": "1", "transform": "translate(0,0)"}
 INHERITED = [
     "fill",
@@ -281,19 +283,19 @@ INHERITED = [
 
 
 def _tidy(element: Element) -> None:
-    """Drop invisible elements, from the leaves up; turn points into paths, move common styles up."""
+    """Drop invisible parts of an SVG element in place, merge its discs, and move common styles up."""
     symbols = element.get("class", "").startswith("mark-symbol")
     for name, value in list(element.items()):
-        if name in NO_SHOW or name.startswith("aria-") or NO_EFFECT.get(name) == value:
+        if name in INVISIBLE or name.startswith("aria-") or NO_EFFECT.get(name) == value:
             del element.attrib[name]
         elif name in {"d", "transform"}:
-            element.set(name, _rounded(value))
-    kept: list[Element] = []
+            element.set(name, _round_numbers(value))
+    visible: list[Element] = []
     for child in element:
         _tidy(child)
-        if element.tag != "g" or _shows(child):
-            kept += list(child) if child.tag == "g" and not child.attrib else [child]
-    element[:] = list(_merged(kept)) if symbols else kept
+        if element.tag != "g" or _is_visible(child):
+            visible += list(child) if child.tag == "g" and not child.attrib else [child]
+    element[:] = list(_merge_discs(visible)) if symbols else visible
     for name in INHERITED if element.tag == "g" and len(element) > 1 else ():
         values = {child.attrib.get(name) for child in element}
         if None not in values and len(values) == 1:
@@ -302,20 +304,22 @@ def _tidy(element: Element) -> None:
                 del child.attrib[name]
 
 
-def _shows(element: Element) -> bool:
+def _is_visible(element: Element) -> bool:
+    """Return True if an SVG element draws something: it has children, a fill, a stroke or text."""
     if element.tag == "g":
         return len(element) > 0
     painted = element.tag != "path" or "fill" in element.attrib or "stroke" in element.attrib
     return painted and element.get("d") != "" and element.get("display") != "none"
 
 
-def _rounded(text: str) -> str:
-    places = 1 if len(text) > LONG else 2
+def _round_numbers(text: str) -> str:
+    """Return SVG text with its decimal numbers rounded to a hundredth of a pixel; a tenth in long paths."""
+    places = 1 if len(text) > CURVE_FROM else 2
     return LONG_NUMBER.sub(lambda number: f"{round(float(number[0]), places) + 0.0:g}", text)
 
 
-def _merged(symbols: list[Element]) -> Iterator[Element]:
-    """Merge neighbouring discs of one style into one path of zero-length lines with round ends."""
+def _merge_discs(symbols: list[Element]) -> Iterator[Element]:
+    """Yield SVG symbols with neighbouring discs of one style merged into one path with round ends."""
     for style, group in groupby(symbols, key=_disc_style):
         if style is None:
             yield from group
@@ -330,7 +334,7 @@ def _merged(symbols: list[Element]) -> Iterator[Element]:
 
 
 def _disc_style(symbol: Element) -> dict[str, str] | None:
-    """Return the style of a line whose ends look like the symbol; None for all but opaque discs."""
+    """Return the style of a line whose round ends look like the symbol; None for all but opaque discs."""
     disc = CIRCLE.fullmatch(symbol.get("d", ""))
     if disc is None or {"stroke", "opacity", "fill-opacity"} & symbol.attrib.keys() or not symbol.get("fill"):
         return None
@@ -342,6 +346,7 @@ def _disc_style(symbol: Element) -> dict[str, str] | None:
 
 
 def _rename_ids(root: Element, prefix: str) -> None:
+    """Start all ids of an SVG, and the references to them, with a prefix, in place."""
     names = {element.get("id", ""): f"{prefix}-{i}" for i, element in enumerate(root.iter("clipPath"), 1)}
     for element in root.iter():
         for key, value in element.attrib.items():

@@ -1,4 +1,4 @@
-"""Histograms of counted records: each variable's distribution, and the records by their risk."""
+"""Histograms of record counts: the distribution of each variable, and the records by their risk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.report.charts import INK
-from sdckit.report.privacy import THRESHOLD, distribution, records_at_risk
+from sdckit.report.privacy import THRESHOLD, count_by_bins, count_by_risk
 from sdckit.report.theme import CONFIG, MASKED, ORIGINAL
 
 if TYPE_CHECKING:
@@ -22,27 +22,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Panel:
-    """A chart of a variable, or the reason why there is none."""
+    """A chart of one variable, or the reason why there is none."""
 
     variable: str
     spec: Spec | None
     description: str
 
 
-def distributions(pair: Pair) -> list[Panel]:
-    """Return a panel for each variable: shares of both files' records in the same bins."""
+def distribution_panels(pair: Pair) -> list[Panel]:
+    """Return a histogram for each variable: shares of original and masked records in the same bins."""
     return [
-        _distribution(name, pair.original.values[:, j], pair.masked[:, j])
+        _distribution_panel(name, pair.original.values[:, j], pair.masked[:, j])
         for j, name in enumerate(pair.columns)
     ]
 
 
-def _distribution(variable: str, original: Floats, masked: Floats) -> Panel:
-    bins = distribution(original, masked)
+def _distribution_panel(variable: str, original: Floats, masked: Floats) -> Panel:
+    """Return the histogram of one variable, or the reason why it is not shown."""
+    bins = count_by_bins(original, masked)
     if bins is None:
         why = f"Not shown: too few records or different values for bins of at least {THRESHOLD} records."
         return Panel(variable, None, why)
-    words = [_edge(edge) for edge in bins.edges]
+    words = [_edge_text(edge) for edge in bins.edges]
     ranges = [f"below {words[0]}"]
     ranges += [f"{low} to {high}" for low, high in pairwise(words)]
     ranges.append(f"{words[-1]} or more")
@@ -69,13 +70,15 @@ def _distribution(variable: str, original: Floats, masked: Floats) -> Panel:
     return Panel(variable, _distribution_spec(rows, words), description)
 
 
-def _edge(value: float) -> str:
+def _edge_text(value: float) -> str:
+    """Return a bin edge as short text, such as "1,500" or "2e9"."""
     if value and not 1e-4 <= abs(value) < 1e7:
         return f"{value:.1e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e").replace(".0e", "e")
     return f"{value:,.10g}"
 
 
 def _distribution_spec(rows: list[dict[str, Any]], edges: Sequence[str]) -> Spec:
+    """Return the Vega-Lite specification of a histogram: wide bars original, narrow bars masked."""
     axis = {
         "title": None,
         "values": list(range(1, len(rows))),
@@ -94,9 +97,10 @@ def _distribution_spec(rows: list[dict[str, Any]], edges: Sequence[str]) -> Spec
     }
     y = {"type": "quantitative", "axis": share, "scale": {"zero": True}}
     words = [("range", "range"), ("original_share", "original"), ("masked_share", "masked")]
-    hover = [{"field": field, "title": title} | _percent(field) for field, title in words]
+    hover = [{"field": field, "title": title} | _tooltip_format(field) for field, title in words]
 
     def bars(start: str, end: str, height: str, colour: str) -> Spec:
+        """Return the chart layer of bars between two fields on the x axis, from 0 to the field `height`."""
         where = {
             "x": x | {"field": start},
             "x2": {"field": end},
@@ -121,13 +125,14 @@ def _distribution_spec(rows: list[dict[str, Any]], edges: Sequence[str]) -> Spec
     }
 
 
-def _percent(field: str) -> Spec:
+def _tooltip_format(field: str) -> Spec:
+    """Return the Vega-Lite format of a tooltip field: percent for shares, plain text otherwise."""
     return {"type": "quantitative", "format": ".1%"} if field.endswith("_share") else {"type": "nominal"}
 
 
-def at_risk(risks: Floats) -> Panel:
-    """Return the chart of the number of records by their risk."""
-    bins = records_at_risk(risks)
+def risk_panel(risks: Floats) -> Panel:
+    """Return the histogram of records by their re-identification risk, from 0 to 1."""
+    bins = count_by_risk(risks)
     if bins is None:
         return Panel("", None, f"Not shown: fewer than {THRESHOLD} records.")
     rows = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import number
-from sdckit.report.measures import LEVELS, is_bounded, is_share, label, plain, sentence
+from sdckit.report.measures import LEVELS, as_sentence, is_bounded, is_share, label, limit_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """One number on its scale from 0 to 1, shown at the top of the page."""
+    """One measured loss or risk, shown at the top of the page on a scale from 0 to 1."""
 
     family: str
     title: str
@@ -30,22 +30,22 @@ class Headline:
 
     @property
     def marks(self) -> str:
-        """Return what the marks on a headline's scale mean."""
+        """Text on the marks of the scale: the value expected by chance, and the limit, met or not met."""
         words = []
         if self.level is not None:
             words.append(f"{LEVELS[self.family]} {number(self.level)}")
         if self.limit is not None:
             met = "met" if self.value <= self.limit else "not met"
-            words.append(f"limit {plain(self.limit)}: {met}")
+            words.append(f"limit {limit_text(self.limit)}: {met}")
         return ", ".join(words)
 
 
 def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
-    """Return the main loss and risk of the page, and any further measure with a limit."""
+    """Return the main loss and risk of the page, and any further measure that has a limit."""
     limits = points.limits if points else {}
     if evaluation is not None:
         rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
-        names = _leading(rows, points)
+        names = _headline_metrics(rows, points)
         names += [name for name in limits if name in rows and name not in names]
         found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
     elif points is not None and points.chosen is not None:
@@ -63,7 +63,7 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
             title=label(name),
             value=value,
             text=number(value),
-            meaning=sentence(meaning.get(name, "")),
+            meaning=as_sentence(meaning.get(name, "")),
             bounded=is_bounded(name) or 0 <= value <= 1,
             level=level,
             limit=limits.get(name),
@@ -73,8 +73,8 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
     ]
 
 
-def _leading(rows: Mapping[str, Any], points: Points | None) -> list[str]:
-    """Return the metrics of the map's axes, else the first loss or risk from 0 (best) to 1."""
+def _headline_metrics(rows: Mapping[str, Any], points: Points | None) -> list[str]:
+    """Return the metrics of the map's axes, else the first measured loss and risk from 0 (best) to 1."""
     names = []
     for family, axis in (("loss", points and points.loss), ("risk", points and points.risk)):
         own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]

@@ -1,4 +1,4 @@
-"""Measured numbers in the report: headline, tables and heat map."""
+"""Measured numbers as rows of the report's tables, bars and heat map."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 from sdckit.core.text import number
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation import WHOLE
-from sdckit.report.privacy import thin_variables
+from sdckit.report.privacy import variables_to_hide
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,65 +17,65 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.metrics.evaluation import Evaluation
 
-SHADES = 20  # steps of the heat map's colours
-HEADING = 14  # letters of a heading of the heat map, about
+SHADES = 20  # number of colour steps in the heat map
+HEADING = 14  # largest number of letters in a column heading of the heat map
 LEVELS = {"loss": "unrelated order", "risk": "by chance"}
 FAMILIES = {"loss": "Information loss", "risk": "Disclosure risk"}
 
 
-def plain(limit: float) -> str:
-    """Return a limit as short text."""
+def limit_text(limit: float) -> str:
+    """Return a limit on risk as its shortest text, such as "0.1"."""
     return f"{limit:g}"
 
 
 def metric_of(name: str) -> Metric | None:
-    """Return the registry record of a metric, also for a name with options ("brmae:ties=first")."""
+    """Return the registry record of a metric, also for a name with options ("brmae:ties=first"), or None."""
     return METRICS.get(name.partition(":")[0])
 
 
 def label(name: str) -> str:
-    """Return the short name of a metric on the page."""
+    """Return the short title of a metric for the report, with its options in parentheses."""
     metric = metric_of(name)
     if metric is None:
         return name.replace("_", " ")
-    settled = name.partition(":")[2]
+    options = name.partition(":")[2]
     short = metric.title.split(",")[0]
     others = [one.title.split(",")[0] for one in METRICS.values() if one.name != metric.name]
-    return (metric.title if short in others else short) + (f" ({settled})" if settled else "")
+    return (metric.title if short in others else short) + (f" ({options})" if options else "")
 
 
-def heading(name: str) -> str:
-    """Return the column heading of a metric: its title where that is short, else its name."""
-    base, _, settled = name.partition(":")
+def column_heading(name: str) -> str:
+    """Return the column heading of a metric: its title if that is short, else its name."""
+    base, _, options = name.partition(":")
     short = label(base)
     short = short if len(short) <= HEADING else base.replace("_", " ")
-    return f"{short} {settled.replace(',', ', ')}".strip()
+    return f"{short} {options.replace(',', ', ')}".strip()
 
 
 def zero_is_best(name: str) -> bool:
-    """Return True where a larger value of the metric is worse."""
+    """Return True if the metric's best value is 0, so that larger values are worse."""
     metric = metric_of(name)
     return metric is None or metric.best == 0
 
 
 def is_bounded(name: str) -> bool:
-    """Return True where the metric has a largest possible value."""
+    """Return True if the metric has a largest possible value."""
     metric = metric_of(name)
     return metric is not None and metric.bounded
 
 
 def is_share(name: str) -> bool:
-    """Return True where a loss runs from 0 (none) to 1 (largest), so that a shade can show it."""
+    """Return True if a metric runs from 0 (best) to 1 (worst), so that a shade of colour can show it."""
     return is_bounded(name) and zero_is_best(name)
 
 
-def sentence(text: str) -> str:
-    """Return the text with a capital letter and a full stop."""
+def as_sentence(text: str) -> str:
+    """Return the text with a capital letter and a full stop; empty text stays empty."""
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
 def metric_groups(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Return the whole file's losses and risks, each with its meaning."""
+    """Return the whole file's losses, then its risks, each with table rows of values and meanings."""
     rows = evaluation.summary.rows(named=True)
     return [
         {
@@ -90,6 +90,7 @@ def metric_groups(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def _metric_row(row: Mapping[str, Any], evaluation: Evaluation) -> dict[str, str]:
+    """Return the texts of one metric's table row: title, value, level, range over tie orders, meaning."""
     name, low, high = row["metric"], row["tie_low"], row["tie_high"]
     metric = metric_of(name)
     ties = "" if low is None or high is None or low == high else f"{number(low)} to {number(high)}"
@@ -100,17 +101,18 @@ def _metric_row(row: Mapping[str, Any], evaluation: Evaluation) -> dict[str, str
         "value": number(row["value"]),
         "level": number(row["random"]),
         "ties": ties or "-",
-        "scale": "" if metric is None else _scale(metric),
-        "meaning": sentence(evaluation.meaning.get(name, "")),
+        "scale": "" if metric is None else _scale_text(metric),
+        "meaning": as_sentence(evaluation.meaning.get(name, "")),
     }
 
 
-def _scale(metric: Metric) -> str:
-    best = "" if metric.best == 0 else f", {plain(metric.best)} is best"
+def _scale_text(metric: Metric) -> str:
+    """Return the range of a metric as text, such as "0 to 1" or "no upper end, 1 is best"."""
+    best = "" if metric.best == 0 else f", {limit_text(metric.best)} is best"
     return ("0 to 1" if metric.bounded else "no upper end") + best
 
 
-def attacks(evaluation: Evaluation) -> list[dict[str, Any]]:
+def attack_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Return the share of records that each linkage attack re-identifies, the largest first."""
     parts = {name: value for name, value in evaluation.parts.get("linkage", {}).items() if 0 <= value <= 1}
     outliers = evaluation.parts.get("linkage_outliers", {})
@@ -128,7 +130,7 @@ def attacks(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Return the losses of each variable on the scale from 0 (best) to 1; none from few cells."""
+    """Return losses by variable, on a scale from 0 (best) to 1, for a table of shades; None without any."""
     losses = evaluation.table.filter((pl.col("family") == "loss") & (pl.col("stratum") == "all"))
     by_variable = losses.filter(~WHOLE)
     metrics = [name for name in by_variable["metric"].unique(maintain_order=True) if is_share(name)]
@@ -139,7 +141,7 @@ def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
     hidden = {
         (variable, name)
         for name in metrics
-        for variable in thin_variables(
+        for variable in variables_to_hide(
             {
                 row["variable"]: row["n_used"] or 0
                 for row in by_variable.filter(metric=name).iter_rows(named=True)
@@ -148,12 +150,13 @@ def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
     }
 
     def cell(variable: str, metric: str) -> dict[str, Any]:
+        """Return text and shade (0 to 20) of one variable's loss; both empty where it must be hidden."""
         value = None if (variable, metric) in hidden else values.get((variable, metric))
         shade = None if value is None else round(SHADES * min(max(value, 0.0), 1.0))
         return {"text": number(value), "shade": shade}
 
     return {
-        "metrics": [{"short": heading(name), "full": label(name)} for name in metrics],
+        "metrics": [{"short": column_heading(name), "full": label(name)} for name in metrics],
         "hidden": bool(hidden),
         "rows": [(variable, [cell(variable, name) for name in metrics]) for variable in ["all", *variables]],
     }

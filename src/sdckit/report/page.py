@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import number
 from sdckit.report import distributions, headlines, measures, risk_map
-from sdckit.report.privacy import THRESHOLD, public_facts, refuse_few, without_thin_losses
+from sdckit.report.privacy import THRESHOLD, drop_losses_of_few_cells, public_facts, require_enough_records
 from sdckit.report.vega_bundle import bundle
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def report(
     notes: Sequence[str] = (),
     facts: Mapping[str, str] = NONE,
 ) -> str:
-    """Write a report as one HTML page that needs no other file and no network.
+    """Return a report as one HTML page that needs no other file and no network.
 
-    Whatever is not given does not appear; data of fewer than 10 records are refused. The page holds no
-    original record, no smallest or largest original value, no bin with few records, no stratum and no
-    seed; `sdckit.report.privacy` has all that looks at original records.
+    Sections whose argument is not given are left out; data of fewer than 10 records are refused. The page
+    holds no original record, no smallest or largest original value, no bin with few records, no stratum
+    and no seed; all code that reads original records is in `sdckit.report.privacy`.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ def report(
     points : Points, optional
         The risk-utility map.
     evaluation : Evaluation, optional
-        Measures of the released file; with its `records`, also how many are at risk.
+        Measures of the released file; if it has `records`, a histogram of their risks is shown.
     pair : Pair, optional
         Original and released data, for the distributions of each variable.
     choice : list of str
         Sentences on the recommendation.
     notes : list of str
-        What a reader must know beside the numbers; those of the evaluation come with it.
+        Remarks on the numbers; those of the evaluation are added.
     facts : dict of str
         Versions and parameters, by name; a seed is left out.
 
@@ -77,12 +77,13 @@ def report(
     >>> "Three files were compared." in page
     True
     """
-    refuse_few(pair, evaluation)
+    require_enough_records(pair, evaluation)
     if evaluation is not None:
-        evaluation = without_thin_losses(evaluation)
+        evaluation = drop_losses_of_few_cells(evaluation)
     specs: dict[str, Spec] = {}
 
-    def placed(name: str, panel: Panel) -> dict[str, Any]:
+    def add_spec(name: str, panel: Panel) -> dict[str, Any]:
+        """Add a panel's chart to the page's specifications; return the panel and its chart's name or None."""
         if panel.spec is not None:
             specs[name] = panel.spec
         return {"name": name if panel.spec is not None else None, "panel": panel}
@@ -92,10 +93,10 @@ def report(
         specs["map"] = risk_map.risk_map(drawn)
     risks = None
     if evaluation is not None and evaluation.records is not None and "linkage" in evaluation.records.columns:
-        risks = placed("at-risk", distributions.at_risk(evaluation.records["linkage"].to_numpy()))
-    variables = [] if pair is None else distributions.distributions(pair)
+        risks = add_spec("at-risk", distributions.risk_panel(evaluation.records["linkage"].to_numpy()))
+    variables = [] if pair is None else distributions.distribution_panels(pair)
     own = evaluation.notes if evaluation is not None else ()
-    style, script = _part("page.css").strip() + _shades(), _part("page.js").strip()
+    style, script = _file_text("page.css").strip() + _shade_styles(), _file_text("page.js").strip()
     return _template().render(
         title=title,
         done=done,
@@ -104,16 +105,16 @@ def report(
         points=drawn,
         chosen=drawn and drawn.chosen,
         left_out=0 if points is None else points.table.height - points.drawn.height,
-        groups=risk_map.groups(drawn) if drawn is not None else (),
+        groups=risk_map.map_groups(drawn) if drawn is not None else (),
         rows=risk_map.point_rows(drawn) if drawn is not None else (),
         other_limits={name: value for name, value in points.limits.items() if name != points.risk}
         if points is not None
         else {},
         families=measures.metric_groups(evaluation) if evaluation is not None else (),
-        attacks=measures.attacks(evaluation) if evaluation is not None else (),
+        attacks=measures.attack_rows(evaluation) if evaluation is not None else (),
         heat=measures.heat_map(evaluation) if evaluation is not None else None,
         risks=risks,
-        panels=[placed(f"variable-{place}", panel) for place, panel in enumerate(variables, 1)],
+        panels=[add_spec(f"variable-{place}", panel) for place, panel in enumerate(variables, 1)],
         threshold=THRESHOLD,
         notes=list(dict.fromkeys([*notes, *own])),
         facts=public_facts(facts),
@@ -127,26 +128,28 @@ def report(
 
 @cache
 def _template() -> jinja2.Template:
+    """Return the compiled jinja2 template of the page."""
     import jinja2  # noqa: PLC0415 - slow to import, and only for pages
 
-    room = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sdckit.report", "."),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    room.filters |= {"number": number, "plain": measures.plain, "label": measures.label}
-    return room.get_template("page.html")
+    environment.filters |= {"number": number, "plain": measures.limit_text, "label": measures.label}
+    return environment.get_template("page.html")
 
 
 @cache
-def _part(name: str) -> str:
+def _file_text(name: str) -> str:
+    """Return the text of a file in this package, such as page.css."""
     return (resources.files("sdckit.report") / name).read_text(encoding="utf-8")
 
 
-def _shades() -> str:
-    """Return the heat map's colours, white to dark blue, with readable text colours."""
+def _shade_styles() -> str:
+    """Return the CSS rules of the heat map's colours, white to dark blue, with readable text colours."""
     rules = []
     for step in range(measures.SHADES + 1):
         share = step / measures.SHADES
@@ -157,17 +160,18 @@ def _shades() -> str:
 
 
 def _as_json(specs: Mapping[str, Spec]) -> str:
-    """Return JSON that is safe inside a script element."""
+    """Return chart specifications as JSON that is safe inside a script element."""
     text = json.dumps(specs, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:
-    """Return a content security policy that allows only this page's style and scripts, by hash."""
-    run = " ".join(map(_hashed, scripts)) or "'none'"
-    rules = ["default-src 'none'", f"script-src {run}", f"style-src {_hashed(style)}"]
+    """Return a content security policy that allows only this page's style and scripts, by their hashes."""
+    run = " ".join(map(_csp_hash, scripts)) or "'none'"
+    rules = ["default-src 'none'", f"script-src {run}", f"style-src {_csp_hash(style)}"]
     return "; ".join([*rules, "base-uri 'none'", "form-action 'none'"])
 
 
-def _hashed(text: str) -> str:
+def _csp_hash(text: str) -> str:
+    """Return the SHA-256 hash of a script or style as a content security policy spells it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

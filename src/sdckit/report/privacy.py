@@ -1,11 +1,11 @@
 """Everything that the report takes from original records, in one module that can be audited.
 
-Two figures on the page are counts of records: the distributions of each variable and the records at
-risk. Both come from here, and only as bins of at least `THRESHOLD` records. Bins have rounded edges
-that are chosen on the masked file; the outer ones are open, so that neither a smallest nor a largest
-value shows. Whatever could undo a masking is dropped from the list of facts. Every other number of
-the page is a measure of the whole file or of a whole variable, of at least `THRESHOLD` records or
-cells: from a loss of few of them, an original value can be computed back. Strata are never shown.
+Two charts on the page show counts of records: the distributions of each variable and the records by risk.
+Both are computed here, in bins of at least `THRESHOLD` records. Bins have rounded edges that are chosen on
+the masked file; the outer ones are open, so that neither a smallest nor a largest value is shown. Facts with
+which a masking can be undone are dropped. Every other number of the page is a measure of the whole file or
+of a whole variable, of at least `THRESHOLD` records or cells: from a loss of few cells, an original value can
+be computed. Strata are never shown.
 """
 
 from __future__ import annotations
@@ -26,18 +26,16 @@ if TYPE_CHECKING:
     from sdckit.metrics.evaluation import Evaluation
     from sdckit.metrics.pair import Pair
 
-THRESHOLD = (
-    checks.FEWEST_REPORTED
-)  # records that a bin has at least, in the original and in the masked file alike
-DIGITS = 2  # significant digits of an edge
-BINS = 10  # aimed at between the outer ones
-OUTER = 0.1  # share of the masked records below the first edge and above the last, about
+THRESHOLD = checks.TOGETHER  # smallest number of records in a bin, in the original and in the masked file
+DIGITS = 2  # significant digits of a bin's edge
+BINS = 10  # intended number of bins between the outer ones
+OUTER = 0.1  # approximate share of the masked records below the first edge, and above the last
 SECRETS = ("seed", "rng", "entropy", "random state")
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Counts of records of both files between edges; the first and the last bin are open."""
+    """Numbers of original and masked records between edges; the first and the last bin are open."""
 
     edges: tuple[float, ...]
     original: tuple[int, ...]
@@ -46,22 +44,24 @@ class Bins:
 
 @dataclass(frozen=True)
 class RiskBin:
-    """Count of records with a risk in [low, high)."""
+    """Number of records with a risk of at least `low` and below `high`."""
 
     low: float
     high: float
     records: int
 
 
-def distribution(original: Floats, masked: Floats) -> Bins | None:
-    """Count the records of a variable in both files by bins; None where counts would be too small."""
+def count_by_bins(original: Floats, masked: Floats) -> Bins | None:
+    """Count original and masked records of a variable by bins; None if the counts would be too small."""
     original, masked = original[~np.isnan(original)], masked[~np.isnan(masked)]
     if min(original.size, masked.size) < 2 * THRESHOLD:
         return None
     edges = _rounded_edges(masked)
-    edges = edges[(edges > original.min()) & (edges < original.max())]  # no edge is an extreme itself
-    ours, theirs = _counts(original, edges), _counts(masked, edges)
-    ends = _merged(ours, theirs)
+    edges = edges[
+        (edges > original.min()) & (edges < original.max())
+    ]  # an edge at an extreme would disclose it
+    ours, theirs = _count_between_edges(original, edges), _count_between_edges(masked, edges)
+    ends = _merge_bins(ours, theirs)
     if len(ends) < 2:
         return None
     starts = [0, *ends[:-1]]
@@ -86,29 +86,29 @@ def _rounded_edges(masked: Floats) -> Floats:
     return np.unique([float(f"{step * place:.{DIGITS}g}") + 0.0 for place in places])
 
 
-def _counts(values: Floats, edges: Floats) -> Ints:
-    """Count records below the first edge, between two edges, and from the last edge on."""
+def _count_between_edges(values: Floats, edges: Floats) -> Ints:
+    """Return numbers of records: below the first edge, between neighbours, from the last edge on."""
     return np.bincount(np.searchsorted(edges, values, side="right"), minlength=edges.size + 1)
 
 
-def _merged(*counts: Ints) -> list[int]:
-    """Return the ends of merged bins, each with at least the threshold of records in every file."""
+def _merge_bins(*counts: Ints) -> list[int]:
+    """Return the ends of merged bins, each with at least `THRESHOLD` records in every file."""
     ends, start = [], 0
     for end in range(1, len(counts[0]) + 1):
         if all(count[start:end].sum() >= THRESHOLD for count in counts):
             ends.append(end)
             start = end
     if ends:
-        ends[-1] = len(counts[0])  # what is left over joins its neighbour
+        ends[-1] = len(counts[0])  # the remaining records join the last bin
     return ends
 
 
-def records_at_risk(risks: Floats) -> list[RiskBin] | None:
-    """Count records by their risk in steps of 0.1; each bin has 0 or at least the threshold of records."""
+def count_by_risk(risks: Floats) -> list[RiskBin] | None:
+    """Count records by risk in steps of 0.1, merged until each bin has none or at least `THRESHOLD`."""
     risks = risks[~np.isnan(risks)]
     if risks.size < THRESHOLD:
         return None
-    counts = _counts(risks, np.arange(1, 10) / 10)
+    counts = _count_between_edges(risks, np.arange(1, 10) / 10)
     bins: list[tuple[int, int]] = []
     start = 0
     for end in range(1, 11):
@@ -116,22 +116,22 @@ def records_at_risk(risks: Floats) -> list[RiskBin] | None:
         if found >= THRESHOLD or (found == 0 and end - start == 1):
             bins.append((start, end))
             start = end
-    while start < 10 and counts[start:].sum() < THRESHOLD:  # thin at the end: go back to a full bin
+    while start < 10 and counts[start:].sum() < THRESHOLD:  # too few at the end: merge backwards
         start = bins.pop()[0]
     if start < 10:
         bins.append((start, 10))
     return [RiskBin(a / 10, b / 10, int(counts[a:b].sum())) for a, b in bins]
 
 
-def refuse_few(pair: Pair | None, evaluation: Evaluation | None) -> None:
+def require_enough_records(pair: Pair | None, evaluation: Evaluation | None) -> None:
     """Raise ValueError for data with so few records that measures would disclose single records."""
-    records = _records(evaluation) if pair is None else pair.original.n
+    records = _number_of_records(evaluation) if pair is None else pair.original.n
     if records is not None:
         checks.require_reportable_size(records)
 
 
-def _records(evaluation: Evaluation | None) -> int | None:
-    """Return the number of records measured: the cells of the fullest variable."""
+def _number_of_records(evaluation: Evaluation | None) -> int | None:
+    """Return the number of records measured: that of the variable with most cells; None if unknown."""
     if evaluation is None:
         return None
     if evaluation.records is not None and evaluation.records.width:
@@ -143,21 +143,22 @@ def _records(evaluation: Evaluation | None) -> int | None:
     return None
 
 
-def without_thin_losses(evaluation: Evaluation) -> Evaluation:
-    """Leave out losses computed from few cells, and return a note on them."""
+def drop_losses_of_few_cells(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation without losses of fewer than `THRESHOLD` cells, with a note on each."""
     thin = (pl.col("family") == "loss") & (pl.col("n_used") < THRESHOLD)
     names = evaluation.summary.filter(thin)["metric"].to_list()
     if not names:
         return evaluation
-    told = tuple(f"left out: {name}, made of fewer than {THRESHOLD} cells" for name in names)
-    kept = evaluation.table.filter(~pl.col("metric").is_in(names))
-    return replace(evaluation, table=kept, notes=(*evaluation.notes, *told))
+    remarks = tuple(f"left out: {name}, made of fewer than {THRESHOLD} cells" for name in names)
+    table = evaluation.table.filter(~pl.col("metric").is_in(names))
+    return replace(evaluation, table=table, notes=(*evaluation.notes, *remarks))
 
 
-def thin_variables(used: Mapping[str, int]) -> set[str]:
-    """Return variables whose loss must not be shown: few cells, or few with others of few cells.
+def variables_to_hide(used: Mapping[str, int]) -> set[str]:
+    """Return the variables whose loss must not be shown, given the number of cells of each.
 
-    The whole file's loss is shown, and what the other variables lose can be subtracted from it.
+    A variable is hidden if it has few cells, and also if the hidden ones together have few: the loss of the
+    whole file is shown, so that theirs could be computed by subtraction.
     """
     fewest_first = sorted(used, key=lambda name: used[name])
     hidden: list[str] = []
@@ -169,7 +170,7 @@ def thin_variables(used: Mapping[str, int]) -> set[str]:
 
 
 def public_facts(facts: Mapping[str, str]) -> dict[str, str]:
-    """Drop the facts that would undo a masking: with the seed, noise can be subtracted."""
+    """Return the facts without secrets such as the seed, with which noise can be subtracted."""
     return {
         name: text for name, text in facts.items() if not any(secret in name.lower() for secret in SECRETS)
     }

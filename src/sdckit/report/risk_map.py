@@ -1,4 +1,4 @@
-"""The risk-utility map: a mark for each setting or file, as a Vega-Lite specification and as table rows."""
+"""The risk-utility map: one mark per setting or file, as a Vega-Lite specification and as table rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sdckit.core.text import number
 from sdckit.masking import METHODS
 from sdckit.report import charts
 from sdckit.report.charts import GREY, INK
-from sdckit.report.measures import label, plain, zero_is_best
+from sdckit.report.measures import label, limit_text, zero_is_best
 from sdckit.report.theme import BEYOND, CONFIG, LIMIT
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ SHAPES = {  # drawn by Vega and by the legend alike, in a square from -1 to 1
 
 @dataclass(frozen=True)
 class Points:
-    """Settings or files of a risk-utility map, with their loss and risk.
+    """Settings or files of a risk-utility map, with the loss and risk of each.
 
     `table` has one row per point: method, parameters, loss, risk, frontier, chosen, unpaired; `loss` and
-    `risk` are the metrics of the axes, `limits` the largest risks allowed, `random` the loss of unrelated
-    order. Methods whose rows stand for no original record are placed where unrelated rows lie.
+    `risk` are the metrics of the axes, `limits` the largest risks allowed, `random` the loss of a file in
+    random order. Methods whose rows stand for no original record are drawn at the loss of random order.
     """
 
     table: pl.DataFrame
@@ -46,35 +46,35 @@ class Points:
 
     @property
     def drawn(self) -> pl.DataFrame:
-        """Points with a position on the map."""
+        """The rows of `table` whose loss and risk are both finite: the points that the map shows."""
         return self.table.filter(pl.col("loss").is_finite() & pl.col("risk").is_finite())
 
     @property
     def unpaired(self) -> list[str]:
-        """Titles of the methods whose rows stand for no original record."""
+        """Titles of the shown methods whose masked rows stand for no original record."""
         methods = self.drawn.filter("unpaired")["method"].unique(maintain_order=True)
         return [METHODS[name].title for name in methods]
 
     @property
-    def files(self) -> bool:
-        """True where the points are files made elsewhere, without parameters."""
+    def are_files(self) -> bool:
+        """True if the points are files made elsewhere, which have no parameters."""
         return all(not parameters for parameters in self.table["parameters"])
 
     @property
-    def better(self) -> str:
-        """The side of the map on which files are closer to the original."""
+    def better_side(self) -> str:
+        """The side of the map, "left" or "right", on which files are closer to the original."""
         return "left" if zero_is_best(self.loss) else "right"
 
     @property
     def chosen(self) -> dict[str, Any] | None:
-        """The chosen point; None where none was chosen."""
+        """The row of the chosen point as a dict; None if no point was chosen."""
         found = self.drawn.filter("chosen")
         return found.row(0, named=True) if found.height else None
 
 
 @dataclass(frozen=True)
 class Group:
-    """A method on the map, with the colour and shape of its points."""
+    """A method or file on the map, with the colour and shape of its points and their number."""
 
     place: int
     title: str
@@ -83,8 +83,8 @@ class Group:
     points: int
 
 
-def groups(points: Points) -> list[Group]:
-    """Return the methods of a map; names that are no methods, such as files, get the remaining colours."""
+def map_groups(points: Points) -> list[Group]:
+    """Return one group per method of a map; files and other unknown names get the remaining colours."""
     names = points.drawn["method"].unique(maintain_order=True).to_list()
     counts = dict(points.drawn["method"].value_counts().rows())
     taken = {charts.colour(name) for name in names if name in METHODS}
@@ -92,7 +92,7 @@ def groups(points: Points) -> list[Group]:
     others = [name for name in names if name not in METHODS]
     colours = {name: spare[place % len(spare)] for place, name in enumerate(others)}
     colours |= {name: charts.colour(name) for name in names if name not in colours}
-    looks = _looks([colours[name] for name in names])
+    looks = _distinct_looks([colours[name] for name in names])
     return [
         Group(
             place=place,
@@ -105,10 +105,10 @@ def groups(points: Points) -> list[Group]:
     ]
 
 
-def _looks(colours: list[str]) -> list[tuple[str, str]]:
-    """Return a shape for each colour, so that methods differ in look as long as shapes last.
+def _distinct_looks(colours: list[str]) -> list[tuple[str, str]]:
+    """Return a (colour, shape) pair for each given colour, all different as long as shapes last.
 
-    Where a colour has run out of shapes, the colour that was used least takes its place.
+    If all shapes of a colour are taken, the colour that was used least replaces it.
     """
     shapes = list(SHAPES.values())
     found: list[tuple[str, str]] = []
@@ -121,9 +121,9 @@ def _looks(colours: list[str]) -> list[tuple[str, str]]:
 
 
 def point_rows(points: Points) -> list[dict[str, Any]]:
-    """Return one row per point: its position, and the texts of its tooltip and table row."""
+    """Return one dict per point of a map: its position, and the texts of its tooltip and table row."""
     names = points.drawn["method"].unique(maintain_order=True).to_list()
-    titles = [group.title for group in groups(points)]
+    titles = [group.title for group in map_groups(points)]
     apart = registry.metrics_named([points.loss])[0].paired  # a loss that unpaired rows have no value of
     return [
         {
@@ -143,7 +143,7 @@ def point_rows(points: Points) -> list[dict[str, Any]]:
 
 
 def risk_map(points: Points) -> Spec:
-    """Return the chart of risk against loss of every point, both from 0 to 1."""
+    """Return the Vega-Lite specification of a map of risk (upwards) against loss (to the right)."""
     rows = point_rows(points)
     limit = points.limits.get(points.risk)
     ring, halo, name = _chosen_layers()
@@ -153,7 +153,7 @@ def risk_map(points: Points) -> Spec:
         _frontier_layer(points),
         ring,
         halo,
-        _points_layer(points),  # above the others, where the mouse finds them
+        _points_layer(points),  # on top, so that the mouse reaches them
         name,
     ]
     ends = [max([1.0, *points.drawn[axis]]) for axis in ("loss", "risk")]
@@ -172,6 +172,7 @@ def risk_map(points: Points) -> Spec:
 
 
 def _axis(axis: str, metric: str, end: float) -> Spec:
+    """Return the Vega-Lite encoding of the loss axis ("x") or the risk axis ("y"), from 0 to `end`."""
     title = f"information loss ({label(metric)})" if axis == "x" else f"disclosure risk ({label(metric)})"
     ticks = {"tickCount": 6, "grid": True, "titlePadding": 8, "format": "~g"}
     return {
@@ -182,7 +183,8 @@ def _axis(axis: str, metric: str, end: float) -> Spec:
 
 
 def _limit_layers(limit: float) -> list[Spec]:
-    one = {"values": [{"low": limit, "high": 1, "text": f"limit {plain(limit)}"}]}
+    """Return the chart layers of a risk limit: the shaded area above it, its line and its label."""
+    one = {"values": [{"low": limit, "high": 1, "text": f"limit {limit_text(limit)}"}]}
     write = {"type": "text", "align": "right", "baseline": "bottom", "dy": -4, "color": LIMIT, "fontSize": 11}
     return [
         {
@@ -205,6 +207,7 @@ def _limit_layers(limit: float) -> list[Spec]:
 
 
 def _random_layers(level: float) -> list[Spec]:
+    """Return the chart layers of the loss that an unrelated order has: a dotted line and its label."""
     one = {"values": [{"level": level, "text": f"unrelated order {number(level)}"}]}
     write = {
         "type": "text",
@@ -231,13 +234,13 @@ def _random_layers(level: float) -> list[Spec]:
 
 
 def _frontier_layer(points: Points) -> Spec:
-    """Return the step line of the frontier: the lowest risk found at each loss."""
+    """Return the chart layer of the Pareto frontier: a step line of the lowest risk at each loss."""
     return {
         "name": "frontier",
         "transform": [{"filter": "datum.frontier"}],
         "mark": {
             "type": "line",
-            "interpolate": "step-after" if points.better == "left" else "step-before",
+            "interpolate": "step-after" if points.better_side == "left" else "step-before",
             "color": INK,
             "strokeWidth": 1.2,
             "opacity": 0.65,
@@ -251,13 +254,15 @@ def _frontier_layer(points: Points) -> Spec:
 
 
 def _points_layer(points: Points) -> Spec:
-    looks = groups(points)
+    """Return the chart layer of the points: colour and shape by method, dark outlines on the frontier."""
+    looks = map_groups(points)
     places = [group.place for group in looks]
-    words = [("method", "file")] if points.files else [("method", "method"), ("parameters", "parameters")]
+    words = [("method", "file")] if points.are_files else [("method", "method"), ("parameters", "parameters")]
     words += [("loss_text", label(points.loss)), ("risk_text", label(points.risk))]
     ringed = {"condition": {"test": "datum.frontier", "value": INK}, "value": "white"}
 
     def look(what: str) -> Spec:
+        """Return the encoding of a visual property of points, such as "colour", by their group."""
         drawn = {"domain": places, "range": [getattr(group, what) for group in looks]}
         return {"field": "group", "type": "nominal", "scale": drawn, "legend": None}
 
@@ -278,6 +283,7 @@ def _points_layer(points: Points) -> Spec:
 
 
 def _chosen_layers() -> list[Spec]:
+    """Return three chart layers of the chosen point: a ring, a white halo and the label "chosen"."""
     where = {"x": {"field": "loss"}, "y": {"field": "risk"}}
     only = [{"filter": "datum.chosen && (shown < 0 || datum.group == shown)"}]
     ring = {"type": "point", "size": 420, "stroke": INK, "strokeWidth": 2.2, "fill": None, "tooltip": None}

@@ -1,4 +1,4 @@
-"""Theme of the report's charts: colours and sizes for a screen."""
+"""Theme of the report's charts: colours and font sizes for a screen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 ORIGINAL, MASKED = "#C9CDD2", charts.BLUE
 LIMIT, BEYOND = "#B3261E", "#FDF4F3"
 GRID = "#EEF0F2"
-CONFIG: Spec = charts.CONFIG | {  # a screen has more room than a printed column
+CONFIG: Spec = charts.CONFIG | {  # larger than in print
     "background": None,
     "padding": {"left": 2, "right": 12, "top": 6, "bottom": 2},
     "axis": charts.CONFIG["axis"] | {"labelFontSize": 11, "titleFontSize": 12, "gridColor": GRID},

@@ -134,7 +134,7 @@ class Sweep:
         """Return a report with the risk-utility map as one self-contained HTML page."""
         from sdckit.report import build  # noqa: PLC0415 - only for those who report
 
-        return build.of_sweep(self, name=name or self.table["dataset"][0])
+        return build.report_on_sweep(self, name=name or self.table["dataset"][0])
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table to a CSV or Parquet file, by its suffix; on an error no file is left."""
