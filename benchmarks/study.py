@@ -10,7 +10,7 @@ import sdckit as sdc
 from sdckit.masking import apply
 from sdckit.paper import study
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED
-from sdckit.paper.design import NOTED, WAYS
+from sdckit.paper.design import NOTE_METHODS, STUDY_METHODS
 from sdckit.selection.plan import settings_of
 from timing import Row, row
 
@@ -29,12 +29,12 @@ def cpu_seconds() -> float:
 
 def one_by_one(original: Original, label: str) -> float:
     """CPU seconds for a file with the public functions, each call preparing everything anew."""
-    way = WAYS[label]
-    settings = settings_of({way.method: way.grid})
+    study_method = STUDY_METHODS[label]
+    settings = settings_of({study_method.method: study_method.grid})
     table = original.values.copy()
     began = time.process_time()
     for setting in settings[:: max(len(settings) // ONE_BY_ONE, 1)]:
-        masked = sdc.mask(table, way.method, rng=1, **setting.options)
+        masked = sdc.mask(table, study_method.method, rng=1, **setting.options)
         for metric in (sdc.brmae, sdc.brmse):
             metric(table, masked, ties="first")
         for metric in (sdc.mae, sdc.mse, sdc.il1s):
@@ -46,18 +46,20 @@ def one_by_one(original: Original, label: str) -> float:
 def in_a_sweep(name: str, original: Original, label: str) -> tuple[int, float]:
     """Number of files and CPU seconds for each, on one core."""
     began = time.process_time()
-    found = study.measure(original, [label], name=name, replications=5, workers=1, metrics=SIX)
+    found = study.measure_losses(original, [label], name=name, replications=5, workers=1, metrics=SIX)
     return found.height, (time.process_time() - began) / found.height
 
 
 def rows() -> list[Row]:
-    data = study.load(["tarragona", "census"])
+    data = study.load_data_sets(["tarragona", "census"])
     found = []
     for name, original in data.items():
         case = f"{name}, {original.n} x {len(original.columns)}"
         apply(sdc.METHODS["mdav"], original.values, {"k": 3}, None)  # type: ignore[arg-type]
-        study.measure(original, list(NOTED), name=name, replications=1, workers=1, metrics=SIX)  # warm up
-        for label in NOTED:
+        study.measure_losses(
+            original, list(NOTE_METHODS), name=name, replications=1, workers=1, metrics=SIX
+        )  # warm up
+        for label in NOTE_METHODS:
             files, spent = in_a_sweep(name, original, label)
             slow = one_by_one(original, label)
             what = f"{label}: {spent * 1e6:.0f} us, {R_MS / spent / 1e3:.0f} x below R"
@@ -69,7 +71,7 @@ def whole(data: dict[str, Original]) -> Row:
     """All files with 30 replications on all cores."""
     began, cpu = time.perf_counter(), cpu_seconds()
     files = sum(
-        study.measure(original, list(NOTED), name=name, replications=30, metrics=SIX).height
+        study.measure_losses(original, list(NOTE_METHODS), name=name, replications=30, metrics=SIX).height
         for name, original in data.items()
     )
     wall, cpu = time.perf_counter() - began, cpu_seconds() - cpu

@@ -13,9 +13,9 @@ import pytest
 import sdckit as sdc
 from sdckit.kernels.tie_rules import TIES
 from sdckit.paper import study
-from sdckit.paper.comparison import comparison
+from sdckit.paper.comparison import compare_with_sdcmicro
 from sdckit.paper.correlations import disagreement
-from sdckit.paper.design import NOTED
+from sdckit.paper.design import NOTE_METHODS
 from sdckit.paper.permutations import all_distances, distance_facts, random_distances
 from sdckit.paper.verdicts import CLAIMS
 
@@ -107,7 +107,7 @@ def test_a_figure_stands_alone(name):
 def one_run(tarragona, census):
     """The study with one replication, which is the first of the thirty."""
     data = {"Tarragona": sdc.prepare(tarragona), "Census": sdc.prepare(census)}
-    return study.run(data, replications=1)
+    return study.run_study(data, replications=1)
 
 
 def of_rankings():
@@ -290,7 +290,7 @@ def test_verdicts_are_those_of_the_study():
 
 def test_the_number_of_masked_files():
     files = {"mdav": 30} | dict.fromkeys(("noise", "correlated_noise", "rank_swap"), 300 * 30)
-    assert set(files) == set(NOTED)
+    assert set(files) == set(NOTE_METHODS)
     total = f"{2 * sum(files.values()):,} masked files"
     check([f"of the {total}", f"{total}, six metrics each"])
 
@@ -298,12 +298,12 @@ def test_the_number_of_masked_files():
 def test_what_is_stored_is_what_we_compute(one_run):
     keys = ["dataset", "method", "metric", "reference"]
     kept = stored("comparison.csv").select(*keys, "r_single", "single").sort(keys)
-    found = comparison(one_run.correlations).select(*keys, "r_single", "single").sort(keys)
+    found = compare_with_sdcmicro(one_run.correlations).select(*keys, "r_single", "single").sort(keys)
     assert kept.select(keys).equals(found.select(keys))
     for name in ("r_single", "single"):
         assert kept[name].to_list() == pytest.approx(found[name].to_list(), abs=1e-5)
     text = (DOCS / "figures" / "figure-3.svg").read_text(encoding="utf-8")
-    for method in NOTED:
+    for method in NOTE_METHODS:
         for metric in ("brmae", "brmse", "mae", "mse", "il1", "il1s"):
             assert f"r = {one_run.spearman('Tarragona', method, metric):.4f}" in text
 

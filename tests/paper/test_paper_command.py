@@ -192,8 +192,8 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
 
 
 def test_the_level_of_row_order_lies_between_what_shuffles_score():
-    original = study.load(["sample"])["sample"]
-    levels = study._levels(original, "mdav", 1, "sample")  # noqa: SLF001 - the figure's dashed line
+    original = study.load_data_sets(["sample"])["sample"]
+    levels = study._unrelated_levels(original, "mdav", 1, "sample")  # noqa: SLF001 - the figure's dashed line
     level = levels.filter(ties="first")["brmae"][0]
     rng = np.random.default_rng(3)
     masked = sdc.mask(original.values, "mdav", k=30)

@@ -231,8 +231,8 @@ def test_figures_print_letters_correlations_and_levels(pictures):
 
 
 def test_scales_of_correlations_end_at_one():
-    assert parts.around_correlations(pl.Series([0.9, 1.0])) == pytest.approx((0.895, 1.0))
-    assert parts.around_correlations(pl.Series([0.98, 0.98])) == pytest.approx((0.979, 0.981))
+    assert parts.padded_correlation_range(pl.Series([0.9, 1.0])) == pytest.approx((0.895, 1.0))
+    assert parts.padded_correlation_range(pl.Series([0.98, 0.98])) == pytest.approx((0.979, 0.981))
 
 
 @pytest.mark.parametrize(
@@ -311,4 +311,4 @@ def test_a_study_without_attacks_has_no_figures_of_risk():
     bare = Study(measured("Census"), levels("Census"), tie_range("Census"))
     assert not any(figure.risk for figure in all_figures(bare, rng=1, draws=50))
     with pytest.raises(ValueError, match="were not attacked"):
-        _ = bare.attacked
+        _ = bare.required_risks

@@ -7,7 +7,7 @@ from polars.testing import assert_frame_equal
 
 import sdckit as sdc
 from sdckit.paper import risks, safety
-from sdckit.paper.design import WAYS
+from sdckit.paper.design import STUDY_METHODS
 from sdckit.selection import choice
 
 LOSSES_AND_RISKS = ["brmae", "brmse", "linkage", "linkage_outliers"]
@@ -23,16 +23,16 @@ def tiny():
 
 @pytest.fixture(scope="module")
 def attacked(tiny):
-    return risks.run({"tiny": tiny}, replications=20, seed=4, workers=1)
+    return risks.run_attacks({"tiny": tiny}, replications=20, seed=4, workers=1)
 
 
 def test_thinned_grids_are_part_of_the_study():
-    for label, way in WAYS.items():
-        whole = {setting.identity for setting in risks.settings_of({way.method: way.grid})}
-        ours = risks.settings_of(risks.plan_of([label]))
+    for label, study_method in STUDY_METHODS.items():
+        whole = {setting.identity for setting in risks.settings_of({study_method.method: study_method.grid})}
+        ours = risks.settings_of(risks.attack_plan([label]))
         assert {setting.identity for setting in ours} <= whole
         assert len(ours) >= 20
-        few = risks.settings_of(risks.plan_of([label], every=2))
+        few = risks.settings_of(risks.attack_plan([label], every=2))
         assert 2 * len(few) == len(ours)
         assert few[-1].identity == ours[-1].identity
 
@@ -67,9 +67,10 @@ def test_linkage_is_the_worst_attack_on_each_file(attacked):
 
 
 def test_the_same_seed_gives_the_same_files_and_another_does_not(tiny, attacked):
-    plan = risks.plan_of(["noise", "rank_swap_no_tails"], every=5)
+    plan = risks.attack_plan(["noise", "rank_swap_no_tails"], every=5)
     one, two, other = (
-        risks.measure(tiny, plan, name="tiny", replications=2, seed=seed, workers=1) for seed in (4, 4, 5)
+        risks.measure_risks(tiny, plan, name="tiny", replications=2, seed=seed, workers=1)
+        for seed in (4, 4, 5)
     )
     assert_frame_equal(one, two)
     assert not one["brmae"].equals(other["brmae"])
@@ -77,24 +78,24 @@ def test_the_same_seed_gives_the_same_files_and_another_does_not(tiny, attacked)
 
 
 def test_finished_files_are_kept(tiny, tmp_path, monkeypatch):
-    plan = risks.plan_of(["noise"], every=4)
+    plan = risks.attack_plan(["noise"], every=4)
     how = {"name": "tiny", "replications": 1, "seed": 4, "workers": 1, "folder": tmp_path / "risk"}
-    part = risks.measure(tiny, {"noise": [{"percent": [300]}]}, **how)
-    whole = risks.measure(tiny, plan, **how)
+    part = risks.measure_risks(tiny, {"noise": [{"percent": [300]}]}, **how)
+    whole = risks.measure_risks(tiny, plan, **how)
     assert_frame_equal(part, whole[-1:])
     monkeypatch.setattr("sdckit.selection.task.Task.measure", lambda *_: pytest.fail("measured again"))
-    assert_frame_equal(risks.measure(tiny, plan, **how), whole)
+    assert_frame_equal(risks.measure_risks(tiny, plan, **how), whole)
 
 
 def test_few_replications_try_few_settings(tiny):
-    quick = risks.run({"tiny": tiny}, replications=3, workers=1)
+    quick = risks.run_attacks({"tiny": tiny}, replications=3, workers=1)
     assert quick.measured.height == 10 + 4 * 7
     assert quick.replications == 1
 
 
 def test_each_dataset_keeps_its_work_in_a_folder_of_its_own(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(risks, "plan_of", lambda **_: {"mdav": [{"k": [3, 4]}]})
-    risks.run({"One": tiny, "two": tiny}, folder=tmp_path)
+    risks.run_attacks({"One": tiny, "two": tiny}, folder=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one-risk", "two-risk"]
 
 
@@ -113,7 +114,11 @@ WAVERING = [  # method, setting, brMAE, linkage, linkage of outliers
 def made_up(*lines):
     rows = []
     for method, setting, loss, linkage, outliers in lines:
-        row = {"dataset": "Census", "method": method, "parameters": f"{WAYS[method].varied}={setting:g}"}
+        row = {
+            "dataset": "Census",
+            "method": method,
+            "parameters": f"{STUDY_METHODS[method].varied}={setting:g}",
+        }
         row |= {"setting": float(setting), "replication": 1, "brmae": loss, "brmse": loss / 2}
         row |= {"linkage": linkage, "linkage_outliers": outliers}
         rows.append(row | dict.fromkeys(risks.ATTACKS, linkage) | {"window": None, "matching": 0.0})
@@ -136,7 +141,7 @@ def test_a_setting_is_safe_only_if_every_stronger_one_is():
 
 
 def test_the_words_follow_from_the_numbers():
-    assert safety.sentences(made_up(*WAVERING), "Census") == [
+    assert safety.safety_sentences(made_up(*WAVERING), "Census") == [
         (
             "Least loss on Census under limits of linkage: MDAV microaggregation at 0.3 (k = 3, brMAE 0.200) "
             "and 0.1 (k = 5, brMAE 0.400); additive noise at 0.05 (100 %, brMAE 0.500); "
@@ -149,14 +154,14 @@ def test_the_words_follow_from_the_numbers():
         ),
     ]
     unsafe = [(*row[:3], 0.9, 1.0) for row in WAVERING]
-    assert safety.sentences(made_up(*unsafe), "Census") == [
+    assert safety.safety_sentences(made_up(*unsafe), "Census") == [
         "Least loss on Census under limits of linkage: no setting tried is safe at 0.3, 0.1, 0.05 and 0.02.",
         "Safe at none of the limits: MDAV microaggregation and additive noise.",
     ]
 
 
 def test_the_page_marks_the_least_loss_under_each_limit():
-    rows = safety.rows(made_up(*WAVERING), "Census")
+    rows = safety.safe_rows(made_up(*WAVERING), "Census")
     assert [row["method"] for row in rows] == ["MDAV microaggregation", "additive noise"]
     assert [[cell["best"] for cell in row["cells"]] for row in rows] == [
         [True, True, False, False],

@@ -12,7 +12,7 @@ import naive
 from sdckit.paper import comparison as beside
 from sdckit.paper import correlations as study
 from sdckit.paper import permutations, verdicts
-from sdckit.paper.design import NOTED
+from sdckit.paper.design import NOTE_METHODS
 
 COUNTS = {
     5: [1, 4, 12, 24, 35, 24, 20],
@@ -53,7 +53,7 @@ def test_a_wrong_table_is_found(monkeypatch):
     right = permutations.PRINTED[3]
     monkeypatch.setitem(permutations.PRINTED, 3, right._replace(squared="0 2 2 6 8 8"))
     assert not permutations.table_is_right(3)
-    assert verdicts.verdicts(series())["verdict"][1] == "holds in part"
+    assert verdicts.judge_claims(series())["verdict"][1] == "holds in part"
 
 
 def test_a_table_as_printed():
@@ -165,7 +165,9 @@ def test_no_correlation_of_constant_or_missing_losses():
 def test_five_numbers_are_those_of_type_7():
     values = [0.3, 0.1, 0.8, 0.4]
     labels = dict.fromkeys(study.CASE, "x")
-    found = study.summary(pl.DataFrame([labels | {"spearman": value} for value in [*values, None]]))
+    found = study.summarise_replications(
+        pl.DataFrame([labels | {"spearman": value} for value in [*values, None]])
+    )
     assert found.columns == [*study.CASE, "replications", "min", "q25", "median", "q75", "max"]
     assert found.row(0)[5:] == pytest.approx((4, 0.1, 0.25, 0.35, 0.5, 0.8))
 
@@ -191,7 +193,7 @@ def test_disagreement_by_hand():
 def test_disagreement_equals_the_slow_twin_and_weighs_pairs():
     measured = series().with_columns(pl.col(*LOSSES).round(1))
     found = study.disagreement(measured, ties="average", replication=1).filter(dataset="Census")
-    chosen = measured.filter(pl.col("method").is_in(NOTED), dataset="Census", replication=1)
+    chosen = measured.filter(pl.col("method").is_in(NOTE_METHODS), dataset="Census", replication=1)
     expected = naive.ordered_differently(*(chosen[c].to_list() for c in ("method", "brmae_average", "il1")))
     case = {"metric": "brmae", "other_metric": "il1"}
     assert value_of(found, "share", method="all", **case) == pytest.approx(expected)
@@ -219,7 +221,7 @@ R_METRICS = dict(
 
 
 def test_figures_of_r_are_those_measured(golden):
-    ours = beside.sdcmicro()
+    ours = beside.sdcmicro_correlations()
     assert ours.height == 2 * 5 * (6 + 2 * 4)
     runs = {row[:5]: row[5] for row in pl.read_csv(golden / "spearman.csv").iter_rows()}
     names = ("dataset", "method", "metric", "min", "q25", "median", "q75", "max")
@@ -238,7 +240,7 @@ def test_figures_of_r_are_those_measured(golden):
 def as_in_r(replications=30):
     """Correlations that equal R's: the run first, then the median as often as it takes."""
     frames = []
-    for row in beside.sdcmicro().iter_rows(named=True):
+    for row in beside.sdcmicro_correlations().iter_rows(named=True):
         labels = {name: row[name] for name in beside.KEY} | {"ties": "first"}
         values = [row["spearman"], *[row["median"]] * (replications - 1 if row["median"] else 0)]
         frames += [labels | {"replication": i + 1, "spearman": value} for i, value in enumerate(values)]
@@ -249,14 +251,14 @@ def changed(method, metric, reference, by, *, first_only=False):
     here = (pl.col("method") == method) & (pl.col("metric") == metric) & (pl.col("reference") == reference)
     here &= (pl.col("dataset") == "Tarragona") & ((pl.col("replication") == 1) if first_only else True)
     table = as_in_r().with_columns(spearman=pl.when(here).then(pl.col("spearman") + by).otherwise("spearman"))
-    found = beside.comparison(table)
+    found = beside.compare_with_sdcmicro(table)
     assert found.columns == list(beside.COLUMNS)
     assert found.filter(pl.col("met") == (pl.col("explanation") != "")).height == 0
     return found.filter(~pl.col("met"))
 
 
 def test_figures_of_r_meet_every_rule():
-    found = beside.comparison(as_in_r())
+    found = beside.compare_with_sdcmicro(as_in_r())
     assert found.height == 140
     assert found["met"].all()
     assert found["difference"].abs().max() == 0
@@ -267,7 +269,7 @@ def test_figures_of_r_meet_every_rule():
     [
         (("mdav", "mae", "parameter"), -0.006, -0.004, "exchanges of neighbouring grid points"),
         (("noise", "il1", "parameter"), -0.004, -0.002, "standard errors of the medians"),
-        (("rank_swap", "il1", "parameter"), 0.006, 0.002, "IL1 hangs on the few smallest values"),
+        (("rank_swap", "il1", "parameter"), 0.006, 0.002, "IL1 depends on the few smallest values"),
         (("noise", "mse", "brmae"), -0.03, -0.01, "no cause known"),
     ],
 )
@@ -289,7 +291,7 @@ def test_a_missing_correlation_is_a_miss():
 
 
 def test_no_rows_without_figures_of_r():
-    found = beside.comparison(study.correlations(series(datasets=("sample",))))
+    found = beside.compare_with_sdcmicro(study.correlations(series(datasets=("sample",))))
     assert found.height == 0
     assert found.columns == list(beside.COLUMNS)
 
@@ -304,7 +306,7 @@ def verdict_on(table, words):
 @pytest.mark.parametrize("datasets", [("sample",), ("Tarragona", "Census")])
 @pytest.mark.parametrize("replications", [1, 3])
 def test_every_claim_gets_a_verdict(datasets, replications):
-    table = verdicts.verdicts(series(datasets=datasets, replications=replications))
+    table = verdicts.judge_claims(series(datasets=datasets, replications=replications))
     assert table.columns == ["claim", "where", "measured", "verdict"]
     assert table.height == len(verdicts.CLAIMS)
     assert set(table["verdict"]) <= {"holds", "holds in part", "does not hold"}
@@ -314,7 +316,7 @@ def test_every_claim_gets_a_verdict(datasets, replications):
 
 
 def test_claims_on_rankings():
-    table = verdicts.verdicts(series())
+    table = verdicts.judge_claims(series())
     assert table["verdict"].to_list()[:6] == ["holds"] * 4 + ["does not hold", "holds in part"]
     assert "3, 4, 20, 36 and 252" in verdict_on(table, "Several")["measured"]
     assert "11 distinct" in verdict_on(table, "ten distinct")["measured"]
@@ -332,34 +334,34 @@ def worse(measured, column, dataset=None, method=None):
 
 def test_the_weakest_metric():
     measured = series()
-    assert verdict_on(verdicts.verdicts(measured), "IL1 follows")["verdict"] == "holds"
-    part = verdicts.verdicts(worse(measured, "mse", "Census", "rank_swap"))
+    assert verdict_on(verdicts.judge_claims(measured), "IL1 follows")["verdict"] == "holds"
+    part = verdicts.judge_claims(worse(measured, "mse", "Census", "rank_swap"))
     row = verdict_on(part, "IL1 follows")
     assert row["verdict"] == "holds in part"
     assert "rank swapping MSE" in row["measured"]
-    none = verdicts.verdicts(worse(measured, "mse"))
+    none = verdicts.judge_claims(worse(measured, "mse"))
     assert verdict_on(none, "IL1 follows")["verdict"] == "does not hold"
 
 
 def test_the_best_metric_under_swapping():
     exact = [pl.col("setting").alias(f"{metric}_first") for metric in study.BOUNDED]
     claim = "best under swapping"
-    assert verdict_on(verdicts.verdicts(series().with_columns(exact)), claim)["verdict"] == "holds"
+    assert verdict_on(verdicts.judge_claims(series().with_columns(exact)), claim)["verdict"] == "holds"
     tied = series().with_columns(*exact, mae=pl.col("setting"))
-    row = verdict_on(verdicts.verdicts(tied), claim)
+    row = verdict_on(verdicts.judge_claims(tied), claim)
     assert row["verdict"] == "holds in part"
     assert "near tie" in row["measured"]
     lost = worse(series(), "brmse_first")
-    assert verdict_on(verdicts.verdicts(lost), claim)["verdict"] == "does not hold"
+    assert verdict_on(verdicts.judge_claims(lost), claim)["verdict"] == "does not hold"
 
 
 def test_claims_that_correlations_are_high():
     good, bad = series(), worse(series(), "il1", "Census", "noise")
     for words in ("Loss tends to grow", "correlate highly", "go together"):
-        assert verdict_on(verdicts.verdicts(good), words)["verdict"] == "holds"
-        assert verdict_on(verdicts.verdicts(bad), words)["verdict"] == "holds in part"
+        assert verdict_on(verdicts.judge_claims(good), words)["verdict"] == "holds"
+        assert verdict_on(verdicts.judge_claims(bad), words)["verdict"] == "holds in part"
     untailed = worse(series(), "il1", "Census", "rank_swap_no_tails")
-    row = verdict_on(verdicts.verdicts(untailed), "correlate highly")
+    row = verdict_on(verdicts.judge_claims(untailed), "correlate highly")
     assert row["verdict"] == "holds"
     assert "Not counted" in row["measured"]
 
@@ -367,21 +369,21 @@ def test_claims_that_correlations_are_high():
 def test_similar_within_methods_but_not_across():
     claim = "much as the others"
     measured = series().with_columns(il1="mae")
-    assert verdict_on(verdicts.verdicts(measured), claim)["verdict"] == "holds"
+    assert verdict_on(verdicts.judge_claims(measured), claim)["verdict"] == "holds"
     shifted = pl.when(pl.col("method") == "mdav").then(pl.col("mse") + 100).otherwise("mse").alias("mse")
-    row = verdict_on(verdicts.verdicts(measured.with_columns(shifted)), claim)
+    row = verdict_on(verdicts.judge_claims(measured.with_columns(shifted)), claim)
     assert row["verdict"] == "holds in part"
     assert "64 of 64" in row["measured"]
 
 
 def test_the_scale_is_not_used_to_its_end():
-    row = verdict_on(verdicts.verdicts(series()), "share the scale")
+    row = verdict_on(verdicts.judge_claims(series()), "share the scale")
     assert row["verdict"] == "holds in part"
     assert "0.66" in row["measured"]
 
 
 def test_claims_without_files_are_not_measured():
-    table = verdicts.verdicts(series(methods=("mdav",)))
+    table = verdicts.judge_claims(series(methods=("mdav",)))
     assert verdict_on(table, "under noise")["verdict"] == "not measured"
     assert verdict_on(table, "under swapping")["verdict"] == "not measured"
     assert verdict_on(table, "correlate highly")["verdict"] == "holds"

@@ -50,7 +50,7 @@ def test_a_variable_with_few_cells_has_no_loss_of_its_own():
         # v2 is thin; with v1 shown beside the whole file it could be computed from the rest.
         assert rows["v2"] == rows["v1"] == ["-", "-"]
         assert "-" not in rows["v0"] + rows["v3"] + rows["whole file"]
-        assert "A dash stands for fewer than 10 cells" in Read(bare(evaluation=found)).text
+        assert "A dash stands for a loss of fewer than 10 cells" in Read(bare(evaluation=found)).text
     data, masked = thin(30, 20, THRESHOLD, 25)
     found = sdc.evaluate(data, masked, metrics=["il_variables", "ks"])
     assert all("-" not in row for row in heat_rows(evaluation=found).values())

@@ -1,1 +1,1 @@
-"""The study that proposed brMAE and brMSE, reproduced: its tables, correlations and claims."""
+"""The study that proposed brMAE and brMSE ("the note"), reproduced: its tables, figures and claims."""

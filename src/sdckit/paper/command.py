@@ -1,4 +1,4 @@
-"""The command `sdckit paper`: run the study and write its folder."""
+"""The command `sdckit paper`: run the study and write its tables, figures and page into a folder."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
 
 MARK = "made-by-sdckit-paper.txt"
-REPEATS = "sdckit paper writes these files anew each time it runs; private/ keeps finished work."
+REPEATS = "sdckit paper replaces these files each time it runs; private/ holds finished work."
 PRIVATE = "private"
 NOTE = ("tarragona", "census")  # the note's own data sets
 
 
-def check(data: Sequence[str], formats: Sequence[str]) -> None:
-    """Raise ValueError for unknown data sets and formats."""
+def check_arguments(data: Sequence[str], formats: Sequence[str]) -> None:
+    """Raise ValueError for unknown data sets, more than two of them, or unknown picture formats."""
     for name in data:
         checks.one_of("data set", name, ["sample", *datasets.DATASETS])
     if not 1 <= len(dict.fromkeys(data)) <= len(NOTE):
@@ -43,32 +43,33 @@ def run(
     workers: int | None = None,
     overwrite: bool = False,
 ) -> list[str]:
-    """Measure, draw and write the study; return the lines to print."""
-    check(data, formats)
-    output_folder.check_folder(folder, MARK)
-    originals = _load(list(dict.fromkeys(data)))
+    """Measure, draw and write the study into a folder; return the lines to print."""
+    check_arguments(data, formats)
+    output_folder.check(folder, MARK)
+    originals = _load_with_hint(list(dict.fromkeys(data)))
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / MARK).exists():
         (folder / MARK).write_text(REPEATS, encoding="utf-8")
     seed = sweeps.SEED if seed is None else seed
     began = time.monotonic()
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "replications": replications,
         "seed": seed,
         "workers": workers,
         "folder": folder / PRIVATE,
         "overwrite": overwrite,
     }
-    measured = replace(study.run(originals, **how), risks=risks.run(originals, **how))
+    measured = replace(study.run_study(originals, **options), risks=risks.run_attacks(originals, **options))
     seconds = time.monotonic() - began
     found = page.Results(measured, seed)
-    with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
-        page.write(found, draft, tuple(formats))
-    return page.told(found, folder, seconds)
+    with output_folder.filled(folder, MARK, REPEATS) as draft:
+        page.write_folder(found, draft, tuple(formats))
+    return page.summary_lines(found, folder, seconds)
 
 
-def _load(names: Sequence[str]) -> dict[str, Original]:
+def _load_with_hint(names: Sequence[str]) -> dict[str, Original]:
+    """Load and prepare data sets by name; errors name the bundled data as a remedy."""
     try:
-        return study.load(names)
+        return study.load_data_sets(names)
     except (OSError, ValueError) as error:
         raise type(error)(f"{error}; pass data=['sample'] to run the study on bundled data") from error

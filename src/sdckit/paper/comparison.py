@@ -1,4 +1,4 @@
-"""Compare our correlations with those of R's sdcMicro, each by a rule, with causes of differences."""
+"""Compare our correlations with those of R's sdcMicro, each by a rule, and explain differences."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from sdckit.paper.correlations import NO_TIES, summary
+from sdckit.paper.correlations import NO_TIES, summarise_replications
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Row = dict[str, Any]
 
-RUN = 0.005  # MDAV draws nothing: what is left is single against double precision and the order of ties
-RANGE = 0.005  # beyond the extremes of 30 replications: another 30 would exceed them a little, too
-MEDIAN = 0.003
-BETWEEN = 0.02  # one random run against another
-CHANCE = 2.0  # standard errors; beyond them a cause is named
+RUN = 0.005  # allowed difference of single runs of MDAV, for single precision and the order of ties in R
+RANGE = 0.005  # allowed excess over the extremes of 30 replications, which another 30 would exceed as well
+MEDIAN = 0.003  # allowed difference of medians
+BETWEEN = 0.02  # allowed difference of two random runs
+CHANCE = 2.0  # standard errors up to which a difference is put down to chance
 THEIR_REPLICATIONS = 30
 GRID = 30  # points of MDAV's grid
 
@@ -40,8 +40,8 @@ COLUMNS = {
 }
 
 
-def sdcmicro() -> pl.DataFrame:
-    """Return the correlations that sdcMicro 5.8.1 gives: one run, and five numbers over 30 replications.
+def sdcmicro_correlations() -> pl.DataFrame:
+    """Return the correlations that sdcMicro 5.8.1 gives: one run, and five numbers of 30 replications.
 
     Returns
     -------
@@ -52,8 +52,8 @@ def sdcmicro() -> pl.DataFrame:
     return pl.read_csv(Path(__file__).with_name("sdcmicro.csv"), comment_prefix="#")
 
 
-def comparison(correlations: pl.DataFrame) -> pl.DataFrame:
-    """Join our correlations with R's and check each against its rule.
+def compare_with_sdcmicro(correlations: pl.DataFrame) -> pl.DataFrame:
+    """Join our Spearman correlations with R's and check each pair against its rule.
 
     A `difference` of 0 means the same correlation. Only MDAV can be compared number by number: the
     other methods draw, and R's random stream cannot be matched.
@@ -73,53 +73,59 @@ def comparison(correlations: pl.DataFrame) -> pl.DataFrame:
     """
     ours = correlations.filter(pl.col("ties").is_in([TIES, NO_TIES]))
     first = ours.filter(replication=1).select(*KEY, single="spearman")
-    theirs = sdcmicro().rename({"spearman": "r_single"} | {name: f"r_{name}" for name in FIVE})
+    theirs = sdcmicro_correlations().rename({"spearman": "r_single"} | {name: f"r_{name}" for name in FIVE})
     joined = theirs.join(first, on=KEY, maintain_order="left").join(
-        summary(ours).drop("ties"), on=KEY, maintain_order="left"
+        summarise_replications(ours).drop("ties"), on=KEY, maintain_order="left"
     )
-    return pl.DataFrame([_judged(row) for row in joined.iter_rows(named=True)], schema=COLUMNS)
+    return pl.DataFrame([_judge_row(row) for row in joined.iter_rows(named=True)], schema=COLUMNS)
 
 
 class _Rule(NamedTuple):
-    """A rule that a row must meet, as text and as a test, and an explanation for rows that fail."""
+    """A rule for two correlations, as text and as a test of a table row, and an explanation of failures."""
 
     text: str
     met: Callable[[Row], bool]
     explain: Callable[[Row], str]
 
 
-def _judged(row: Row) -> Row:
+def _judge_row(row: Row) -> Row:
+    """Return a table row with its difference from R, its rule, whether it is met, and an explanation."""
     if row["single"] is None or row["median"] is None:
         reason = "no correlation: a metric is constant or missing over the grid"
         return row | {"difference": None, "rule": "", "met": False, "explanation": reason}
-    rule = _rule_of(row)
+    rule = _rule_for(row)
     met = rule.met(row)
     verdict = {"rule": rule.text, "met": met, "explanation": "" if met else rule.explain(row)}
     return row | {"difference": row["single"] - row["r_single"]} | verdict
 
 
-def _rule_of(row: Row) -> _Rule:
+def _rule_for(row: Row) -> _Rule:
+    """Return the rule for a table row: by reference, and by whether R has replications."""
     if row["reference"] != "parameter":
         return ONE_AGAINST_ONE
     return ONE_RUN if row["r_median"] is None else REPLICATED
 
 
-def _same_run(row: Row) -> bool:
+def _single_runs_agree(row: Row) -> bool:
+    """Return True if our first replication is within 0.005 of R's single run."""
     return bool(abs(row["single"] - row["r_single"]) <= RUN)
 
 
-def _explain_run(row: Row) -> str:
-    exchange = 12 / (GRID**3 - GRID)  # what two neighbours that change places cost
+def _explain_single_runs(row: Row) -> str:
+    """Return how many exchanges of grid points a difference of single runs is worth, and its cause."""
+    exchange = 12 / (GRID**3 - GRID)  # change of Spearman's r if two neighbours swap
     places = abs(row["single"] - row["r_single"]) / exchange
-    return f"worth about {places:.0f} exchanges of neighbouring grid points: {_cause(row)}"
+    return f"worth about {places:.0f} exchanges of neighbouring grid points: {_known_cause(row)}"
 
 
-def _in_range(row: Row) -> bool:
+def _first_run_in_range(row: Row) -> bool:
+    """Return True if our first replication lies in R's range of replications, widened by 0.005."""
     return bool(row["r_min"] - RANGE <= row["single"] <= row["r_max"] + RANGE)
 
 
-def _replicated(row: Row) -> bool:
-    return _in_range(row) and bool(abs(row["median"] - row["r_median"]) <= MEDIAN)
+def _replications_agree(row: Row) -> bool:
+    """Return True if our first replication lies in R's range and the medians differ by at most 0.003."""
+    return _first_run_in_range(row) and bool(abs(row["median"] - row["r_median"]) <= MEDIAN)
 
 
 def _standard_error(row: Row) -> float:
@@ -128,37 +134,40 @@ def _standard_error(row: Row) -> float:
     return float(math.sqrt(math.pi / 2 * (1 / row["replications"] + 1 / THEIR_REPLICATIONS)) * spread)
 
 
-def _explain_replicated(row: Row) -> str:
+def _explain_replications(row: Row) -> str:
+    """Return the difference of the medians in standard errors, as text, and its cause."""
     gap = row["median"] - row["r_median"]
     error = _standard_error(row)
     text = (
         f"medians differ by {gap:+.4f}, {abs(gap) / error:.1f} standard errors of the medians of "
         f"{row['replications']} and {THEIR_REPLICATIONS} replications"
     )
-    if not _in_range(row):
+    if not _first_run_in_range(row):
         text += f"; replication 1 lies outside R's {row['r_min']:.3f} to {row['r_max']:.3f}"
-    return f"{text}: within chance" if abs(gap) <= CHANCE * error else f"{text}: {_cause(row)}"
+    return f"{text}: within chance" if abs(gap) <= CHANCE * error else f"{text}: {_known_cause(row)}"
 
 
-def _near(row: Row) -> bool:
+def _near_single_run(row: Row) -> bool:
+    """Return True if our first replication and our median are both within 0.02 of R's single run."""
     return all(abs(row[name] - row["r_single"]) <= BETWEEN for name in ("single", "median"))
 
 
-def _explain_near(row: Row) -> str:
+def _explain_single_run(row: Row) -> str:
+    """Return where R's single run lies beside the range of our replications, as text, and the cause."""
     low, high, theirs = row["min"], row["max"], row["r_single"]
     text = f"our {row['replications']} replications reach from {low:.3f} to {high:.3f}"
     if low <= theirs <= high:
         return f"{text}, and R's one run lies among them: one draw against another"
     side = "above" if theirs > high else "below"
-    return f"{text}, R's one run lies {max(low - theirs, theirs - high):.3f} {side}: {_cause(row)}"
+    return f"{text}, R's one run lies {max(low - theirs, theirs - high):.3f} {side}: {_known_cause(row)}"
 
 
-def _cause(row: Row) -> str:
-    """Return the known differences between the two programs."""
+def _known_cause(row: Row) -> str:
+    """Return the known reason why the two programs differ for a method, as text."""
     if row["method"].startswith("rank_swap"):
         return (
-            "IL1 hangs on the few smallest values, which partner they meet is luck, and the random streams "
-            "of the two programs cannot be matched"
+            "IL1 depends on the few smallest values, whose swapping partners are random, and the random "
+            "streams of the two programs cannot be matched"
         )
     if row["method"] == "mdav":
         return (
@@ -168,10 +177,12 @@ def _cause(row: Row) -> str:
     return "no cause known"
 
 
-ONE_RUN = _Rule(f"within {RUN} of R's run", _same_run, _explain_run)
+ONE_RUN = _Rule(f"within {RUN} of R's run", _single_runs_agree, _explain_single_runs)
 REPLICATED = _Rule(
     f"replication 1 within R's range widened by {RANGE}, medians within {MEDIAN}",
-    _replicated,
-    _explain_replicated,
+    _replications_agree,
+    _explain_replications,
 )
-ONE_AGAINST_ONE = _Rule(f"replication 1 and our median within {BETWEEN} of R's one run", _near, _explain_near)
+ONE_AGAINST_ONE = _Rule(
+    f"replication 1 and our median within {BETWEEN} of R's one run", _near_single_run, _explain_single_run
+)

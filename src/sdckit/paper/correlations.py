@@ -1,4 +1,4 @@
-"""Rank agreement of the metrics over masked files: with the amount of masking, and with each other.
+"""Rank correlations of the metrics over masked files: with the amount of masking, and with each other.
 
 `measured` has one row per masked file: `dataset`, `method`, `setting` (a point of the method's grid),
 `replication` (from 1) and the losses, `brmae_<ties>` and `brmse_<ties>` for each rule for ties, `mae`,
@@ -15,7 +15,7 @@ import polars as pl
 
 from sdckit.core import checks
 from sdckit.metrics import METRICS
-from sdckit.paper.design import NOTED
+from sdckit.paper.design import NOTE_METHODS
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
@@ -34,7 +34,7 @@ SHARES = {
 
 
 class _Case(NamedTuple):
-    """One correlation of a series: the columns to correlate and the labels of the result."""
+    """One correlation of a series: the two columns to correlate, and the labels of the result."""
 
     column: str
     other: str
@@ -43,7 +43,8 @@ class _Case(NamedTuple):
     reference: str
 
 
-def _cases() -> list[_Case]:
+def _correlation_cases() -> list[_Case]:
+    """Return all correlations of the study: metrics with the grid, bounded with unbounded metrics."""
     found = [
         _Case(f"{metric}_{ties}", "setting", ties, metric, "parameter") for ties in TIES for metric in BOUNDED
     ]
@@ -58,7 +59,7 @@ def _cases() -> list[_Case]:
 
 
 def spearman(column: str, other: str) -> pl.Expr:
-    """Return Spearman's correlation of two columns, ties at mid-ranks.
+    """Return a polars expression for Spearman's correlation of two columns, with mid-ranks for ties.
 
     0 means no monotone relation, 1 the same order, -1 the reversed order; null where a column is
     constant, holds a missing value or has fewer than two rows, because there is no answer then.
@@ -70,7 +71,7 @@ def spearman(column: str, other: str) -> pl.Expr:
     0.9487
     """
     pair = [pl.col(name).cast(pl.Float64) for name in (column, other)]
-    # Polars ranks NaN as the largest number and skips null, which would be an answer to another question.
+    # Polars ranks NaN as the largest number and skips null; a series with either has no correlation here.
     whole = pl.all_horizontal(*(values.is_not_null() & values.is_not_nan() for values in pair)).all()
     return pl.when(whole).then(pl.corr(*pair, method="spearman").fill_nan(None))
 
@@ -88,7 +89,7 @@ def correlations(measured: pl.DataFrame) -> pl.DataFrame:
         against the grid), `metric`, `reference` ("parameter", "brmae" or "brmse"), `replication`,
         `spearman` (null where there is none).
     """
-    cases = _cases()
+    cases = _correlation_cases()
     labels = pl.DataFrame(cases, schema=_Case._fields, orient="row").with_row_index("case")
     values = [spearman(case.column, case.other).alias(str(i)) for i, case in enumerate(cases)]
     found = measured.group_by(SERIES, maintain_order=True).agg(values)
@@ -100,8 +101,8 @@ def correlations(measured: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def summary(found: pl.DataFrame) -> pl.DataFrame:
-    """Return extremes, quartiles and median over the replications, as R computes them (type 7).
+def summarise_replications(found: pl.DataFrame) -> pl.DataFrame:
+    """Return extremes, quartiles and median of the correlations over the replications (R's type 7).
 
     Returns
     -------
@@ -124,9 +125,9 @@ def disagreement(
     *,
     ties: str = "first",
     replication: int = 1,
-    methods: tuple[str, ...] = NOTED,
+    methods: tuple[str, ...] = NOTE_METHODS,
 ) -> pl.DataFrame:
-    """Return how often two metrics order two maskings by different methods differently.
+    """Return how often two metrics order two masked files of different methods differently.
 
     0 means that they always agree on which of the two lost more, 1/2 what two unrelated metrics
     reach, 1 that they always contradict each other. Correlations within a method cannot show this:
@@ -156,7 +157,7 @@ def disagreement(
     chosen = measured.filter(pl.col("method").is_in(methods), replication=replication)
     rows: list[dict[str, Any]] = []
     for dataset in chosen["dataset"].unique(maintain_order=True):
-        rows += _by_methods(chosen.filter(dataset=dataset), ties, methods)
+        rows += _shares_by_methods(chosen.filter(dataset=dataset), ties, methods)
     by_methods = pl.DataFrame(rows, schema=SHARES)
     overall = by_methods.group_by("dataset", "metric", "other_metric", maintain_order=True).agg(
         pl.lit("all").alias("method"),
@@ -169,24 +170,25 @@ def disagreement(
     )
 
 
-def _by_methods(files: pl.DataFrame, ties: str, methods: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the shares of one data set for every pair of methods that have files."""
-    parts = {method: _losses(files.filter(method=method), ties) for method in methods}
+def _shares_by_methods(files: pl.DataFrame, ties: str, methods: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the shares of differently ordered files of one data set for every two methods."""
+    parts = {method: _losses_by_metric(files.filter(method=method), ties) for method in methods}
     present = [method for method in methods if parts[method]["mae"].size]
     return [
         {"dataset": files["dataset"][0], "method": method, "other_method": other} | row
         for method, other in combinations(present, 2)
-        for row in _shares(parts[method], parts[other])
+        for row in _shares_ordered_differently(parts[method], parts[other])
     ]
 
 
-def _losses(files: pl.DataFrame, ties: str) -> dict[str, Floats]:
+def _losses_by_metric(files: pl.DataFrame, ties: str) -> dict[str, Floats]:
+    """Return the losses of masked files as one array per metric, under one rule for ties."""
     columns = {metric: f"{metric}_{ties}" for metric in BOUNDED} | {metric: metric for metric in UNBOUNDED}
     return {metric: files[column].to_numpy() for metric, column in columns.items()}
 
 
-def _shares(files: dict[str, Floats], others: dict[str, Floats]) -> list[dict[str, Any]]:
-    """Return the share of pairs (one file of each method) that each two metrics order differently."""
+def _shares_ordered_differently(files: dict[str, Floats], others: dict[str, Floats]) -> list[dict[str, Any]]:
+    """Return, for each two metrics, the share of pairs of files that they order differently."""
     signs = {metric: np.sign(np.subtract.outer(files[metric], others[metric])) for metric in files}
     return [
         {

@@ -1,4 +1,4 @@
-"""Write the folder of the study: tables, figures with captions, and one page with all of them."""
+"""Write the results of the study: tables, figures with captions, and one HTML page with all of them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.paper.comparison import comparison
-from sdckit.paper.correlations import summary
+from sdckit.paper.comparison import compare_with_sdcmicro
+from sdckit.paper.correlations import summarise_replications
 from sdckit.paper.figures import all_figures
 from sdckit.paper.permutations import permutation_table
 from sdckit.paper.risks import LIMITS
-from sdckit.paper.safety import rows, sentences
-from sdckit.paper.verdicts import verdicts
+from sdckit.paper.safety import safe_rows, safety_sentences
+from sdckit.paper.verdicts import judge_claims
 from sdckit.progress import each
 from sdckit.report import charts
 
@@ -36,45 +36,45 @@ PRINTED = 3.0  # pixels of a PNG for each of a screen: 300 dots an inch
 
 @dataclass(frozen=True)
 class Results:
-    """The study, and the tables, figures and verdicts computed from it."""
+    """Measurements of the study, and the tables, figures and verdicts computed from them."""
 
     study: Study
     seed: int
 
     @cached_property
     def figures(self) -> list[Figure]:
-        """The note's figures, then ours."""
+        """The note's figures, then our further ones."""
         return all_figures(self.study, rng=self.seed)
 
     @cached_property
     def comparison(self) -> pl.DataFrame:
-        """Our correlations beside those of R's sdcMicro."""
-        return comparison(self.study.correlations)
+        """Table of our Spearman correlations beside those of R's sdcMicro."""
+        return compare_with_sdcmicro(self.study.correlations)
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """The note's claims, checked against the measurements."""
-        return verdicts(self.study.measured, rng=self.seed)
+        """Table of the note's claims, each with the measured figures and a verdict."""
+        return judge_claims(self.study.measured, rng=self.seed)
 
     @cached_property
     def tables(self) -> dict[str, pl.DataFrame]:
-        """All tables, by file name."""
+        """All tables of the study by file name, without ".csv"."""
         return {
             "table-1": permutation_table(3),
             "table-2": permutation_table(4),
             "comparison": self.comparison,
             "verdicts": self.verdicts,
             "correlations": self.study.correlations,
-            "replications": summary(self.study.correlations),
+            "replications": summarise_replications(self.study.correlations),
             "levels": self.study.levels,
-            "risks": self.study.attacked.measured,
-            "safe-settings": self.study.attacked.safe,
+            "risks": self.study.required_risks.measured,
+            "safe-settings": self.study.required_risks.safe,
             **{figure.name: figure.table for figure in self.figures},
         }
 
 
-def write(found: Results, folder: Path, formats: tuple[str, ...] = ("svg",)) -> None:
-    """Write all files into a folder; `index.html` holds all figures and needs no other file."""
+def write_folder(found: Results, folder: Path, formats: tuple[str, ...] = ("svg",)) -> None:
+    """Write all tables, figures and captions into a folder, and `index.html`, which needs no other file."""
     for name, table in found.tables.items():
         table.write_csv(folder / f"{name}.csv")
     for place, n in enumerate((3, 4), start=1):
@@ -84,34 +84,36 @@ def write(found: Results, folder: Path, formats: tuple[str, ...] = ("svg",)) -> 
     pictures = {}
     for figure in each("drawing", found.figures):
         drawn = pictures[figure.name] = charts.svg(figure.chart)
-        (folder / f"{figure.name}.txt").write_text(_caption(figure) + "\n", encoding="utf-8")
+        (folder / f"{figure.name}.txt").write_text(_caption_text(figure) + "\n", encoding="utf-8")
         if "svg" in formats:
             (folder / f"{figure.name}.svg").write_text(drawn, encoding="utf-8")
         if "pdf" in formats:
             (folder / f"{figure.name}.pdf").write_bytes(charts.pdf(drawn))
         if "png" in formats:
             (folder / f"{figure.name}.png").write_bytes(charts.png(drawn, PRINTED))
-    (folder / "index.html").write_text(_page(found, pictures), encoding="utf-8")
+    (folder / "index.html").write_text(_render_page(found, pictures), encoding="utf-8")
 
 
-def _caption(figure: Figure) -> str:
+def _caption_text(figure: Figure) -> str:
+    """Return the caption of a figure with its number and title."""
     return f"Figure {figure.number}. {figure.title}. {figure.caption}"
 
 
-def _page(found: Results, pictures: dict[str, str]) -> str:
+def _render_page(found: Results, pictures: dict[str, str]) -> str:
+    """Return the HTML page with all figures (SVG texts in `pictures`, by figure name) and tables."""
     import jinja2  # noqa: PLC0415 - slow to import, and only for pages
 
-    room = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sdckit.paper", "."),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    room.filters |= {"number": _number, "label": charts.label}
-    measured, risks = found.study.measured, found.study.attacked
+    environment.filters |= {"number": _number_text, "label": charts.label}
+    measured, risks = found.study.measured, found.study.required_risks
     compared = found.comparison
-    return room.get_template("page.html").render(
+    return environment.get_template("page.html").render(
         datasets=found.study.datasets,
         files=measured.height,
         replications=measured["replication"].max(),
@@ -123,8 +125,8 @@ def _page(found: Results, pictures: dict[str, str]) -> str:
         attacked=risks.measured.height,
         attacks=risks.replications,
         limits=LIMITS,
-        safe={name: rows(risks, name) for name in found.study.datasets},
-        sentences={name: sentences(risks, name) for name in found.study.datasets},
+        safe={name: safe_rows(risks, name) for name in found.study.datasets},
+        sentences={name: safety_sentences(risks, name) for name in found.study.datasets},
         pictures=pictures,
         verdicts=found.verdicts.rows(named=True),
         compared=compared.rows(named=True),
@@ -133,19 +135,20 @@ def _page(found: Results, pictures: dict[str, str]) -> str:
     )
 
 
-def _number(value: Any, digits: int = 4) -> str:
+def _number_text(value: Any, digits: int = 4) -> str:
+    """Return a number as text with so many decimals; empty for None."""
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def told(found: Results, folder: Path, seconds: float) -> list[str]:
-    """Return the lines that the command prints: verdicts, comparison and file locations."""
+def summary_lines(found: Results, folder: Path, seconds: float) -> list[str]:
+    """Return the lines that `sdckit paper` prints: number of files, verdicts, comparison with R, folder."""
     counts = dict(
         found.verdicts["verdict"]
         .value_counts(name="n")
         .sort(["n", "verdict"], descending=[True, False])
         .rows()
     )
-    files = found.study.measured.height + found.study.attacked.measured.height
+    files = found.study.measured.height + found.study.required_risks.measured.height
     lines = [f"{files:,} masked files measured in {seconds:.0f} s."]
     lines.append(
         "Claims of the note: " + "; ".join(f"{count} {verdict}" for verdict, count in counts.items())
@@ -157,6 +160,6 @@ def told(found: Results, folder: Path, seconds: float) -> list[str]:
         for row in compared.filter(~pl.col("met")).iter_rows(named=True):
             case = f"{row['dataset']}, {row['method']}, {row['metric']} with {row['reference']}"
             lines.append(f"  not {case}: {row['explanation']}")
-    lines += [sentences(found.study.attacked, dataset)[0] for dataset in found.study.datasets]
+    lines += [safety_sentences(found.study.required_risks, dataset)[0] for dataset in found.study.datasets]
     lines.append(f"Tables, figures and their numbers: {folder / 'index.html'}")
     return lines

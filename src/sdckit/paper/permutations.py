@@ -44,7 +44,7 @@ PRINTED = {
 
 
 def rankings(n: int) -> Ints:
-    """Return all n! rankings of n records, one per row, in the note's order.
+    """Return all n! rankings of n records as an array, one per row, in the note's order.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def rankings(n: int) -> Ints:
 
 
 def _neighbour_exchanges(n: int) -> Ints:
-    """Yield all rankings, each one exchange of neighbours away from the one before."""
+    """Return all rankings of n records, each one exchange of neighbours away from the one before."""
     found = np.ones((1, 1), np.int64)
     for largest in range(2, n + 1):
         longer = np.empty((len(found), largest, largest), np.int64)
@@ -75,6 +75,7 @@ def _neighbour_exchanges(n: int) -> Ints:
 
 
 def _distances(found: Ints) -> pl.DataFrame:
+    """Return a table of the absolute and squared distances of rankings from the ranking 1, 2, ..., n."""
     n = found.shape[1]
     sums = [gap_distance(gaps2) for gaps2 in 2 * (np.arange(1, n + 1) - found)]
     return pl.DataFrame(
@@ -178,7 +179,7 @@ def permutation_table(n: int) -> pl.DataFrame:
 
 
 def distance_counts(distances: pl.DataFrame) -> pl.DataFrame:
-    """Count the rankings at each distance.
+    """Count the rankings at each distance; return a table.
 
     Returns
     -------
@@ -200,7 +201,7 @@ def distance_counts(distances: pl.DataFrame) -> pl.DataFrame:
 
 
 def distance_facts(distances: pl.DataFrame) -> pl.DataFrame:
-    """Return the numbers that captions need.
+    """Return a table of facts on distances: numbers of rankings and distinct values, mean, deviation.
 
     Returns
     -------

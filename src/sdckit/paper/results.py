@@ -1,4 +1,4 @@
-"""Results of the study, and queries by its tables and figures."""
+"""Measurements of the study, and queries for its tables and figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED, UNBOUNDED, correlations
-from sdckit.paper.design import NOTED
+from sdckit.paper.design import NOTE_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Study:
-    """All measurements that the tables and figures show.
+    """All measurements that the tables and figures of the study show.
 
     `measured` has one row per masked file: `dataset`, `method`, `setting`, `replication` and the losses;
-    `levels` what an unrelated order scores, for the strongest masking of each method: `dataset`,
-    `method`, `ties`, `brmae`, `brmse`; `tie_range` what ties leave open under microaggregation:
-    `dataset`, `setting`, `metric`, `value`, `tie_low`, `tie_high`; `risks` what attacks find, where the
-    files were attacked.
+    `levels` the values of an unrelated order, for the strongest masking of each method: `dataset`,
+    `method`, `ties`, `brmae`, `brmse`; `tie_range` the smallest and largest value over all ways to break
+    ties under microaggregation: `dataset`, `setting`, `metric`, `value`, `tie_low`, `tie_high`; `risks` the
+    disclosure risks, if they were measured.
     """
 
     measured: pl.DataFrame
@@ -34,40 +34,40 @@ class Study:
     risks: Risks | None = None
 
     @property
-    def attacked(self) -> Risks:
-        """The risks of the study; an error where it has none."""
+    def required_risks(self) -> Risks:
+        """The measured risks of the study; ValueError if it has none."""
         if self.risks is None:
             raise ValueError("the files of this study were not attacked; measure their risks first")
         return self.risks
 
     @cached_property
     def correlations(self) -> pl.DataFrame:
-        """Spearman's correlation of every series."""
+        """Table of Spearman's correlations of each series: metrics with the grid and with each other."""
         return correlations(self.measured)
 
     @property
     def datasets(self) -> list[str]:
-        """The data sets that were masked, in the note's order."""
+        """Names of the data sets that were masked, in the note's order."""
         present = self.measured["dataset"].unique(maintain_order=True).to_list()
         return sorted(present, key=lambda name: (name == "Census", name != "Tarragona"))
 
-    def methods(self, dataset: str, wanted: Sequence[str] = NOTED) -> list[str]:
-        """Return those of the wanted methods that masked a data set."""
+    def methods_on(self, dataset: str, wanted: Sequence[str] = NOTE_METHODS) -> list[str]:
+        """Return those of the named methods that masked a data set."""
         present = set(self.measured.filter(dataset=dataset)["method"])
         return [method for method in wanted if method in present]
 
     def replications(self, dataset: str) -> int:
-        """Number of replications of the random methods."""
+        """Return the number of replications of the random methods on a data set."""
         return int(self.measured.filter(dataset=dataset)["replication"].n_unique())
 
-    def one_run(self, dataset: str, method: str, *, ties: str = "first") -> pl.DataFrame:
-        """Return the first replication of a method: `setting` and one column per metric."""
+    def first_replication(self, dataset: str, method: str, *, ties: str = "first") -> pl.DataFrame:
+        """Return the first replication of a method: its `setting` and one column per metric."""
         rows = self.measured.filter(dataset=dataset, method=method, replication=1).sort("setting")
         bounded = [pl.col(f"{metric}_{ties}").alias(metric) for metric in BOUNDED]
         return rows.select("setting", *bounded, *UNBOUNDED)
 
     def spearman(self, dataset: str, method: str, metric: str, reference: str = "parameter") -> float | None:
-        """Return the correlation in the first replication, ties by row order."""
+        """Return Spearman's r of a metric and the parameter (or another metric), in the first replication."""
         found = self.correlations.filter(
             pl.col("ties").is_in(["first", "-"]),
             dataset=dataset,
@@ -78,8 +78,8 @@ class Study:
         )["spearman"]
         return found[0] if len(found) else None
 
-    def level(self, dataset: str, method: str, metric: str) -> float | None:
-        """Return the value of an unrelated order with ties ranked by row; None for unbounded metrics."""
+    def unrelated_level(self, dataset: str, method: str, metric: str) -> float | None:
+        """Return a metric's value for an unrelated order, ties ranked by row; None if it is unbounded."""
         chosen = self.levels.filter(dataset=dataset, method=method, ties="first")
         found = chosen[metric].drop_nulls().drop_nans().to_list() if metric in BOUNDED else []
         return float(found[0]) if found else None

@@ -1,8 +1,8 @@
-"""Loss against risk: the methods of the study under every attack, as tables.
+"""Loss and disclosure risk of the study's methods under every linkage attack, as tables.
 
-An attack that links all records at once takes a hundred times as long as the losses, so the grids are
-thinner. The settings of a method share their random numbers: only then does a curve show the parameter's
-effect, which the rule for safe settings rests on.
+An attack that links all records at once takes a hundred times as long as the losses, so the grids have
+fewer values. The settings of a method share their random numbers, so that a curve shows the parameter's
+effect, which the rule for safe settings needs.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.core.registry import shown_metrics
-from sdckit.metrics import METRICS as RECORDS
+from sdckit.metrics import METRICS as METRIC_RECORDS
 from sdckit.metrics.risk import linkage_scores
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.design import WAYS
-from sdckit.paper.sweeps import KEYS, SEED, swept
+from sdckit.paper.design import STUDY_METHODS
+from sdckit.paper.sweeps import KEYS, SEED, measure_files
 from sdckit.progress import track
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import Point, curves_of, nondominated_rows, weakest_safe_position
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.selection.points import Curve
 
-ATTACKS = tuple(name for name in linkage_scores.ATTACKS if name in RECORDS)
+ATTACKS = tuple(name for name in linkage_scores.ATTACKS if name in METRIC_RECORDS)
 RISKS = tuple(metric.name for metric in shown_metrics("headline", family="risk"))
 METRICS = (*BOUNDED, *RISKS, *ATTACKS)
 LIMITS = (0.3, 0.1, 0.05, 0.02)
-ONE_FOR = 10  # replications of the study that stand for one here
-MOST = 3  # replications
-FEW = 3  # one of so many settings is tried where the study has fewer than ten replications
+ONE_FOR = 10  # one replication is attacked for each ten of the study
+MOST = 3  # largest number of replications that are attacked
+FEW = 3  # every third setting is attacked if the study has fewer than ten replications
 
 
 @dataclass(frozen=True)
 class Risks:
-    """Risk of each masked file under each attack, and the tables computed from it.
+    """Risk of each masked file under each linkage attack, and the tables computed from it.
 
     `measured` has one row per masked file: `dataset`, `method`, `parameters`, `setting`, `replication`,
     losses, risks and attacks; `window` only where a method publishes one.
@@ -56,7 +56,7 @@ class Risks:
 
     @cached_property
     def points(self) -> pl.DataFrame:
-        """Medians over the replications of each setting, the strongest attack, and frontier membership."""
+        """Table of medians over replications by setting, with the strongest attack and frontier marks."""
         medians = self.measured.group_by(KEYS, maintain_order=True).agg(pl.col(METRICS).median())
         found = []
         for part in medians.partition_by("dataset", maintain_order=True):
@@ -69,24 +69,26 @@ class Risks:
 
     @cached_property
     def safe(self) -> pl.DataFrame:
-        """The weakest safe setting of each method under each limit of linkage; null where there is none."""
+        """Table of the weakest safe setting of each method under each limit on linkage; null if none is."""
         found = []
         for (dataset, method), part in self.points.group_by(["dataset", "method"], maintain_order=True):
-            line = line_of(part)
+            curve = curve_of_method(part)
             for limit in LIMITS:
-                place = weakest_safe_position(line, {"linkage": limit})
+                position = weakest_safe_position(curve, {"linkage": limit})
                 row: dict[str, Any] = {"dataset": dataset, "limit": limit, "method": method}
-                if place is None:
+                if position is None:
                     found.append(row | {"safe": "none"})
                 else:
-                    point = line[place]
-                    setting = float(point.setting.options[WAYS[str(method)].varied])
+                    point = curve[position]
+                    setting = float(point.setting.options[STUDY_METHODS[str(method)].varied])
                     values = {name: point.values[name] for name in (*BOUNDED, *RISKS)}
-                    found.append(row | {"safe": spelled(str(method), setting), "setting": setting} | values)
+                    found.append(
+                        row | {"safe": setting_label(str(method), setting), "setting": setting} | values
+                    )
         return pl.DataFrame(found, schema=SAFE)
 
-    def least(self, dataset: str, limit: float) -> list[dict[str, Any]]:
-        """Return the safe settings under a limit, those with the least brMAE first."""
+    def safe_by_loss(self, dataset: str, limit: float) -> list[dict[str, Any]]:
+        """Return the weakest safe settings of all methods under a limit, the least brMAE first."""
         rows = self.safe.filter(pl.col("setting").is_not_null(), dataset=dataset, limit=limit)
         return rows.sort("brmae", maintain_order=True).to_dicts()
 
@@ -101,7 +103,7 @@ SAFE = {
 }
 
 
-def run(
+def run_attacks(
     data: dict[str, Original],
     *,
     replications: int = 30,
@@ -110,19 +112,19 @@ def run(
     folder: Path | None = None,
     overwrite: bool = False,
 ) -> Risks:
-    """Mask and attack; with a folder, finished work is kept there.
+    """Mask the data sets and measure losses and risks; finished runs are stored in `folder`.
 
-    `replications` are those of the study: a tenth of them, at most three, are attacked. Fewer than ten ask
-    for a quick look: one replication and every third setting.
+    `replications` are those of the study: a tenth of them, at most three, are attacked. With fewer than ten,
+    one replication and every third setting are attacked.
     """
     parts = []
     with track("the attacks", len(data)) as report:
-        for place, (name, original) in enumerate(data.items()):
-            report(place)
+        for position, (name, original) in enumerate(data.items()):
+            report(position)
             parts.append(
-                measure(
+                measure_risks(
                     original,
-                    plan_of(every=1 if replications >= ONE_FOR else FEW),
+                    attack_plan(every=1 if replications >= ONE_FOR else FEW),
                     name=name,
                     replications=min(max(replications // ONE_FOR, 1), MOST),
                     seed=seed,
@@ -134,18 +136,22 @@ def run(
     return Risks(pl.concat(parts))
 
 
-def plan_of(labels: Sequence[str] = tuple(WAYS), *, every: int = 1) -> dict[str, list[dict[str, Any]]]:
-    """Return the plan of a sweep with every n-th setting, the strongest always included."""
+def attack_plan(
+    labels: Sequence[str] = tuple(STUDY_METHODS), *, every: int = 1
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the plan of a sweep with every n-th setting of each method, the strongest always included."""
     plan: dict[str, list[dict[str, Any]]] = {}
     for label in labels:
-        way = WAYS[label]
-        thinned = settings_of({way.method: {way.varied: way.thinned}})
-        settings = [setting.options[way.varied] for setting in thinned]
-        plan.setdefault(way.method, []).append(way.grid | {way.varied: settings[::-every][::-1]})
+        study_method = STUDY_METHODS[label]
+        thinned = settings_of({study_method.method: {study_method.varied: study_method.attack_grid}})
+        settings = [setting.options[study_method.varied] for setting in thinned]
+        plan.setdefault(study_method.method, []).append(
+            study_method.grid | {study_method.varied: settings[::-every][::-1]}
+        )
     return plan
 
 
-def measure(
+def measure_risks(
     original: Original,
     plan: dict[str, list[dict[str, Any]]],
     *,
@@ -156,8 +162,8 @@ def measure(
     folder: Path | None = None,
     overwrite: bool = False,
 ) -> pl.DataFrame:
-    """Return one row per masked file."""
-    table = swept(
+    """Run a sweep on one data set; return one row per masked file with its losses and risks."""
+    table = measure_files(
         original,
         plan,
         metrics=METRICS,
@@ -176,21 +182,21 @@ def measure(
 
 
 def worst_attack(points: pl.DataFrame) -> pl.Series:
-    """Return the name of the attack that links most records, the first of equals."""
+    """Return, for each row, the name of the attack that links most records; the first of equals."""
     values = points.select(pl.col(ATTACKS).fill_null(-1.0))
     places = values.select(pl.concat_list(ATTACKS).list.arg_max()).to_series()
-    return pl.Series([ATTACKS[place] for place in places])
+    return pl.Series([ATTACKS[position] for position in places])
 
 
-def line_of(points: pl.DataFrame) -> Curve:
-    """Return the settings of one method on one data set, from the weakest to the strongest."""
-    way = WAYS[points["method"][0]]
-    settings = settings_of({way.method: {way.varied: points["setting"].to_list()}})
+def curve_of_method(points: pl.DataFrame) -> Curve:
+    """Return the measured settings of one method on one data set, from the weakest to the strongest."""
+    study_method = STUDY_METHODS[points["method"][0]]
+    settings = settings_of({study_method.method: {study_method.varied: points["setting"].to_list()}})
     values = points.select(*BOUNDED, *RISKS).rows(named=True)
-    (line,) = curves_of([Point(*measured) for measured in zip(settings, values, strict=True)])
-    return line
+    (curve,) = curves_of([Point(*measured) for measured in zip(settings, values, strict=True)])
+    return curve
 
 
-def spelled(method: str, setting: float) -> str:
-    """Return the text of a setting."""
-    return WAYS[method].setting.format(setting)
+def setting_label(method: str, setting: float) -> str:
+    """Return a method's setting as text for figures, such as "k = 5"."""
+    return STUDY_METHODS[method].setting_format.format(setting)

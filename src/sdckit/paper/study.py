@@ -1,6 +1,6 @@
-"""The note's experiment: its methods, grids and metrics on its data sets, as tables.
+"""The note's experiment: its methods, grids and metrics on its data sets, measured as tables.
 
-The ways of masking and their conventions are in `paper.design`; each grid point has fresh draws.
+The masking methods and their conventions are in `paper.design`; each grid point has its own random draws.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import polars as pl
 
 from sdckit.io import datasets
 from sdckit.masking import apply
-from sdckit.metrics import METRICS as RECORDS
+from sdckit.metrics import METRICS as METRIC_RECORDS
 from sdckit.metrics.original import Original, prepare
 from sdckit.metrics.pair import Pair
 from sdckit.paper.correlations import BOUNDED, TIES, UNBOUNDED
-from sdckit.paper.design import WAYS
+from sdckit.paper.design import STUDY_METHODS
 from sdckit.paper.results import Study
-from sdckit.paper.sweeps import SEED, swept
+from sdckit.paper.sweeps import SEED, measure_files
 from sdckit.progress import track
 from sdckit.selection.plan import settings_of
 from sdckit.selection.sweeping import sweep
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 METRICS = {f"{metric}_{rule}": f"{metric}:ties={rule}" for rule in TIES for metric in BOUNDED}
 METRICS |= {metric: metric for metric in UNBOUNDED} | {"il1": "il1:zeros=drop"}
-SHUFFLES = 100  # random orders behind a level that has no formula
+SHUFFLES = 100  # number of random orders that estimate a level without a formula
 
 
-def load(names: Sequence[str]) -> dict[str, Original]:
-    """Return the data sets by their names in tables; of the sample, only variables without missing cells."""
+def load_data_sets(names: Sequence[str]) -> dict[str, Original]:
+    """Load data sets and return them prepared, by their names in tables."""
     found = {}
     for name in names:
         if name == "sample":
@@ -46,7 +46,7 @@ def load(names: Sequence[str]) -> dict[str, Original]:
     return found
 
 
-def run(
+def run_study(
     data: dict[str, Original],
     *,
     replications: int = 30,
@@ -55,15 +55,15 @@ def run(
     folder: Path | None = None,
     overwrite: bool = False,
 ) -> Study:
-    """Mask and measure; with a folder, finished work is kept there."""
+    """Mask the data sets with all methods and measure all losses; finished runs are stored in `folder`."""
     parts, levels, ranges = [], [], []
     with track("the study", len(data)) as report:
         for place, (name, original) in enumerate(data.items()):
             report(place)
             parts.append(
-                measure(
+                measure_losses(
                     original,
-                    list(WAYS),
+                    list(STUDY_METHODS),
                     name=name,
                     replications=replications,
                     seed=seed,
@@ -72,12 +72,12 @@ def run(
                     overwrite=overwrite,
                 )
             )
-            levels += [_levels(original, label, seed, name) for label in WAYS]
+            levels += [_unrelated_levels(original, label, seed, name) for label in STUDY_METHODS]
             ranges.append(_tie_range(original, name))
     return Study(pl.concat(parts), pl.concat(levels), pl.concat(ranges))
 
 
-def measure(
+def measure_losses(
     original: Original,
     labels: Sequence[str],
     *,
@@ -89,11 +89,11 @@ def measure(
     overwrite: bool = False,
     metrics: Sequence[str] = tuple(METRICS),
 ) -> pl.DataFrame:
-    """Return one row per masked file: `dataset`, `method`, `setting`, `replication` and the metrics."""
+    """Mask one data set with the named methods; return one row per masked file with its losses."""
     plan: dict[str, list[Any]] = {}
     for label in labels:
-        plan.setdefault(WAYS[label].method, []).append(WAYS[label].grid)
-    table = swept(
+        plan.setdefault(STUDY_METHODS[label].method, []).append(STUDY_METHODS[label].grid)
+    table = measure_files(
         original,
         plan,
         metrics=[METRICS[metric] for metric in metrics],
@@ -108,13 +108,13 @@ def measure(
     return table.drop("parameters").rename({METRICS[metric]: metric for metric in metrics})
 
 
-def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFrame:
-    """Return brMAE and brMSE of masked records in random order, under each tie rule."""
-    strongest = settings_of({WAYS[label].method: WAYS[label].grid})[-1]
+def _unrelated_levels(original: Original, label: str, seed: int, name: str) -> pl.DataFrame:
+    """Return brMAE and brMSE of a masked file in random order, under each rule for ties."""
+    strongest = settings_of({STUDY_METHODS[label].method: STUDY_METHODS[label].grid})[-1]
     rng = np.random.default_rng(seed)
     masked = apply(strongest.method, original.values, strongest.options, rng, names=original.columns)
-    levels = {rule: _by_formula(original, masked, rule) for rule in ("average", "expected")}
-    levels["first"] = _by_shuffling(original, masked, levels["average"], rng)
+    levels = {rule: _levels_by_formula(original, masked, rule) for rule in ("average", "expected")}
+    levels["first"] = _levels_by_shuffling(original, masked, levels["average"], rng)
     rows = [
         {"dataset": name, "method": label, "ties": rule} | dict(zip(BOUNDED, levels[rule], strict=True))
         for rule in TIES
@@ -122,31 +122,33 @@ def _levels(original: Original, label: str, seed: int, name: str) -> pl.DataFram
     return pl.DataFrame(rows)
 
 
-def _by_formula(original: Original, masked: Floats, rule: str) -> list[float]:
+def _levels_by_formula(original: Original, masked: Floats, rule: str) -> list[float]:
+    """Return brMAE and brMSE expected of a random order under one rule for ties, by formula."""
     pair = Pair(original, masked)
-    scores = [RECORDS[metric].score(pair, ties=rule, detail=True) for metric in BOUNDED]
+    scores = [METRIC_RECORDS[metric].score(pair, ties=rule, detail=True) for metric in BOUNDED]
     return [np.nan if score.random is None else score.random.overall for score in scores]
 
 
-def _by_shuffling(
+def _levels_by_shuffling(
     original: Original, masked: Floats, average: list[float], rng: np.random.Generator
 ) -> list[float]:
-    """Return the level of mid-ranks and the deviation of shuffles from it, for ties ranked by row."""
+    """Return brMAE and brMSE of a random order if ties are ranked by row, estimated by shuffling."""
     gaps = []
     for _ in range(SHUFFLES):
         pair = Pair(original, rng.permuted(masked, axis=0))
         gaps.append(
             [
                 metric.score(pair, ties="first").value.overall - metric.score(pair).value.overall
-                for metric in (RECORDS[name] for name in BOUNDED)
+                for metric in (METRIC_RECORDS[name] for name in BOUNDED)
             ]
         )
     return [level + float(gap) for level, gap in zip(average, np.mean(gaps, axis=0), strict=True)]
 
 
 def _tie_range(original: Original, name: str) -> pl.DataFrame:
-    plan = {WAYS["mdav"].method: WAYS["mdav"].grid}
+    """Return smallest and largest brMAE and brMSE over all ways to break ties, for microaggregated files."""
+    plan = {STUDY_METHODS["mdav"].method: STUDY_METHODS["mdav"].grid}
     table = sweep(original, plan, metrics=BOUNDED, detail=True, workers=1, name=name).table
     return table.select("dataset", "setting", "metric", "value", "tie_low", "tie_high").with_columns(
-        pl.col("tie_low", "tie_high").fill_null(pl.col("value"))  # without ties there is nothing open
+        pl.col("tie_low", "tie_high").fill_null(pl.col("value"))  # without ties the range is one value
     )

@@ -1,4 +1,4 @@
-"""A sweep over the maskings of the study, with the study's names."""
+"""Measure masked files of the study, with the study's names of methods."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sdckit.selection.sweeping import sweep
 if TYPE_CHECKING:
     from sdckit.metrics.original import Original
 
-KEYS = ["dataset", "method", "parameters", "setting"]  # of a setting
-SEED = 20  # of a study on public data, so that everybody sees the same figures
+KEYS = ["dataset", "method", "parameters", "setting"]  # columns that identify a setting
+SEED = 20  # fixed, as the data are public: every run of the study gives the same figures
 
 
-def swept(original: Original, plan: dict[str, list[Any]], **how: Any) -> pl.DataFrame:
-    """Return a sweep with one row per masked file, with the study's names of methods."""
+def measure_files(original: Original, plan: dict[str, list[Any]], **options: Any) -> pl.DataFrame:
+    """Run a sweep; return a table with one row per masked file and one column per metric."""
     no_tails = pl.col("parameters").str.contains("tails=0,", literal=True)
     return (
-        sweep(original, plan, **how)
+        sweep(original, plan, **options)
         .table.pivot("metric", index=[*KEYS, "replication"], values="value", maintain_order=True)
         .with_columns(method=pl.when(no_tails).then(pl.lit(UNTAILED)).otherwise("method"))
     )

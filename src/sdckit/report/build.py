@@ -116,9 +116,10 @@ def report_on_choice(
 ) -> str:
     """Return the HTML report on a recommended release and the settings that were searched."""
     settings = table_of_points(choice.points)
-    found = f"least {wording.title_of(choice.minimise)} within the limits; {choice.maskings} masked files were measured."
+    goal = f"least {wording.title_of(choice.minimise)} within the limits"
     done = [
-        f"Settings of {_method_titles(settings)} were searched for the {found}",
+        f"Settings of {_method_titles(settings)} were searched for the {goal}.",
+        f"{choice.maskings} masked files were measured.",
         *_release_sentence(release),
         f"It took {wording.draws_text(draws)} to meet the limits.",
     ]

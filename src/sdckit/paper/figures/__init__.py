@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Figure", "all_figures"]
 
-PLACES = 2  # the note has two datasets, and its figures numbers for no more
+MOST_DATASETS = 2  # the note has two data sets and numbers its figures for these
 
 
 def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[Figure]:
-    """Return the note's ten figures, where their data sets are available, then ours.
+    """Return the note's ten figures, as far as their data sets were measured, then our further ones.
 
     Parameters
     ----------
@@ -38,40 +38,47 @@ def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[F
     Returns
     -------
     list of Figure
-        Census has Figures 4, 6, 9 and 10; another dataset takes the place of Tarragona.
+        Census has Figures 4, 6, 9 and 10; another data set has those of Tarragona.
     """
-    if len(study.datasets) > PLACES:
+    if len(study.datasets) > MOST_DATASETS:
         raise ValueError(f"{len(study.datasets)} datasets measured; give one or two to be drawn")
-    places = [(dataset, _place(dataset, i)) for i, dataset in enumerate(study.datasets)]
-    found = [orders.small_orders(), orders.large_orders(rng=rng, draws=draws)]
-    found += [note.against_parameter(study, dataset, 3 + place) for dataset, place in places]
-    found += [note.over_replications(study, dataset, 5 + place) for dataset, place in places]
+    places = [(dataset, _dataset_index(dataset, i)) for i, dataset in enumerate(study.datasets)]
+    found = [orders.small_rankings_figure(), orders.random_rankings_figure(rng=rng, draws=draws)]
+    found += [note.loss_by_parameter_figure(study, dataset, 3 + place) for dataset, place in places]
+    found += [note.correlations_figure(study, dataset, 5 + place) for dataset, place in places]
     found += [
-        note.against_each_other(study, dataset, metric, 7 + 2 * place + i)
+        note.bounded_by_unbounded_figure(study, dataset, metric, 7 + 2 * place + i)
         for dataset, place in places
         for i, metric in enumerate(BOUNDED)
     ]
-    return [*found, *_ours(study, places)]
+    return [*found, *_further_figures(study, places)]
 
 
-def _place(dataset: str, order: int) -> int:
+def _dataset_index(dataset: str, order: int) -> int:
+    """Return 0 or 1: which of the note's two data sets this one stands for in figure numbers."""
     return 1 if dataset == "Census" else order
 
 
-def _ours(study: Study, places: list[tuple[str, int]]) -> Iterator[Figure]:
-    """Return our figures, numbered A1, A2, ..."""
+def _further_figures(study: Study, places: list[tuple[str, int]]) -> Iterator[Figure]:
+    """Yield the figures that the note does not have, numbered A1, A2, ..."""
     drawn: list[tuple[Any, ...]] = []
-    drawn += [(ties.rule_values, f"figure-{3 + place}-ties", dataset) for dataset, place in places]
-    drawn += [(ties.rule_correlations, f"figure-{5 + place}-ties", dataset) for dataset, place in places]
-    drawn += [(ties.rule_associations, f"figure-{7 + 2 * place}-ties", dataset) for dataset, place in places]
-    drawn += [(ties.tie_ranges, "tie-range")]
-    drawn += [(across.tails, f"tails-{dataset.lower()}", dataset) for dataset, _ in places]
-    drawn += [(across.across_methods, f"across-{dataset.lower()}", dataset) for dataset, _ in places]
-    drawn += [(across.disagreements, "disagreement")]
+    drawn += [
+        (ties.rule_differences_figure, f"figure-{3 + place}-ties", dataset) for dataset, place in places
+    ]
+    drawn += [
+        (ties.rule_correlations_figure, f"figure-{5 + place}-ties", dataset) for dataset, place in places
+    ]
+    drawn += [
+        (ties.rule_associations_figure, f"figure-{7 + 2 * place}-ties", dataset) for dataset, place in places
+    ]
+    drawn += [(ties.tie_ranges_figure, "tie-range")]
+    drawn += [(across.tails_figure, f"tails-{dataset.lower()}", dataset) for dataset, _ in places]
+    drawn += [(across.across_methods_figure, f"across-{dataset.lower()}", dataset) for dataset, _ in places]
+    drawn += [(across.disagreements_figure, "disagreement")]
     if study.risks is not None:
-        outliers = partial(risk.risk_map, risk="linkage_outliers")
-        drawn += [(risk.risk_map, f"risk-map-{dataset.lower()}", dataset) for dataset, _ in places]
+        outliers = partial(risk.risk_map_figure, risk="linkage_outliers")
+        drawn += [(risk.risk_map_figure, f"risk-map-{dataset.lower()}", dataset) for dataset, _ in places]
         drawn += [(outliers, f"risk-outliers-{dataset.lower()}", dataset) for dataset, _ in places]
-        drawn += [(risk.attacks, f"attacks-{dataset.lower()}", dataset) for dataset, _ in places]
+        drawn += [(risk.attacks_figure, f"attacks-{dataset.lower()}", dataset) for dataset, _ in places]
     for number, (draw, name, *dataset) in enumerate(drawn, 1):
         yield draw(study, *dataset, number=f"A{number}", name=name)

@@ -1,4 +1,4 @@
-"""Figures 1 and 2: distances between rankings."""
+"""Figures 1 and 2 of the note: distances between rankings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.paper.correlations import BOUNDED
-from sdckit.paper.figures.parts import Figure, dots, lettered, level_line
+from sdckit.paper.figures.parts import Figure, dots_layer, level_line, panel_header
 from sdckit.paper.permutations import all_distances, distance_counts, random_distances
 from sdckit.report.charts import INK, Spec, colour, grid, quantity
 
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 LENGTHS = (5, 6, 7)
 DISTANCES = {"brmae": "bounded absolute distance", "brmse": "bounded squared distance"}
-LONG = 100
+LENGTH = 100
 
 
-def small_orders() -> Figure:
-    """Draw figure 1: the distances of all rankings of 5, 6 and 7 records."""
-    table = _steps(pl.concat(all_distances(n) for n in LENGTHS))
-    panels = [_step_panel(table, place, metric, n) for place, (metric, n) in enumerate(_pairs(LENGTHS))]
-    datasets = {f"{metric}{n}": table.filter(metric=metric, n=n) for metric, n in _pairs(LENGTHS)}
+def small_rankings_figure() -> Figure:
+    """Return figure 1: the distances of all rankings of 5, 6 and 7 records."""
+    table = _distinct_distances(pl.concat(all_distances(n) for n in LENGTHS))
+    panels = [
+        _step_panel(table, place, metric, n) for place, (metric, n) in enumerate(_metrics_and_sizes(LENGTHS))
+    ]
+    datasets = {f"{metric}{n}": table.filter(metric=metric, n=n) for metric, n in _metrics_and_sizes(LENGTHS)}
     title = "Bounded rank distances of all rankings of 5, 6 and 7 records"
     caption = (
         "Each step is one value that the distance from the ranking 1, 2, ..., n can take, as long as there "
@@ -37,18 +39,18 @@ def small_orders() -> Figure:
     return Figure("figure-1", "1", title, caption, table, chart)
 
 
-def large_orders(*, rng: Any = None, draws: int = 10_000) -> Figure:
-    """Draw figure 2: random rankings of 100 records, the same and the reversed order."""
+def random_rankings_figure(*, rng: Any = None, draws: int = 10_000) -> Figure:
+    """Return figure 2: the distances of random rankings of 100 records, and of the reversed order."""
     same = pl.when(pl.col("value") == 0).then(pl.lit("same order"))
     kinds = same.when(pl.col("value") == 1).then(pl.lit("reversed order"))
-    table = _steps(random_distances(LONG, draws, rng=rng)).with_columns(
+    table = _distinct_distances(random_distances(LENGTH, draws, rng=rng)).with_columns(
         kind=kinds.otherwise(pl.lit("random"))
     )
     datasets = {metric: table.filter(metric=metric) for metric in BOUNDED}
     panels = [_cloud_panel(datasets[metric], place, metric, draws) for place, metric in enumerate(BOUNDED)]
-    title = f"Bounded rank distances of {draws:,} random rankings of {LONG} records"
+    title = f"Bounded rank distances of {draws:,} random rankings of {LENGTH} records"
     caption = (
-        f"Distances of {draws:,} rankings of {LONG} records drawn at random, and of the same and the "
+        f"Distances of {draws:,} rankings of {LENGTH} records drawn at random, and of the same and the "
         "reversed order, sorted. 0 is the same order, 1 the largest distance. Random orders gather round "
         "the dashed mean, far from both ends: a loss near that line says that nothing of the order is "
         "left. Both distances look continuous here; the absolute one still takes far fewer distinct "
@@ -58,11 +60,12 @@ def large_orders(*, rng: Any = None, draws: int = 10_000) -> Figure:
     return Figure("figure-2", "2", title, caption, table, chart)
 
 
-def _pairs(lengths: Sequence[int]) -> list[tuple[str, int]]:
+def _metrics_and_sizes(lengths: Sequence[int]) -> list[tuple[str, int]]:
+    """Return all pairs of a bounded metric and a number of records, in the order of the panels."""
     return [(metric, n) for metric in BOUNDED for n in lengths]
 
 
-def _steps(distances: pl.DataFrame) -> pl.DataFrame:
+def _distinct_distances(distances: pl.DataFrame) -> pl.DataFrame:
     """Return every distinct distance, the positions of its rankings in sorted order, and the mean."""
     last = pl.col("count").cum_sum()
     mean = (pl.col("value") * pl.col("count")).sum() / pl.col("count").sum()
@@ -78,6 +81,7 @@ def _steps(distances: pl.DataFrame) -> pl.DataFrame:
 
 
 def _step_panel(table: pl.DataFrame, place: int, metric: str, n: int) -> Spec:
+    """Return the panel of figure 1 for one metric and n records: a step per distinct distance."""
     steps, width = table.filter(metric=metric, n=n), 175
     total = int(steps["count"].sum())
     x = quantity(
@@ -95,10 +99,11 @@ def _step_panel(table: pl.DataFrame, place: int, metric: str, n: int) -> Spec:
     }
     text = f"n = {n}: {total:,} rankings, {steps.height} values"
     line = level_line(float(steps["mean"][0]), y, width=width, text="mean")
-    return {"width": width, "height": 130, "layer": [*line, layer, *lettered(place, text, width=width)]}
+    return {"width": width, "height": 130, "layer": [*line, layer, *panel_header(place, text, width=width)]}
 
 
 def _cloud_panel(steps: pl.DataFrame, place: int, metric: str, draws: int) -> Spec:
+    """Return the panel of figure 2 for one metric: a point per distinct distance of random rankings."""
     width, total = 270, draws + 2
     x = quantity(
         "middle",
@@ -109,9 +114,9 @@ def _cloud_panel(steps: pl.DataFrame, place: int, metric: str, draws: int) -> Sp
     x["axis"]["values"] = [1, total // 2, total]
     y = quantity("value", domain=(-0.02, 1.06), title=DISTANCES[metric])
     y["axis"] |= {"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "tickCount": 6}
-    cloud = dots(metric, x, y, color=colour(metric))
+    cloud = dots_layer(metric, x, y, color=colour(metric))
     cloud["transform"] = [{"calculate": "(datum.first + datum.last) / 2", "as": "middle"}]
-    ends = dots(metric, x, y, color=INK, area=36)
+    ends = dots_layer(metric, x, y, color=INK, area=36)
     ends["transform"] = [{"filter": "datum.kind != 'random'"}, *cloud["transform"]]
     names = [
         ends | {"transform": [{"filter": f"datum.kind == '{kind}'"}, *cloud["transform"]], "mark": mark}
@@ -125,5 +130,5 @@ def _cloud_panel(steps: pl.DataFrame, place: int, metric: str, draws: int) -> Sp
     return {
         "width": width,
         "height": 210,
-        "layer": [*line, cloud, ends, *names, *lettered(place, text, width=width)],
+        "layer": [*line, cloud, ends, *names, *panel_header(place, text, width=width)],
     }

@@ -1,4 +1,4 @@
-"""Parts that the figures share: names, scales and layers of a panel."""
+"""Parts that the figures share: names, scales and chart layers of a panel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL_METRICS = BOUNDED + UNBOUNDED
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: `chart` draws `table` and nothing else; `ours` marks those that the note does not have.
+    """A figure of the study: the chart, the table that it draws, number, title and caption.
 
     `risk` marks those of ours that weigh loss against risk.
     `name` is fit for files and ids, `number` is how the text refers to it ("3", "A2").
@@ -36,13 +36,13 @@ class Figure:
     risk: bool = False
 
 
-def called(dataset: str) -> str:
-    """Return the name of a data set in text."""
+def name_of(dataset: str) -> str:
+    """Return the name of a data set as texts spell it."""
     return "the bundled sample" if dataset == "sample" else dataset
 
 
 def correlation_text(value: float | None) -> str:
-    """Return Spearman's r as the panels print it; never rounded up to 1."""
+    """Return Spearman's r as text with four decimals; never rounded up to 1."""
     if value is None or math.isnan(value):
         return "r undefined"
     if abs(value) < 1 and abs(round(value, 4)) == 1:
@@ -50,8 +50,8 @@ def correlation_text(value: float | None) -> str:
     return f"r = {value:.4f}"
 
 
-def written(text: str, *, x: Any, y: float, size: int = NORMAL, **style: Any) -> Spec:
-    """Return a layer with one piece of text at a position in the panel, in pixels."""
+def text_layer(text: str, *, x: Any, y: float, size: int = NORMAL, **style: Any) -> Spec:
+    """Return a chart layer with one piece of text at a position in the panel, in pixels."""
     mark = {
         "type": "text",
         "text": text,
@@ -63,21 +63,21 @@ def written(text: str, *, x: Any, y: float, size: int = NORMAL, **style: Any) ->
     return {"data": {"values": [{}]}, "mark": mark | {"x": x, "y": y} | style}
 
 
-def letter(place: int) -> str:
-    """Return the letter of a panel."""
+def panel_letter(place: int) -> str:
+    """Return the letter of a panel: "a" for 0, "b" for 1."""
     return "abcdefghijklmnopqrstuvwxyz"[place]
 
 
-def lettered(place: int, text: str, *, width: float) -> list[Spec]:
-    """Return the line above a panel: its letter on the left, a remark on the right."""
+def panel_header(place: int, text: str, *, width: float) -> list[Spec]:
+    """Return the chart layers above a panel: its letter on the left, a text on the right."""
     return [
-        written(letter(place), x=0, y=-5, size=LARGE, fontWeight="bold"),
-        written(text, x=width, y=-5, align="right"),
+        text_layer(panel_letter(place), x=0, y=-5, size=LARGE, fontWeight="bold"),
+        text_layer(text, x=width, y=-5, align="right"),
     ]
 
 
-def heading(text: str) -> Spec:
-    """Return the title above a column of panels."""
+def column_title(text: str) -> Spec:
+    """Return the Vega-Lite title above a column of panels."""
     return {"text": text, "anchor": "middle", "frame": "group", "offset": 18}
 
 
@@ -90,8 +90,8 @@ def level_line(level: float | None, y: Spec, *, width: float, text: str = "unrel
     if level > y["scale"]["domain"][1]:
         across = {"x": {"value": 0}, "x2": {"value": width}, "y": {"value": 0}}
         edge = {"data": {"values": [{}]}, "mark": line, "encoding": across}
-        return [edge, written(f"\u2191 {text} {level:.3f}", x=4, y=10, **style)]
-    # The same axis as the data: Vega-Lite would merge two different ones into something else.
+        return [edge, text_layer(f"\u2191 {text} {level:.3f}", x=4, y=10, **style)]
+    # The same axis as the data: Vega-Lite would merge two different axes.
     place = {"data": {"values": [{"level": level}]}, "encoding": {"y": y | {"field": "level"}}}
     note = {
         "type": "text",
@@ -104,17 +104,17 @@ def level_line(level: float | None, y: Spec, *, width: float, text: str = "unrel
     return [place | {"mark": line}, place | {"mark": note | style}]
 
 
-def dots(data: str, x: Spec, y: Spec, *, color: Any, area: float = 4.0) -> Spec:
-    """Return a layer of points."""
+def dots_layer(data: str, x: Spec, y: Spec, *, color: Any, area: float = 4.0) -> Spec:
+    """Return a chart layer of points at the fields of x and y; `area` is in square pixels."""
     mark = {"type": "point", "filled": True, "size": area, "opacity": 1, "clip": False}
     paint = color if isinstance(color, dict) else {"value": color}
     return {"data": {"name": data}, "mark": mark, "encoding": {"x": x, "y": y, "color": paint}}
 
 
-def painted(
+def colour_encoding(
     field: str, names: Mapping[str, str], colours: Mapping[str, str], *, symbol: str = "circle"
 ) -> Spec:
-    """Return a colour for each value of a field, with one legend above the figure."""
+    """Return the encoding of a colour for each value of a field, with one legend above the figure."""
     scale = {"domain": list(names.values()), "range": [colours[name] for name in names]}
     legend = {
         "title": None,
@@ -125,26 +125,26 @@ def painted(
     return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
 
 
-def ends(values: pl.Series) -> tuple[float, float]:
-    """Return the smallest and the largest number; 0 and 1 where there is none."""
+def extremes(values: pl.Series) -> tuple[float, float]:
+    """Return the smallest and the largest number of a series; 0 and 1 if it has none."""
     known = values.drop_nulls().drop_nans().to_numpy()
     return (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
 
 
-def around(values: pl.Series, *, share: float = 0.05) -> tuple[float, float]:
-    """Return a scale with a margin on both sides of the data."""
-    low, high = ends(values)
+def padded_range(values: pl.Series, *, share: float = 0.05) -> tuple[float, float]:
+    """Return the range of the data with a margin on both sides, a share of its width."""
+    low, high = extremes(values)
     room = (high - low) * share or abs(high) * share or 1.0
     return low - room, high + room
 
 
-def around_correlations(values: pl.Series) -> tuple[float, float]:
-    """Return a scale around correlations that does not end above 1."""
-    low, high = ends(values)
+def padded_correlation_range(values: pl.Series) -> tuple[float, float]:
+    """Return the range of correlations with a margin on both sides, at most up to 1."""
+    low, high = extremes(values)
     room = 0.05 * (high - low) or 0.001
     return low - room, min(high + room, 1.0)
 
 
-def metric_scale(names: Sequence[str]) -> Spec:
-    """Return the colours of the metrics by their labels in tables."""
+def metric_colour_scale(names: Sequence[str]) -> Spec:
+    """Return the Vega-Lite scale from metric titles to colours."""
     return {"domain": [label(name) for name in names], "range": [colour(name) for name in names]}

@@ -1,4 +1,4 @@
-"""Figures of loss against risk: the map of each file, its outliers, and the strongest attack."""
+"""Figures of loss against risk: all records, outliers, and the linkage attacks by method."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.metrics.risk import linkage_scores
-from sdckit.paper.design import COLOURS, HEADINGS, WAYS
+from sdckit.paper.design import COLOURS, HEADINGS, STUDY_METHODS
 from sdckit.paper.figures import parts as panels
-from sdckit.paper.figures.parts import Figure, called, dots, lettered, painted, written
-from sdckit.paper.risks import ATTACKS, FRONTIERS, RISKS, spelled
+from sdckit.paper.figures.parts import (
+    Figure,
+    colour_encoding,
+    dots_layer,
+    name_of,
+    panel_header,
+    text_layer,
+)
+from sdckit.paper.risks import ATTACKS, FRONTIERS, RISKS, setting_label
 from sdckit.paper.sweeps import KEYS
 from sdckit.report.charts import (
     AMBER,
@@ -33,30 +40,30 @@ if TYPE_CHECKING:
 
 NAMES = {"linkage": "the worst (linkage)"} | {name: linkage_scores.ATTACKS[name].title for name in ATTACKS}
 ATTACK_COLOURS = dict(zip(NAMES, (PALE, BLUE, ORANGE, GREEN, AMBER, PINK), strict=True))
-WIDE = 6.0  # the line behind the others, which the worst of them covers
+WIDE = 6.0  # width of the grey line of linkage, which lies behind those of the attacks
 SIDE = 400
 WHOLE = (-0.01, 1.01)  # from 0 to 1, with room for the points at the ends
 FOUND = {"linkage": "all records", "linkage_outliers": "the 2 % of records farthest from the centre"}
 
 
-def risk_map(study: Study, dataset: str, *, risk: str = "linkage", number: str, name: str) -> Figure:
-    """Draw the loss of every masking against the share of records that the strongest attack links."""
-    risks = study.attacked
+def risk_map_figure(study: Study, dataset: str, *, risk: str = "linkage", number: str, name: str) -> Figure:
+    """Return a figure of the loss of every setting against the share of records that are linked."""
+    risks = study.required_risks
     on = dict(zip(RISKS, FRONTIERS, strict=True))[risk]
     table = risks.points.filter(dataset=dataset).select(
         *KEYS, "brmae", risk, *(["worst"] if risk == "linkage" else []), pl.col(on).alias("frontier")
     )
     best = table.filter("frontier")["method"].value_counts(sort=True, name="count").rows()
-    shares = ", ".join(f"{HEADINGS[method]} {count}" for method, count in sorted(best, key=_by_count))
-    whom = "of the outliers " if risk != "linkage" else ""
-    title = f"Ours: loss against risk {whom}under four methods, {called(dataset)}".replace("  ", " ")
+    shares = ", ".join(f"{HEADINGS[method]} {count}" for method, count in sorted(best, key=_count_order))
+    subset = "of the outliers " if risk != "linkage" else ""
+    title = f"Ours: loss against risk {subset}under four methods, {name_of(dataset)}".replace("  ", " ")
     caption = (
-        f"brMAE of {called(dataset)} against linkage: the share of {FOUND[risk]} that the worst of four "
+        f"brMAE of {name_of(dataset)} against linkage: the share of {FOUND[risk]} that the worst of four "
         "attacks finds (of five for rank swapping, whose window of ranks is public). "
         f"Each point is one setting, the median of {_times(risks)}; lines join the settings "
         "of a method. 0 on both axes would be a file without loss and without risk, so lower left is better; "
-        "1 is the largest loss, or everybody found. Ringed points and the stepped line are the frontier: no "
-        f"other setting beats them in both ({shares}). The dashed level is the loss of unrelated order."
+        "1 is the largest loss, or all records found. Ringed points and the stepped line are the frontier: "
+        f"no other setting is better in both ({shares}). The dashed level is the loss of unrelated order."
     )
     level = study.levels.filter(dataset=dataset, method="noise", ties="average")["brmae"].to_list()
     chart = grid(
@@ -64,23 +71,26 @@ def risk_map(study: Study, dataset: str, *, risk: str = "linkage", number: str, 
         columns=1,
         name=name,
         description=title,
-        datasets={"settings": _labelled(table, risk)},
+        datasets={"settings": _with_labels(table, risk)},
     )
     return Figure(name, number, title, caption, table, chart, ours=True, risk=True)
 
 
-def _by_count(pair: tuple[str, int]) -> tuple[int, int]:
+def _count_order(pair: tuple[str, int]) -> tuple[int, int]:
+    """Return the sort key of a (method, count) pair: larger counts first, then the order of methods."""
     return -pair[1], list(HEADINGS).index(pair[0])
 
 
 def _times(risks: Risks) -> str:
+    """Return the number of replications as text."""
     times = risks.replications
     return "one replication" if times == 1 else f"{times} replications"
 
 
-def _labelled(table: pl.DataFrame, risk: str) -> pl.DataFrame:
+def _with_labels(table: pl.DataFrame, risk: str) -> pl.DataFrame:
+    """Return the table with each method's title and the text of the settings that the map labels."""
     text = [
-        spelled(method, setting) if setting in WAYS[method].marked[risk] else None
+        setting_label(method, setting) if setting in STUDY_METHODS[method].labelled_settings[risk] else None
         for method, setting in table.select("method", "setting").iter_rows()
     ]
     kind = pl.col("method").replace(HEADINGS)
@@ -88,11 +98,12 @@ def _labelled(table: pl.DataFrame, risk: str) -> pl.DataFrame:
 
 
 def _map_panel(table: pl.DataFrame, risk: str, level: float | None) -> Spec:
+    """Return the panel of the risk map: a line per method, the frontier, labels and an arrow."""
     share = "share of records found" if risk == "linkage" else "share of outliers found"
     x = quantity("brmae", domain=WHOLE, title="information loss (brMAE)", tickCount=6)
     y = quantity(risk, domain=WHOLE, title=f"disclosure risk ({share})", tickCount=6)
     names = {method: HEADINGS[method] for method in table["method"].unique(maintain_order=True)}
-    paint = painted("kind", names, COLOURS)
+    paint = colour_encoding("kind", names, COLOURS)
     paint["legend"] |= {"columns": 3, "columnPadding": 14}
     where = {"x": x, "y": y}
     data: Spec = {"data": {"name": "settings"}}
@@ -101,20 +112,24 @@ def _map_panel(table: pl.DataFrame, risk: str, level: float | None) -> Spec:
     step = {"type": "line", "interpolate": "step-after", "color": INK, "strokeWidth": 0.8}
     ring = {"type": "point", "size": 26, "filled": False, "stroke": INK, "strokeWidth": 0.8, "opacity": 1}
     layers = [
-        *_level_across(level, x),
+        *_vertical_level(level, x),
         data | {"transform": only, "mark": step, "encoding": where | {"order": {"field": "brmae"}}},
         data | {"mark": {"type": "line", "strokeWidth": 1.3}, "encoding": where | along},
-        dots("settings", x, y, color=paint, area=14),
+        dots_layer("settings", x, y, color=paint, area=14),
         data | {"transform": only, "mark": ring, "encoding": where},
-        *_names(where | {"color": paint}),
-        *_better(),
+        *_label_layers(where | {"color": paint}),
+        *_better_arrow(),
     ]
     return {"width": SIDE, "height": SIDE, "layer": layers}
 
 
-def _names(encoding: Spec) -> list[Spec]:
-    """Return the labels of settings, on the side where there is space."""
-    left = " || ".join(f"datum.method == '{method}'" for method, way in WAYS.items() if way.left)
+def _label_layers(encoding: Spec) -> list[Spec]:
+    """Return two chart layers with the labels of settings, left and right of their points."""
+    left = " || ".join(
+        f"datum.method == '{method}'"
+        for method, study_method in STUDY_METHODS.items()
+        if study_method.labels_left
+    )
     found = []
     for test, style in (
         (left, {"align": "right", "dx": -6, "dy": 5}),
@@ -127,8 +142,8 @@ def _names(encoding: Spec) -> list[Spec]:
     return found
 
 
-def _better() -> list[Spec]:
-    """Return an arrow to the lower left corner, where both loss and risk are low."""
+def _better_arrow() -> list[Spec]:
+    """Return the chart layers of an arrow to the lower left corner, where loss and risk are low."""
     one: Spec = {"data": {"values": [{}]}}
     ends = {"x": {"value": 12}, "x2": {"value": 28}, "y": {"value": SIDE - 12}, "y2": {"value": SIDE - 28}}
     head = {"type": "point", "shape": "triangle-left", "angle": 315, "size": 40, "filled": True, "opacity": 1}
@@ -136,12 +151,12 @@ def _better() -> list[Spec]:
     return [
         one | {"mark": {"type": "rule", "strokeWidth": 1.2, "color": GREY}, "encoding": ends},
         one | {"mark": head | {"color": GREY}, "encoding": tip},
-        written("better", x=24, y=SIDE - 8, color=GREY),
+        text_layer("better", x=24, y=SIDE - 8, color=GREY),
     ]
 
 
-def _level_across(level: float | None, x: Spec) -> list[Spec]:
-    """Return a vertical dashed line."""
+def _vertical_level(level: float | None, x: Spec) -> list[Spec]:
+    """Return the chart layers of a vertical dashed line at a loss and its label; none for None."""
     if level is None:
         return []
     place = {"data": {"values": [{"level": level}]}, "encoding": {"x": x | {"field": "level"}}}
@@ -150,9 +165,9 @@ def _level_across(level: float | None, x: Spec) -> list[Spec]:
     return [place | {"mark": line}, place | {"mark": note | {"fontSize": SMALL, "color": GREY}}]
 
 
-def attacks(study: Study, dataset: str, *, number: str, name: str) -> Figure:
-    """Draw the share of records that each attack links along the parameter of each method."""
-    risks = study.attacked
+def attacks_figure(study: Study, dataset: str, *, number: str, name: str) -> Figure:
+    """Return a figure of the share of records that each attack links, by the parameter of each method."""
+    risks = study.required_risks
     points = risks.points.filter(dataset=dataset)
     table = (
         points.unpivot(
@@ -164,12 +179,12 @@ def attacks(study: Study, dataset: str, *, number: str, name: str) -> Figure:
     )
     methods = points["method"].unique(maintain_order=True).to_list()
     labelled = table.with_columns(kind=pl.col("attack").replace(NAMES))
-    title = f"Ours: which attack finds most, {called(dataset)}"
+    title = f"Ours: which attack finds most, {name_of(dataset)}"
     caption = (
-        f"Share of the records of {called(dataset)} that each attack finds, along the parameter of each "
-        f"method; medians of {_times(risks)}. 0 means that an attack finds nobody, 1 that it finds "
-        "everybody. The wide grey line is linkage, the worst of the attacks on each file. "
-        f"{_worst_told(points)} No single attack is enough to judge a file by."
+        f"Share of the records of {name_of(dataset)} that each attack finds, along the parameter of each "
+        f"method; medians of {_times(risks)}. 0 means that an attack finds no record, 1 that it "
+        "finds all. The wide grey line is linkage, the worst of the attacks on each file. "
+        f"{_worst_attacks(points)} No single attack is enough to judge a file by."
     )
     chart = grid(
         [_attack_panel(place, method) for place, method in enumerate(methods)],
@@ -182,27 +197,28 @@ def attacks(study: Study, dataset: str, *, number: str, name: str) -> Figure:
     return Figure(name, number, title, caption, table, chart, ours=True, risk=True)
 
 
-def _worst_told(points: pl.DataFrame) -> str:
-    """Return a sentence on which attack is the strongest under how many settings."""
-    told = []
+def _worst_attacks(points: pl.DataFrame) -> str:
+    """Return a sentence on which attack links most, and under how many settings of each method."""
+    parts = []
     for method in points["method"].unique(maintain_order=True):
         own = points.filter(method=method)
         counts = own["worst"].value_counts(name="count").rows()
         ordered = sorted(counts, key=lambda pair: (-pair[1], ATTACKS.index(pair[0])))
-        told.append(f"{HEADINGS[method]}: " + ", ".join(f"{NAMES[attack]} {n}" for attack, n in ordered))
-    return f"The worst attack, with the number of settings: {'; '.join(told)}."
+        parts.append(f"{HEADINGS[method]}: " + ", ".join(f"{NAMES[attack]} {n}" for attack, n in ordered))
+    return f"The worst attack, with the number of settings: {'; '.join(parts)}."
 
 
 def _attack_panel(place: int, method: str) -> Spec:
-    width, way = 128, WAYS[method]
-    x = quantity("setting", domain=way.span, title=way.axis, tickCount=3)
-    if way.ticks:
-        x["scale"] |= {"type": "log", "domain": [0.9, 1.1 * way.span[1]]}
-        x["axis"] |= {"values": way.ticks, "tickCount": 9, "labelExpr": "datum.value"}
+    """Return the panel of one method: a line per attack along the parameter."""
+    width, study_method = 128, STUDY_METHODS[method]
+    x = quantity("setting", domain=study_method.axis_range, title=study_method.axis_title, tickCount=3)
+    if study_method.ticks:
+        x["scale"] |= {"type": "log", "domain": [0.9, 1.1 * study_method.axis_range[1]]}
+        x["axis"] |= {"values": study_method.ticks, "tickCount": 9, "labelExpr": "datum.value"}
     y = quantity("value", domain=WHOLE, title="share of records found" if place == 0 else None)
     if place:
         y["axis"]["labels"] = False
-    paint = painted("kind", NAMES, ATTACK_COLOURS, symbol="stroke")
+    paint = colour_encoding("kind", NAMES, ATTACK_COLOURS, symbol="stroke")
     paint["legend"] |= {"columns": len(NAMES), "columnPadding": 8}
     lines = [("==", WIDE), ("!=", 1.3)]
     layers: list[Spec] = [
@@ -217,6 +233,6 @@ def _attack_panel(place: int, method: str) -> Spec:
     return {
         "width": width,
         "height": 190,
-        "title": panels.heading(way.heading),
-        "layer": [*layers, *lettered(place, "", width=width)],
+        "title": panels.column_title(study_method.heading),
+        "layer": [*layers, *panel_header(place, "", width=width)],
     }
