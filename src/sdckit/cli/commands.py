@@ -201,7 +201,7 @@ def _evaluate_several(
     short = {PurePath(name).name: result for name, result in results.items()}
     named = short if len(short) == len(results) else results  # names alone, unless two are the same
     height = source.frame.height
-    notes += report(given, lambda room: room.of_several(named, records=height, facts=asked.facts))
+    notes += report(given, lambda build: build.report_on_files(named, records=height, facts=asked.facts))
     terminal.show_results(results, given, notes=notes)
 
 
@@ -230,7 +230,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
     written = sweep_output.write(found, output, given["form"])
-    if report(given, lambda room: room.of_sweep(found, name=data.name, facts=asked.facts)):
+    if report(given, lambda build: build.report_on_sweep(found, name=data.name, facts=asked.facts)):
         written.append(given["report"])
     if not given["quiet"]:
         terminal.console().print(sweep_output.overview(found))
