@@ -56,7 +56,7 @@ def report_on_files(
     results: Mapping[str, Evaluation], *, records: int, facts: Mapping[str, str] = NONE
 ) -> str:
     """Return the HTML report on several masked files of one original, with a risk-utility map."""
-    checks.enough_to_report(records)
+    checks.require_reportable_size(records)
     values = {name: _values_by_metric(result) for name, result in results.items()}
     points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
@@ -90,7 +90,7 @@ def report_on_sweep(
     facts: Mapping[str, str] = NONE,
 ) -> str:
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
-    checks.enough_to_report(found.records)
+    checks.require_reportable_size(found.records)
     settings = metrics_by_setting(found.summary)
     done = [f"The data were masked with {settings.height:,} settings of {_method_titles(settings)}."]
     if found.files > settings.height:

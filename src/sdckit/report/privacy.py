@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.evaluation import Evaluation
     from sdckit.metrics.pair import Pair
 
-THRESHOLD = checks.TOGETHER  # smallest number of records in a bin, in the original and in the masked file
+THRESHOLD = checks.FEWEST_REPORTED  # smallest number of records in a bin, in both files
 DIGITS = 2  # significant digits of a bin's edge
 BINS = 10  # intended number of bins between the outer ones
 OUTER = 0.1  # approximate share of the masked records below the first edge, and above the last

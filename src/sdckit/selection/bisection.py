@@ -95,8 +95,8 @@ def recommend(
     True
     """
     limits, minimise = check_limits_and_loss(max_risk, minimise), registry.current_name(minimise)
-    repeated = checks.count_of("replications", replications)
-    threads = sweeping.available_cores() if workers is None else checks.count_of("workers", workers)
+    repeated = checks.checked_count("replications", replications)
+    threads = sweeping.available_cores() if workers is None else checks.checked_count("workers", workers)
     settings = drop_unpaired_methods(settings_of(plan))
     metrics = registry.metrics_named([minimise, *limits])
     prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)

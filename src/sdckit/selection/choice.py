@@ -162,7 +162,7 @@ class Choice:
             not returned: after the last draw, `LimitsMissed` is raised.
         """
         self.require_met()
-        plan = self.release_plan(decimals=decimals, tries=checks.count_of("tries", tries))
+        plan = self.release_plan(decimals=decimals, tries=checks.checked_count("tries", tries))
         return make_release(plan, self.required_conditions.prepare(data), rng=rng)
 
     @property

@@ -58,7 +58,7 @@ def _left_out_notes(wanted: Iterable[Setting], settings: Sequence[Setting]) -> l
 
 def _rules_note(edits: Edits | None) -> list[str]:
     """Return a note on the edit rules that every masked table satisfies."""
-    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.listed})"]
+    return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.summary})"]
 
 
 def _cell_notes(table: pl.DataFrame) -> list[str]:

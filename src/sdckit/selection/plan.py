@@ -43,7 +43,7 @@ class Setting:
     @property
     def paired(self) -> bool:
         """True if each masked row stands for the original record in the same row."""
-        return self.method.pairs(self.options)
+        return self.method.keeps_pairing(self.options)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Setting:
     @property
     def text(self) -> str:
         """The parameters that the plan gives values for, as text such as "k=5"."""
-        return text_of(self.parameters)
+        return parameters_text(self.parameters)
 
     @property
     def value(self) -> float | None:

@@ -218,9 +218,9 @@ def sweep(
     [('k=2', 0.16666666666666666), ('k=3', 0.2222222222222222)]
     """
     wanted = settings_of(plan)
-    repeated = checks.count_of("replications", replications)
+    repeated = checks.checked_count("replications", replications)
     runs_of(wanted, repeated)  # raises an error for too many runs before any other check
-    threads = available_cores() if workers is None else checks.count_of("workers", workers)
+    threads = available_cores() if workers is None else checks.checked_count("workers", workers)
     options = {
         "metrics": _chosen_metrics(metrics, wanted),
         "draws": checks.one_of("rule for draws", draws, DRAWS),
@@ -245,7 +245,7 @@ def make_task(
     original: Original, conditions: Conditions, settings: Iterable[Setting], **options: Any
 ) -> tuple[Task, list[Setting]]:
     """Return the task that all runs share, with its options checked, and the settings that the data allow."""
-    decimals = checks.rounding(conditions.decimals)
+    decimals = checks.checked_decimals(conditions.decimals)
     task = Task(
         Stratum("all", original),
         [Stratum(name, part, rows) for name, rows, part in original.parts],
@@ -262,7 +262,7 @@ def _chosen_metrics(names: str | Iterable[str] | None, settings: Iterable[Settin
     """Return the metrics to measure; by default with metrics for unpaired rows if a method needs them."""
     chosen = registry.metrics_named(names)
     if not any(setting.paired for setting in settings):
-        registry.metrics_of_rows(names, paired=False)  # raises for metrics without any value
+        registry.metrics_for_rows(names, paired=False)  # raises for metrics without any value
     if names is None and not all(setting.paired for setting in settings):
         chosen += [metric for metric in METRICS.values() if metric.default_unpaired]
     return chosen

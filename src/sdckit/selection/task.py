@@ -144,9 +144,9 @@ class Task:
                 for stratum in self.strata or [self.whole]:
                     what = f"stratum {stratum.name!r}" if self.strata else "the file"
                     masking.enough_records(setting.method, stratum.original.values, setting.options, what)
-                    placed(setting.method, setting.options, stratum.original.columns)
+                    function_options(setting.method, setting.options, stratum.original.columns)
                 if (edits := self._edits_for(setting)) is not None:
-                    edits.allow(setting.method)
+                    edits.refuse_split_groups(setting.method)
             except ValueError as error:
                 if not setting.usual:
                     raise
