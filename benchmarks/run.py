@@ -56,7 +56,7 @@ def main(names: list[str]) -> None:
         for row in rows
     ]
     columns = ["what", "case", "ms", "yardstick", "times the time", "times faster", "target"]
-    Console(width=150).print(terminal.grid(columns, shown, right=2))
+    Console(width=150).print(terminal.plain_table(columns, shown, right=2))
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ def test_tables_for_people(tmp_path, pair, columns):
         assert re.search(rf"\b{word}\b", shown), word
     for metric in ("brmae", "brmse"):
         assert re.search(rf"^( +{metric}){{4,}} *$", shown, re.MULTILINE), metric
-    note = "note: weights play no part in the tables of ranks\n"
+    note = "note: the tables of ranks do not use the weights\n"
     assert note in shown
     assert note not in good(tmp_path, *words[:-1], COLUMNS=columns).stdout
     assert note not in good(tmp_path, *words[:5], "--ranks", COLUMNS=columns).stdout

@@ -199,7 +199,7 @@ def test_a_name_with_blanks_around_it_can_be_given(tmp_path, name):
     assert "note: masked: b, " in good(tmp_path, *words, f" b ,{name}").stdout
     assert f"note: masked: {name};" in good(tmp_path, *words, name).stdout
     done = good(tmp_path, *words, "b", "--key", name, "--weights", " c", "--by", " d ")
-    assert f"left as they were: {name}, c, d\n" in done.stdout
+    assert f"not masked: {name}, c, d\n" in done.stdout
     put(tmp_path, "data.csv", "w , k,b\n" + "".join(f"1.5,{i},{i * i}.5\n" for i in range(12)))
     assert "masked: b;" in good(tmp_path, *words[:-1], "--weights", "w ", "--key", " k").stdout
 
@@ -207,10 +207,10 @@ def test_a_name_with_blanks_around_it_can_be_given(tmp_path, name):
 def test_a_note_tells_what_was_masked_and_what_was_not(tmp_path, survey):
     assert survey.height
     words = ["mask", "data.csv", "-o", "out.csv", "--method", "noise", "--overwrite"]
-    expected = "masked: income, age, rooms; left as they were: id, grade, region, weight"
+    expected = "masked: income, age, rooms; not masked: id, grade, region, weight"
     assert f"note: {expected}\n" in good(tmp_path, *words, *ROLES).stdout
     assert expected in json.loads(good(tmp_path, *words, *ROLES, "--json").stdout)["notes"]
-    assert "note: masked: age; left as they were: id," in good(tmp_path, *words, "--columns", "age").stdout
+    assert "note: masked: age; not masked: id," in good(tmp_path, *words, "--columns", "age").stdout
 
 
 def test_long_lists_of_names_are_whole_in_json_only(tmp_path):
@@ -227,10 +227,10 @@ def test_columns_that_stayed_the_same_are_named(tmp_path):
     put(tmp_path, "data.csv", "age,x,t\n" + "".join(f"{i % 3},{i}.123457,z\n" for i in range(12)))
     words = ["--method", "noise", "--set", "percent=0.01"]
     done = good(tmp_path, "mask", "data.csv", "-o", "a.csv", *words)
-    assert "masked: x; not changed by the method: age; left as they were: t\n" in done.stdout
+    assert "masked: x; not changed by the method: age; not masked: t\n" in done.stdout
     assert re.fullmatch(r"warning: not masked, every value is as in the original: 'age'; .*\n", done.stderr)
     done = good(tmp_path, "mask", "data.csv", "-o", "b.csv", "--method", "rank_swap", "--set", "p=0")
-    assert "masked: none; not changed by the method: age, x; left as they were: t\n" in done.stdout
+    assert "masked: none; not changed by the method: age, x; not masked: t\n" in done.stdout
     assert "24 of 24 cells in 2 masked columns" in done.stdout
 
 

@@ -206,7 +206,7 @@ def test_only_metrics_that_make_sense(tmp_path, survey, method):
     default = {name for name, metric in sdc.METRICS.items() if metric.default and not metric.experimental}
     assert set(left.partition(": ")[2].split(", ")) == PAIRED & default
     assert any("no risk was measured" in note for note in told["notes"])
-    assert not any("cells in 2 masked columns are as in the original" in note for note in told["notes"])
+    assert not any("cells in 2 masked columns are equal to the original" in note for note in told["notes"])
     assert (
         f"warning: rows of {method} stand for no original record, and columns beside them are original: "
         "'id', 'grade', 'region'" in done.stderr

@@ -69,7 +69,9 @@ def test_the_file_meets_its_limits_when_measured_by_evaluate(tmp_path, survey, m
     masked = read(tmp_path / "out.csv").frame
     assert masked.select("id", "region", "weight").equals(survey.select("id", "region", "weight"))
     assert not masked["income"].equals(survey["income"])
-    assert re.search(r"^\d+ maskings were tried; the release took \d+ draws?\.$", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^\d+ maskings were measured; the release took \d+ draws?\.$", done.stdout, re.MULTILINE
+    )
     assert "not for publication" not in done.stdout
     assert "note: wrote out.csv\n" in done.stdout
     assert said(done) == ""
@@ -115,7 +117,7 @@ def test_the_command_finds_what_python_finds(tmp_path, survey):
         decimals="original",
     )
     assert done.stdout.splitlines()[: len(choice.sentences)] == choice.sentences
-    assert f"{choice.maskings} maskings were tried" in done.stdout
+    assert f"{choice.maskings} maskings were measured" in done.stdout
 
 
 def test_strata_are_masked_and_measured_apart(tmp_path, survey):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sdckit
-from sdckit.cli.terminal import with_flags
+from sdckit.cli.terminal import with_options
 
 ROOT = Path(sdckit.__file__).parent
 
@@ -27,7 +27,7 @@ ROOT = Path(sdckit.__file__).parent
     ],
 )
 def test_arguments_in_a_remedy_become_options(text, shown):
-    assert with_flags(text) == shown
+    assert with_options(text) == shown
 
 
 def errors_of(file):

@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from command import contents, good, put, put_survey, run_here, said
-from sdckit.cli.parsing import names
+from sdckit.cli.parsing import parse_names
 
 pytestmark = pytest.mark.usefixtures("survey")
 WORDS = {
@@ -127,10 +127,10 @@ def test_a_second_value_of_an_option_that_takes_one_is_refused(tmp_path, command
 
 
 def test_names_keep_their_commas_and_blanks_over_repeated_options():
-    assert names(()) is None
-    assert names(["a,b", "c"]) == ["a", "b", "c"]
-    assert names(['"a,b", c', "c", " d "]) == ["a,b", "c", "d"]
-    assert names([" d ", "d"], known=[" d "]) == [" d ", "d"]
+    assert parse_names(()) is None
+    assert parse_names(["a,b", "c"]) == ["a", "b", "c"]
+    assert parse_names(['"a,b", c', "c", " d "]) == ["a,b", "c", "d"]
+    assert parse_names([" d ", "d"], known=[" d "]) == [" d ", "d"]
 
 
 def test_data_sets_and_formats_of_the_study_add_up():
@@ -138,8 +138,8 @@ def test_data_sets_and_formats_of_the_study_add_up():
 
     words = ["-o", "p", "--formats", "svg", "--formats", "pdf,png"]
     context = sdckit.commands["paper"].make_context("paper", words, **sdckit.context_settings)
-    assert names(context.params["formats"]) == ["svg", "pdf", "png"]
-    assert names(context.params["data"]) == ["tarragona", "census"]
+    assert parse_names(context.params["formats"]) == ["svg", "pdf", "png"]
+    assert parse_names(context.params["data"]) == ["tarragona", "census"]
 
 
 def test_metrics_of_the_command_line_outweigh_those_of_the_plan(tmp_path):

@@ -17,11 +17,11 @@ def test_the_command_keeps_labels_and_codes_and_leaves_categories_alone(tmp_path
     path = MAKERS[suffix](tmp_path / f"in{suffix}")
     done = good(tmp_path, "mask", path.name, "-o", f"out{suffix}", *MASK)
     assert said(done) == (
-        "warning: taken for categories, as each value has a label, and not masked: 'sex'; "
+        "warning: columns whose every value has a label are categories and not masked: 'sex'; "
         "name them with --columns to have them masked\n"
     )
     left = ", ".join(name for name in read(path).frame.columns if name not in {"age", "income"})
-    assert f"note: masked: age, income; left as they were: {left}\n" in done.stdout
+    assert f"note: masked: age, income; not masked: {left}\n" in done.stdout
     (ours, about), (theirs, told) = raw(path), raw(tmp_path / f"out{suffix}")
     assert told == about
     assert ours["sex"] == theirs["sex"]

@@ -351,7 +351,7 @@ CASES = {
     ),
     "unknown command": ({}, ["maks"], r"no such command 'maks'.*; see sdckit --help"),
     "two formats": ({}, evaluate("--json --csv"), "--json and --csv exclude each other; give one"),
-    "ranks as CSV": ({}, evaluate("--ranks --csv"), "--ranks is another table than --csv prints; drop one"),
+    "ranks as CSV": ({}, evaluate("--ranks --csv"), "--ranks and --csv exclude each other; drop one"),
     "demo among other files": (
         {"full/x": "mine"},
         ["demo", "-o", "full"],

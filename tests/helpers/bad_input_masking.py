@@ -156,18 +156,18 @@ MASKING_CASES = {
     "records of unpaired files": (
         {},
         evaluate("--unpaired --records r.csv"),
-        "--records is about single records, which --unpaired says are new; drop one",
+        "--records compares rows, and by --unpaired they are not paired; drop one",
     ),
-    "ranks of unpaired files": ({}, evaluate("--unpaired --ranks"), "--ranks is about single records, .*; "),
+    "ranks of unpaired files": ({}, evaluate("--unpaired --ranks"), "--ranks compares rows, .*; "),
     "window of unpaired files": (
         {},
         evaluate("--unpaired --window 0.1"),
-        "--window is about single records, which --unpaired says are new; drop one",
+        "--window compares rows, and by --unpaired they are not paired; drop one",
     ),
     "ranks of a file whose rows are new": (
         {},
         evaluate("--made-by copula --ranks"),
-        "--ranks is about single records, which --made-by copula says are new; drop one",
+        "--ranks compares rows, and by --made-by copula they are not paired; drop one",
     ),
     "window beside a method": (
         {},
@@ -177,7 +177,7 @@ MASKING_CASES = {
     "parameters of no method": (
         {},
         evaluate("--set p=0.1"),
-        "--set gives parameters of no method; name the method with --made-by",
+        "--set needs a method; name it with --made-by",
     ),
     "parameter that the method has not": (
         {},

@@ -178,7 +178,7 @@ def test_masked_integers_beyond_2_to_the_53_are_refused():
     assert exact["a"].abs().max() > 2**60
 
 
-# --- the call: originals published as they were ---
+# --- the call: originals published unchanged ---
 
 
 def test_columns_that_the_method_left_alone_are_named_once():

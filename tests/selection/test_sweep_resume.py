@@ -281,7 +281,7 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path, undisturbed, sent, code
     process.send_signal(sent)
     output, errors = process.communicate(timeout=command.HANGING)
     assert process.returncode == code
-    kept = "stopped: what is finished is kept in 'out/private'; the same command goes on\n"
+    kept = "stopped: finished runs are in 'out/private'; the same command resumes\n"
     assert (output, errors) == ("", kept if code == 130 else "")
     assert_nobody_left(tmp_path)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"private"}

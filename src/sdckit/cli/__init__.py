@@ -1,4 +1,4 @@
-"""The commands; each imports what it needs when it runs, so that `--help` is fast."""
+"""The command line: one function per command, whose imports wait until it runs, so that help is fast."""
 
 from __future__ import annotations
 
@@ -46,41 +46,43 @@ Examples:
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Run a command; bad input ends in one line and exit code 2."""
-    doubts = terminal.Warnings()
-    warnings.showwarning = lambda message, *_rest, **_more: doubts.add(str(message))
+    """Run a command of the command line; wrong input prints one line and exits with code 2."""
+    held_warnings = terminal.Warnings()
+    warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
     with suppress(AttributeError, ValueError):  # a replaced stream, a thread that is not the main one
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # clean up as after Ctrl-C
     code: int | str | None = 0
     try:
-        sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=doubts)
-        doubts.release()
+        sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=held_warnings)
+        held_warnings.show()
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except BrokenPipeError:  # the reader, such as head, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
     except click.ClickException as error:
-        terminal.complain("error", parsing.usage(error))
+        terminal.print_to_stderr("error", parsing.usage_error_text(error))
         code = 2
     except (KeyboardInterrupt, click.Abort) as stop:
-        said = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
-        terminal.complain("stopped", said[0])
+        texts = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
+        terminal.print_to_stderr("stopped", texts[0])
         code = 130
     except MemoryError:
-        terminal.complain("error", "not enough memory for these data; use fewer columns or a larger machine")
+        terminal.print_to_stderr(
+            "error", "not enough memory for these data; use fewer columns or a larger machine"
+        )
         code = 2
     except (ValueError, TypeError, OSError) as error:
         system = isinstance(error, OSError) and error.errno is not None
         text = f"{error}; check disk space and permissions" if system else str(error)
-        code = getattr(error, "exit_code", 2)  # 1 where limits could not be met: nobody's fault
-        terminal.complain("error" if code == 2 else "not met", text)
+        code = getattr(error, "exit_code", 2)  # 1 if limits could not be met
+        terminal.print_to_stderr("error" if code == 2 else "not met", text)
     sys.exit(code)
 
 
 @click.group(
-    cls=parsing.Commands,
+    cls=parsing.CommandGroup,
     epilog=EXAMPLES,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -88,29 +90,29 @@ def main(words: Sequence[str] | None = None) -> None:
 @click.version_option(VERSION, "--version", "-V", message="sdckit %(version)s")
 @click.pass_context
 def sdckit(context: click.Context) -> None:
-    """Mask numeric microdata and measure what the masking cost, from 0 to 1.
+    """Mask numeric microdata and measure information loss and disclosure risk.
 
-    Numeric variables only: text columns pass through untouched. Start with `sdckit demo`.
+    Only numeric variables are masked; text columns are written unchanged. Start with `sdckit demo`.
     """
     if context.invoked_subcommand is None:
-        terminal.say(context.get_help())
+        terminal.print_line(context.get_help())
 
 
 @sdckit.command(epilog="\b\nExamples:\n  sdckit demo\n  sdckit demo -o somewhere/else")
 @click.option(
-    "-o", "--output", metavar="FOLDER", default="sdckit-demo", show_default=True, help="Where the files go."
+    "-o", "--output", metavar="FOLDER", default="sdckit-demo", show_default=True, help="Folder to write."
 )
-@click.option("--quiet", "-q", is_flag=True, help="No table.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no table.")
 def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
-    """Mask a bundled sample in 20 ways, choose one and report.
+    """Mask a bundled sample with 20 settings, choose one and report.
 
-    The ways are four methods with five settings each.
+    The settings are five of each of four methods.
     """
     from sdckit import progress
-    from sdckit.cli.demo import run
+    from sdckit.cli.demo import run_demo
 
     progress.show_notices(not quiet)
-    run(Path(output), quiet=quiet)
+    run_demo(Path(output), quiet=quiet)
 
 
 @sdckit.command(
@@ -134,7 +136,7 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 @dialect_options
 @outputs
 def mask(data: Path, output: Path, **given: Any) -> None:
-    """Mask a file and print what that cost.
+    """Mask a file and print its information loss and disclosure risk.
 
     Every figure is measured on the file as written.
     """
@@ -152,42 +154,42 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @click.argument("original", type=click.Path(path_type=Path))
 @click.argument("masked", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--variables", is_flag=True, help="Also show every variable.")
-@click.option("--ranks", is_flag=True, help="Also show all about ranks: means, maxima, tie range.")
+@click.option("--ranks", is_flag=True, help="Also show rank differences: means, maxima, tie range.")
 @click.option(
     "--records", type=click.Path(path_type=Path), help="Write each record's share of the losses to a file."
 )
 @click.option(
     "--made-by",
     metavar="METHOD",
-    help="How the file was masked, with --set for the parameters: the attacks know what that discloses.",
+    help="Method that masked the file, with --set for its parameters; attacks use what it discloses.",
 )
 @set_option
 @click.option(
     "--window",
     metavar="SHARE",
-    help="The largest move in ranks, where the method is not one of `sdckit methods`.",
+    help="Largest move in ranks, a share of the records, if the method is not one of `sdckit methods`.",
 )
 @click.option(
     "--stratified",
     is_flag=True,
-    help="The strata of --by were masked each by itself: the window holds there.",
+    help="Each stratum of --by was masked by itself, so that the window counts ranks within it.",
 )
 @click.option(
     "--unpaired",
     is_flag=True,
-    help="Rows stand for no original record, as in synthetic data: no measure that compares rows.",
+    help="Rows stand for no original record, as in synthetic data; measures that compare rows are left out.",
 )
 @known_rule_option
 @report_option
-@click.option("--overwrite", is_flag=True, help="Replace such a file if it exists.")
+@click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @measuring
 @dialect_options
 @outputs
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
-    """Measure what a masked file lost and what it still gives away.
+    """Measure the information loss and the disclosure risk of a masked file.
 
-    Several masked files of one original are put beside each other; with --report, on one map.
+    Several masked files of one original are compared in one table; with --report, on one map.
     """
     from sdckit.cli import commands
 
@@ -223,16 +225,18 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     "--format", "form", metavar="NAME", default="parquet", show_default=True, help="parquet or csv."
 )
 @report_option
-@click.option("--overwrite", is_flag=True, help="Begin anew, whatever an earlier sweep left in the folder.")
+@click.option(
+    "--overwrite", is_flag=True, help="Delete what an earlier sweep left in the folder and start again."
+)
 @roles
 @measuring
 @dialect_options
-@click.option("--quiet", "-q", is_flag=True, help="No progress, no table.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
 def sweep(data: Path, output: Path, **given: Any) -> None:
-    """Mask a file in many ways and measure each.
+    """Mask a file with many settings and measure each masked file.
 
-    Finished work is kept: after Ctrl-C, or worse, the same command goes on where it was stopped, and a
-    larger plan computes only what is new. FOLDER/private holds the seed: keep it to yourself.
+    Finished runs are stored: after Ctrl-C or a crash the same command resumes where it stopped, and a
+    larger plan measures only what is new. FOLDER/private holds the seed: keep it secret.
     """
     from sdckit.cli import commands
 
@@ -254,9 +258,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     metavar="RISK=LIMIT",
     help="Largest risk allowed, such as linkage=0.1; repeatable.",
 )
-@click.option(
-    "--minimise", metavar="LOSS", default="brmae", show_default=True, help="The loss to keep small."
-)
+@click.option("--minimise", metavar="LOSS", default="brmae", show_default=True, help="Loss to minimise.")
 @method_option
 @grid_option
 @rule_option
@@ -265,7 +267,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     metavar="N",
     default=3,
     show_default=True,
-    help="Draws of a random masking at a setting.",
+    help="Draws of each random masking; the median counts.",
 )
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
 @decimals_option
@@ -277,11 +279,11 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @dialect_options
 @outputs
 def recommend(data: Path, output: Path, **given: Any) -> None:
-    """Find the masking with the least loss within limits of risk.
+    """Find the masking with the least loss within limits on risk, and write the masked file.
 
-    For each method the weakest safe setting is found by bisection; the best of them is applied, and the
-    file is measured as written. It is drawn again where it misses a limit, and no file that misses one is
-    left. Exit code 1 says that no setting meets the limits.
+    For each method the weakest safe setting is found by bisection; the one with the least loss is applied,
+    and the file is measured as written. A random masking is drawn again if the file misses a limit; a file
+    that misses one is never left. Exit code 1 means that no setting meets the limits.
     """
     from sdckit.cli import commands
 
@@ -315,13 +317,15 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
 )
 @click.option("--seed", type=int, help="Another seed than the study's own.")
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
-@click.option("--overwrite", is_flag=True, help="Begin anew, whatever an earlier study left in the folder.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, no summary.")
+@click.option(
+    "--overwrite", is_flag=True, help="Delete what an earlier study left in the folder and start again."
+)
+@click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
 def paper(output: Path, **given: Any) -> None:
     """Reproduce the note behind brMAE and brMSE: every table and every figure.
 
-    Leaves a folder with the numbers, the figures, a comparison with R's sdcMicro, a verdict on each claim
-    and one page, index.html, that holds all of it. After Ctrl-C the same command goes on.
+    Writes a folder with the numbers, the figures, a comparison with R's sdcMicro, a verdict on each claim
+    and one page, index.html, that holds all of it. After Ctrl-C the same command resumes.
     """
     from sdckit import progress
     from sdckit.core import checks, randomness
@@ -332,24 +336,24 @@ def paper(output: Path, **given: Any) -> None:
     try:
         lines = command.run(
             output,
-            data=parsing.names(given["data"]) or [],
+            data=parsing.parse_names(given["data"]) or [],
             replications=checks.checked_count("replications", given["replications"]),
-            formats=parsing.names(given["formats"]) or [],
+            formats=parsing.parse_names(given["formats"]) or [],
             seed=given["seed"],
             workers=given["workers"] and checks.checked_count("workers", given["workers"]),
             overwrite=given["overwrite"],
         )
     except KeyboardInterrupt as stop:
         place = output / command.PRIVATE
-        raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
+        raise KeyboardInterrupt(f"finished runs are in '{place}'; the same command resumes") from stop
     for line in lines if not given["quiet"] else ():
-        terminal.say(line)
+        terminal.print_line(line)
 
 
 @sdckit.command(epilog="\b\nExamples:\n  sdckit metrics\n  sdckit metrics --json")
 @listing
 def metrics(**given: bool) -> None:
-    """List the metrics: what each measures."""
+    """List the metrics: what each measures, its range and its options."""
     from sdckit.metrics import METRICS
 
     rows = [

@@ -26,156 +26,163 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from sdckit.cli.request import Request
+    from sdckit.cli.request import CheckedOptions
     from sdckit.io.source import Source
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release
 
 
-def show_warnings() -> None:
-    """From here on the input is known to be good: warnings need not be held back."""
-    click.get_current_context().obj.release()
+def print_held_warnings() -> None:
+    """Print the warnings collected so far, and from now on each as it arises: the input is checked."""
+    click.get_current_context().obj.show()
 
 
-def source_of(data: Path, asked: Request, given: dict[str, Any]) -> Source:
-    """The original; refused where it is too short for the report that is asked for."""
-    source = files.read(data, asked.dialect)
+def read_original(data: Path, checked: CheckedOptions, given: dict[str, Any]) -> Source:
+    """Read the original file; raise ValueError if a report is asked for and it has too few records."""
+    source = files.read(data, checked.dialect)
     if given["report"]:
         checks.require_reportable_size(source.frame.height)
     return source
 
 
-def report(given: dict[str, Any], page: Callable[[Any], str]) -> list[str]:
-    """Write a report where one is asked for, and say so; `page` makes it with the room that knows how."""
+def write_report(given: dict[str, Any], make_page: Callable[[Any], str]) -> list[str]:
+    """Write the HTML report if one is asked for; return the lines to print about it."""
     if not given["report"]:
         return []
     from sdckit.report import build  # noqa: PLC0415 - slow to import, and only for reports
 
-    build.write_page(given["report"], page(build), overwrite=given["overwrite"])
+    build.write_page(given["report"], make_page(build), overwrite=given["overwrite"])
     return [f"wrote {given['report']}"]
 
 
-def release(
+def write_release(
     plan: ReleasePlan,
     source: Source,
     original: Original,
-    asked: Request,
+    checked: CheckedOptions,
     given: dict[str, Any],
-    page: Callable[[Any, Release, Pair], str],
+    make_page: Callable[[Any, Release, Pair], str],
 ) -> tuple[Release, list[str]]:
-    """Write a release and, where one is asked for, its report; also return what should be said of them."""
+    """Mask, write and measure a file, and write its report; return the release and the notes to print."""
     file = ReleaseFile(
         given["output"],
         source=source,
         columns=original.columns,
         whole=original.columns if plan.decimals == 0 else (),
-        dialect=asked.dialect,
+        dialect=checked.dialect,
         overwrite=given["overwrite"],
     )
     notes: list[str] = []
 
-    def write_report(made: Release, pair: Pair) -> None:
-        notes.extend([*written_notes(made, pair, source, given), f"wrote {file.path}"])
-        notes.extend(report(given, lambda build: page(build, made, pair)))
+    def add_notes_and_report(made: Release, pair: Pair) -> None:
+        """Collect the notes on a release, and write its report if one is asked for."""
+        notes.extend([*release_notes(made, pair, source, given), f"wrote {file.path}"])
+        notes.extend(write_report(given, lambda build: make_page(build, made, pair)))
 
-    made = make_release(plan, original, rng=asked.seed, store=file.store, report=write_report)
+    made = make_release(plan, original, rng=checked.seed, store=file.store, report=add_notes_and_report)
     return made, notes
 
 
-def written_notes(made: Release, pair: Pair, source: Source, given: dict[str, Any]) -> list[str]:
-    """Return which columns were masked and which not; long lists are shortened, except in JSON."""
-    rows = [request.untouched(pair)] if made.disclosure.paired else []
+def release_notes(made: Release, pair: Pair, source: Source, given: dict[str, Any]) -> list[str]:
+    """Return notes on masked and unmasked columns, unchanged cells, and losses that disclose records."""
+    rows = [request.unchanged_cells_note(pair)] if made.disclosure.paired else []
     return [
-        request.masked_columns(pair, source.frame.columns, whole=given["as_json"]),
+        request.columns_note(pair, source.frame.columns, whole=given["as_json"]),
         *rows,
         *privacy_notes(made.evaluation.table, per_record=False),  # losses of single records are not shown
     ]
 
 
 def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
-    """Mask a file, measure what was written, print it."""
+    """Run `sdckit mask`: mask a file, measure the file that was written, and print the measures."""
     progress.show_progress(not given["quiet"])
-    asked = request.understood(given)
+    checked = request.check_options(given)
     method = registry.method_named(given["method"])
-    parameters = request.settings(given["settings"])
+    parameters = request.parse_settings(given["settings"])
     settings.check_parameters(method, parameters)
-    registry.metrics_for_rows(asked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
-    decimals = request.decimals(given)
+    registry.metrics_for_rows(checked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
+    decimals = request.check_decimals(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
-    source = source_of(data, asked, given)
-    asked = asked.within(given, source)
-    files.check_format(output, source.frame, source)
-    original = asked.prepared(source, "masked")
+    source = read_original(data, checked, given)
+    checked = checked.with_columns_of(given, source)
+    files.check_fit(output, source.frame, source)
+    original = checked.prepare(source, "masked")
     plan = ReleasePlan(
         method=method.name,
         parameters=parameters,
-        rules=asked.rules,
+        rules=checked.rules,
         decimals=decimals,
         groups=given["groups"] and given["groups"].strip(),
-        metrics=asked.metrics,
-        ties=asked.ties,
-        missing=asked.missing,
+        metrics=checked.metrics,
+        ties=checked.ties,
+        missing=checked.missing,
         per_record=given["report"] is not None,
     )
 
-    def page(build: Any, made: Release, pair: Pair) -> str:
-        facts = asked.facts | request.roles_told(pair.columns, source.frame.columns)
+    def make_page(build: Any, made: Release, pair: Pair) -> str:
+        """Return the HTML report on the masked file."""
+        facts = checked.facts | request.roles_facts(pair.columns, source.frame.columns)
         return str(build.report_on_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
 
-    made, notes = release(plan, source, original, asked, given | {"output": output}, page)
-    show_warnings()
+    made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
+    print_held_warnings()
     terminal.show_result(replace(made.evaluation, records=None), given, notes=notes)
 
 
 def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> None:
-    """Compare one masked file, or several, with their original."""
+    """Run `sdckit evaluate`: compare one masked file, or several, with the original; print the measures."""
     progress.show_progress(not given["quiet"])
-    asked = request.understood(given)
-    request.check_evaluation(given, masked, paired=asked.paired)
+    checked = request.check_options(given)
+    request.check_evaluate_options(given, masked, paired=checked.paired)
     if given["records"]:
         request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
     request.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
-    source = source_of(original, asked, given)
-    theirs = {str(path): files.read(path, asked.dialect).frame for path in masked}
-    asked = asked.within(given, source)
-    prepared = asked.prepared(source, "measured")
+    source = read_original(original, checked, given)
+    masked_frames = {str(path): files.read(path, checked.dialect).frame for path in masked}
+    checked = checked.with_columns_of(given, source)
+    prepared = checked.prepare(source, "measured")
     if len(masked) > 1:
-        _evaluate_several(source, prepared, theirs, asked, given)
+        _evaluate_several(source, prepared, masked_frames, checked, given)
     else:
-        _evaluate_one(source, prepared, theirs.popitem(), asked, given)
+        _evaluate_one(source, prepared, masked_frames.popitem(), checked, given)
 
 
 def _evaluate_one(
-    source: Source, original: Original, file: tuple[str, pl.DataFrame], asked: Request, given: Any
+    source: Source, original: Original, file: tuple[str, pl.DataFrame], checked: CheckedOptions, given: Any
 ) -> None:
-    ours, (name, theirs) = source.frame, file
-    wanted = given["records"] is not None or given["report"] is not None
-    pair = pair_of(original, cast_empty_columns(theirs, ours))
-    result = asked.measure(pair, per_record=wanted)
-    show_warnings()
+    """Compare one masked file with the original; print measures, write records and report if asked for."""
+    ours, (name, masked_frame) = source.frame, file
+    per_record = given["records"] is not None or given["report"] is not None
+    pair = pair_of(original, like(masked_frame, ours))
+    result = checked.measure(pair, per_record=per_record)
+    print_held_warnings()
     shown = result if given["records"] else replace(result, records=None)
     notes = privacy_notes(shown.table, per_record=shown.records is not None)
-    if given["ranks"] and asked.weights:
-        notes.append("weights play no part in the tables of ranks")
+    if given["ranks"] and checked.weights:
+        notes.append("the tables of ranks do not use the weights")
     if given["records"]:
         files.write(
-            given["records"], asked.records(result, ours), dialect=asked.dialect, overwrite=given["overwrite"]
+            given["records"],
+            checked.record_table(result, ours),
+            dialect=checked.dialect,
+            overwrite=given["overwrite"],
         )
         notes.append(f"wrote {given['records']}")
 
-    def page(build: Any) -> str:
-        facts = asked.facts | request.roles_told(pair.columns, ours.columns)
+    def make_page(build: Any) -> str:
+        """Return the HTML report on the masked file."""
+        facts = checked.facts | request.roles_facts(pair.columns, ours.columns)
         return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
-    notes += report(given, page)
-    ranks = rank_table_of_pair(pair) if given["ranks"] else None
+    notes += write_report(given, make_page)
+    ranks = ranks_of(pair) if given["ranks"] else None
     extra = []
     if given["variables"]:
-        extra += terminal.crossed(result, "variable")
+        extra += terminal.tables_by(result, "variable")
     if given["by"]:
-        extra += terminal.crossed(result, "stratum")
+        extra += terminal.tables_by(result, "stratum")
     if ranks is not None:
         extra += terminal.rank_tables(ranks)
     more = {} if ranks is None else {"ranks": ranks.rows(named=True)}
@@ -185,78 +192,84 @@ def _evaluate_one(
 def _evaluate_several(
     source: Source,
     original: Original,
-    theirs: dict[str, pl.DataFrame],
-    asked: Request,
+    masked_frames: dict[str, pl.DataFrame],
+    checked: CheckedOptions,
     given: dict[str, Any],
 ) -> None:
+    """Compare several masked files with one original; print a column of measures for each file."""
     results = {}
-    for name, frame in theirs.items():
+    for name, frame in masked_frames.items():
         try:
-            pair = pair_of(original, cast_empty_columns(frame, source.frame))
-            results[name] = asked.measure(pair, per_record=False)
+            pair = pair_of(original, like(frame, source.frame))
+            results[name] = checked.measure(pair, per_record=False)
         except (ValueError, TypeError) as error:
             raise ValueError(f"'{name}': {error}") from error
-    show_warnings()
+    print_held_warnings()
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
     short = {PurePath(name).name: result for name, result in results.items()}
-    named = short if len(short) == len(results) else results  # names alone, unless two are the same
+    named = short if len(short) == len(results) else results  # with folders if two files have the same name
     height = source.frame.height
-    notes += report(given, lambda build: build.report_on_files(named, records=height, facts=asked.facts))
+    notes += write_report(
+        given, lambda build: build.report_on_files(named, records=height, facts=checked.facts)
+    )
     terminal.show_results(results, given, notes=notes)
 
 
 def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
-    """Mask a file in many ways; leave tables, a picture and, on request, a report."""
+    """Run `sdckit sweep`: mask a file with many settings; write tables, a chart and perhaps a report."""
     progress.show_progress(not given["quiet"])
-    asked, plan, more = request.understood_sweep(given)
+    checked, plan, more = request.check_sweep_options(given)
     sweep_output.check_folder(output, data)
     request.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
-    source = source_of(data, asked, given)
-    asked = asked.within(given, source)
-    original = asked.prepared(source, "measured")
-    show_warnings()
+    source = read_original(data, checked, given)
+    checked = checked.with_columns_of(given, source)
+    original = checked.prepare(source, "measured")
+    print_held_warnings()
     place = output / sweep_output.PRIVATE
     try:
         found = sweeping.sweep(
             original,
             plan,
-            **asked.how,
+            **checked.measuring_options,
             **more,
-            rules=asked.rules,
+            rules=checked.rules,
             folder=place,
             overwrite=given["overwrite"],
             name=data.stem,
         )
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(f"what is finished is kept in '{place}'; the same command goes on") from stop
-    written = sweep_output.write(found, output, given["form"])
-    if report(given, lambda build: build.report_on_sweep(found, name=data.name, facts=asked.facts)):
+        raise KeyboardInterrupt(f"finished runs are in '{place}'; the same command resumes") from stop
+    written = sweep_output.write_files(found, output, given["form"])
+    if write_report(given, lambda build: build.report_on_sweep(found, name=data.name, facts=checked.facts)):
         written.append(given["report"])
     if not given["quiet"]:
-        terminal.console().print(sweep_output.overview(found))
+        terminal.console().print(sweep_output.overview_table(found))
         for note in found.notes:
-            terminal.say(f"note: {note}")
-        terminal.say(f"wrote {', '.join(str(file) for file in written)}")
+            terminal.print_line(f"note: {note}")
+        terminal.print_line(f"wrote {', '.join(str(file) for file in written)}")
 
 
 def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
-    """Find the masking with the least loss within limits, mask, measure, write."""
+    """Run `sdckit recommend`: find the least loss within limits on risk, write the file, print measures."""
     progress.show_progress(not given["quiet"])
-    asked = request.understood(given | {"metrics": ()})
-    how = request.understood_search(given)
+    checked = request.check_options(given | {"metrics": ()})
+    search_options = request.check_search_options(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
-    source = source_of(data, asked, given)
-    asked = asked.within(given, source)
-    files.check_format(output, source.frame, source)
-    original = asked.prepared(source, "masked")
-    choice = bisection.recommend(original, **how, ties=asked.ties, missing=asked.missing, rng=asked.seed)
-    show_warnings()
+    source = read_original(data, checked, given)
+    checked = checked.with_columns_of(given, source)
+    files.check_fit(output, source.frame, source)
+    original = checked.prepare(source, "masked")
+    choice = bisection.recommend(
+        original, **search_options, ties=checked.ties, missing=checked.missing, rng=checked.seed
+    )
+    print_held_warnings()
     choice.require_met()
     plan = choice.release_plan(per_record=given["report"] is not None)
 
-    def page(build: Any, made: Release, pair: Pair) -> str:
-        facts = asked.facts | request.roles_told(original.columns, source.frame.columns)
+    def make_page(build: Any, made: Release, pair: Pair) -> str:
+        """Return the HTML report on the recommended release."""
+        facts = checked.facts | request.roles_facts(original.columns, source.frame.columns)
         return str(
             build.report_on_choice(
                 choice,
@@ -268,8 +281,8 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
             )
         )
 
-    made, notes = release(plan, source, original, asked, given | {"output": output}, page)
-    tried = f"{choice.maskings} maskings were tried; the release took {wording.draws_text(made.draws)}."
+    made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
+    tried = f"{choice.maskings} maskings were measured; the release took {wording.draws_text(made.draws)}."
     terminal.show_result(
         replace(made.evaluation, records=None),
         given,

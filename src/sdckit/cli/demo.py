@@ -30,13 +30,13 @@ PLAN: dict[str, dict[str, Any]] = {
 LIMITS = {"linkage": 0.1, "linkage_outliers": 0.3}
 MINIMISE = "brmae"
 MARK = "made-by-sdckit-demo.txt"
-REPEATS = "sdckit demo writes these files anew each time it runs."
-SEED = 20  # the sample is synthetic and public; a real release takes no published seed
+REPEATS = "sdckit demo replaces these files each time it runs."
+SEED = 20  # public, as the sample is synthetic; the seed of a real release is secret
 
 
-def run(folder: Path, *, quiet: bool = False) -> Choice:
-    """Sweep, choose, mask, measure and report; fill the folder after success."""
-    output_folder.check_folder(folder, MARK)
+def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
+    """Mask the sample with 20 settings, choose one, release and report; on an error no file is left."""
+    output_folder.check(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     prepared = prepare(original, columns=variables)
@@ -57,15 +57,16 @@ def run(folder: Path, *, quiet: bool = False) -> Choice:
         )
         build.write_page(draft / "report.html", page, overwrite=False)
     if not quiet:
-        _show(folder, found, choice, made.evaluation, original.height, len(variables))
+        _print_summary(folder, found, choice, made.evaluation, original.height, len(variables))
     return choice
 
 
-def _show(
+def _print_summary(
     folder: Path, found: Sweep, choice: Choice, result: Evaluation, records: int, variables: int
 ) -> None:
-    terminal.say(
-        f"A synthetic business survey: {records} firms, {variables} variables, masked in {found.files} ways."
+    """Print the safe settings, the recommendation, and the measures of the released file."""
+    terminal.print_line(
+        f"A synthetic business survey: {records} firms, {variables} variables, {found.files} masked files."
     )
     rows = [
         [
@@ -76,10 +77,10 @@ def _show(
         for point in choice.safe
     ]
     columns = ["weakest safe setting", "parameters", "loss (brmae)", "risk (linkage)", "risk of outliers"]
-    terminal.console().print(terminal.grid(columns, rows, right=2))
+    terminal.console().print(terminal.plain_table(columns, rows, right=2))
     for sentence in choice.sentences:
-        terminal.say(sentence)
-    terminal.say(f"""
+        terminal.print_line(sentence)
+    terminal.print_line(f"""
 The released file itself, masked.csv, was measured:
 - loss: {result.meaning[MINIMISE].split(";")[0]};
 - risk: {result.meaning["linkage"].split(": ", 1)[1].split(";")[0]}.

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Command-line options that several commands share, as click decorators."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 Command = Any  # click's decorators hide the type of what they decorate
 
 
-def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def _combine_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return one decorator that adds several options to a command."""
+
     def apply(command: Command) -> Command:
+        """Return the command with all options added, shown in the given order."""
         for option in reversed(options):
             command = option(command)
         return command
@@ -22,7 +25,7 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return apply
 
 
-roles = _options(
+roles = _combine_options(
     click.option(
         "--columns",
         multiple=True,
@@ -40,29 +43,31 @@ roles = _options(
         "--by",
         multiple=True,
         metavar="A",
-        help="Column whose values form strata, each treated apart; repeatable, for strata by several.",
+        help="Column whose values form strata, each masked and measured by itself; repeatable.",
     ),
     click.option(
         "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
     ),
 )
-dialect_options = _options(
+dialect_options = _combine_options(
     click.option(
         "--delimiter",
         metavar="C",
-        help="What separates cells in CSV files.  [default: , or ; with --decimal-comma, a tab in .tsv]",
+        help="Character between cells of CSV files.  [default: , or ; with --decimal-comma, a tab in .tsv]",
     ),
     click.option("--decimal-comma", is_flag=True, help="Numbers look like 1,5."),
     click.option(
         "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of CSV files."
     ),
 )
-listing = _options(
+listing = _combine_options(
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),
     click.option("--csv", "as_csv", is_flag=True, help="Print CSV."),
 )
-outputs = _options(listing, click.option("--quiet", "-q", is_flag=True, help="No progress, no table."))
-ruling = _options(
+outputs = _combine_options(
+    listing, click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
+)
+ruling = _combine_options(
     click.option(
         "--ties",
         metavar="RULE",
@@ -80,9 +85,9 @@ ruling = _options(
     ),
 )
 seed_option = click.option(
-    "--seed", type=int, help="Seed of random draws. Keep it secret: it undoes a masking."
+    "--seed", type=int, help="Seed of random draws. Keep it secret: with it a masking can be undone."
 )
-measuring = _options(
+measuring = _combine_options(
     click.option(
         "--metrics",
         multiple=True,
@@ -97,8 +102,8 @@ grid_option = click.option(
     "grids",
     multiple=True,
     metavar="METHOD.PARAMETER=VALUES",
-    help="Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone takes its usual grid; "
-    "without any, the five default methods do (see sdckit methods).",
+    help="Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone has its default grid; "
+    "without --grid and --method, the five default methods are tried (see sdckit methods).",
 )
 decimals_option = click.option(
     "--decimals",
@@ -119,10 +124,10 @@ method_option = click.option(
     "methods",
     multiple=True,
     metavar="NAME",
-    help="A method with its usual grid, or all for every method there is; repeatable.",
+    help="A method to try with its default grid, or all for every method; repeatable.",
 )
 RULE = (
-    'What records satisfy, such as "total = wages + other" or "age >= 0"; discover finds totals and columns '
+    'Rule of the records, such as "total = wages + other" or "age >= 0"; discover finds totals and columns '
     "without negative values"
 )
 rule_option = click.option(
@@ -130,14 +135,14 @@ rule_option = click.option(
     "rules",
     multiple=True,
     metavar="TEXT",
-    help=f"{RULE}. Masked records are made to obey; repeatable.",
+    help=f"{RULE}. Masked records are corrected to satisfy it; repeatable.",
 )
 known_rule_option = click.option(
     "--rule",
     "rules",
     multiple=True,
     metavar="TEXT",
-    help=f"{RULE}. The attacks know it, and records that break it are counted; repeatable.",
+    help=f"{RULE}. The attacks use it, and masked records that break it are counted; repeatable.",
 )
 report_option = click.option(
     "--report",

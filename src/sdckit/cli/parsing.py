@@ -1,4 +1,4 @@
-"""Parsing of command lines: repeated options, lists of names, error texts."""
+"""Parse command lines: repeated options, lists of names, error texts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 
-class SingleValues(click.Command):
-    """A command that refuses two values of a single-valued option, where click takes the last."""
+class SingleValueCommand(click.Command):
+    """A click command that refuses two values of a single-valued option; click would take the last."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Raise an error for a single-valued option given twice, then parse as usual."""
+        """Raise an error for a single-valued option given twice, then parse the arguments."""
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in given:
             single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
@@ -26,8 +26,8 @@ class SingleValues(click.Command):
         return super().parse_args(ctx, args)
 
 
-def usage(error: click.ClickException) -> str:
-    """Return the text of a click error in the style of this package."""
+def usage_error_text(error: click.ClickException) -> str:
+    """Return the text of a click error as one line in the style of this package."""
     text = re.sub(
         r"\. \(?Did you mean (.*?)\?\)?$", r" (did you mean \1?)", error.format_message().rstrip(".")
     )
@@ -35,10 +35,10 @@ def usage(error: click.ClickException) -> str:
     return f"{text[:1].lower()}{text[1:]}; see {context.command_path if context else 'sdckit'} --help"
 
 
-class Commands(click.Group):
-    """A command group that prints click's empty line after Ctrl-C on terminals only."""
+class CommandGroup(click.Group):
+    """A click command group that prints click's empty line after Ctrl-C on terminals only."""
 
-    command_class = SingleValues
+    command_class = SingleValueCommand
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
@@ -50,17 +50,18 @@ class Commands(click.Group):
             raise click.Abort from stop
 
 
-def names(texts: Sequence[str], known: Collection[str] = ()) -> list[str] | None:
+def parse_names(texts: Sequence[str], known: Collection[str] = ()) -> list[str] | None:
     """Return the names given by a repeatable option, each once; None where the option is not given.
 
-    A value is a name or a list of names with commas between them. A name with a comma goes into quotation
-    marks. Blanks around a name do not count, unless a column is known by that very name.
+    A value is a name or a list of names with commas between them. A name with a comma is put in quotation
+    marks. Blanks around a name are dropped unless `known` has the name with them.
     """
-    found = [name for text in texts for name in _names_in(text, known)]
+    found = [name for text in texts for name in _split_names(text, known)]
     return list(dict.fromkeys(found)) if texts else None
 
 
-def _names_in(text: str, known: Collection[str]) -> list[str]:
+def _split_names(text: str, known: Collection[str]) -> list[str]:
+    """Return the names in a text with commas between them; `known` names may have blanks at their ends."""
     exact, found = (next(csv.reader([text], skipinitialspace=skip), []) for skip in (False, True))
     if len(exact) != len(found):  # a blank before a quotation mark
         exact = found

@@ -1,4 +1,4 @@
-"""Convert command-line options to checked arguments of the library, before any work."""
+"""Check command-line options before any work, and convert them to arguments of the library."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Ints
     from sdckit.metrics.pair import Pair
 
-REPORTS = (".html", ".htm")
+REPORT_SUFFIXES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
-class Request:
-    """Checked options that `mask` and `evaluate` share."""
+class CheckedOptions:
+    """Checked command-line options that several commands share."""
 
     columns: list[str] | None
     key: list[str]
@@ -49,8 +49,8 @@ class Request:
     missing: str
     seed: int | None
     dialect: Dialect
-    made_by: str | None = None  # the method behind a file made elsewhere,
-    made_with: dict[str, str] | None = None  # and its parameters
+    made_by: str | None = None  # method that masked a file made elsewhere
+    made_with: dict[str, str] | None = None  # parameters of that method
     window: float | None = None
     stratified: bool = False
     paired: bool = True
@@ -59,22 +59,22 @@ class Request:
 
     @property
     def role_columns(self) -> list[str]:
-        """Columns that are neither masked nor measured."""
+        """Names of the key, stratum and weight columns, which are neither masked nor measured."""
         return [*self.key, *self.by, *([self.weights] if self.weights else [])]
 
     @property
-    def how(self) -> dict[str, Any]:
-        """Options of `evaluate` that say how to measure."""
+    def measuring_options(self) -> dict[str, Any]:
+        """Options of `evaluate` that say how to measure, by argument name."""
         return {"metrics": self.metrics, "ties": self.ties, "missing": self.missing, "rng": self.seed}
 
-    def within(self, given: dict[str, Any], source: Source) -> Request:
-        """The same for a file whose names may begin or end with blanks, and whose values may have labels."""
-        asked = replace(self, **_roles(given, source.frame.columns))
-        return replace(asked, categories=tuple(c for c in source.labelled if c not in asked.role_columns))
+    def with_columns_of(self, given: dict[str, Any], source: Source) -> CheckedOptions:
+        """Return these options with column names as the file spells them, and its categories."""
+        checked = replace(self, **_role_options(given, source.frame.columns))
+        return replace(checked, categories=tuple(c for c in source.labelled if c not in checked.role_columns))
 
-    def prepared(self, source: Source, done: str) -> Original:
-        """The original with every role checked; `done` says what is done with its variables."""
-        self.warn_of_text(source, done)
+    def prepare(self, source: Source, action: str) -> Original:
+        """Return the original with its roles checked; `action`, such as "masked", is for warnings."""
+        self.warn_of_text(source, action)
         original = Original.of(
             source.frame,
             columns=self.columns,
@@ -84,28 +84,28 @@ class Request:
             na=self.na,
             leave_out=self.categories,
         )
-        if done == "masked":
+        if action == "masked":
             original.require_unique_key()
         return original
 
-    def warn_of_text(self, source: Source, done: str) -> None:
-        """Name the text columns that are numeric but for a few words; refuse those that are needed."""
+    def warn_of_text(self, source: Source, action: str) -> None:
+        """Warn of text columns that are numeric but for a few words, and of labelled categories."""
         left = any(c.dtype.is_numeric() and c.name not in self.role_columns for c in source.frame)
         for name, (reason, remedy) in text_numbers.find_text_numbers(source, skip=self.role_columns).items():
             fact = f"column {name!r} is read as text because {reason}"
             if self.columns is None and not left:
                 raise ValueError(f"no numeric column left: {fact}; {remedy}")
             if self.columns is None:
-                warnings.warn(f"{fact} and is not {done}; {remedy}", stacklevel=2)
+                warnings.warn(f"{fact} and is not {action}; {remedy}", stacklevel=2)
             elif name in self.columns:
                 raise ValueError(f"{fact}; {remedy}")
         if self.columns is None and self.categories:
-            found = terminal.listed([repr(name) for name in self.categories])
-            fact = f"taken for categories, as each value has a label, and not {done}: {found}"
-            warnings.warn(f"{fact}; name them with --columns to have them {done}", stacklevel=2)
+            found = terminal.join_names([repr(name) for name in self.categories])
+            fact = f"columns whose every value has a label are categories and not {action}: {found}"
+            warnings.warn(f"{fact}; name them with --columns to have them {action}", stacklevel=2)
 
     def measure(self, pair: Pair, *, per_record: bool) -> Evaluation:
-        """Compare two files."""
+        """Return the losses and risks of a pair of original and masked data under these options."""
         known = disclosure_of(
             None,
             method=self.made_by,
@@ -116,10 +116,12 @@ class Request:
             rules=self.rules,
             by=self.by,
         )
-        return evaluate_pair(pair, known, Measuring.of(disclosure=known, per_record=per_record, **self.how))
+        return evaluate_pair(
+            pair, known, Measuring.of(known=known, per_record=per_record, **self.measuring_options)
+        )
 
-    def records(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
-        """Each record's losses beside its key, or its number where there is none."""
+    def record_table(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
+        """Return each record's losses beside its key, or beside its number from 1 without a key."""
         shares = pl.DataFrame() if result.records is None else result.records
         if self.key:
             return pl.concat([ours.select(self.key), shares], how="horizontal")
@@ -127,7 +129,7 @@ class Request:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Return the facts on how a report was made; never the seed."""
+        """Facts on how a report was made, such as the rule for ties, by name; never the seed."""
         return {
             "rule for ties": self.ties,
             "missing cells": self.missing,
@@ -138,13 +140,13 @@ class Request:
         }
 
 
-def understood(given: dict[str, Any]) -> Request:
-    """Check all options that need no data, and return them as a `Request`."""
+def check_options(given: dict[str, Any]) -> CheckedOptions:
+    """Check the shared options that need no data, and return them; raise an error for wrong ones."""
     terminal.check_format(given)
-    asked = Request(
-        **_roles(given),
+    checked = CheckedOptions(
+        **_role_options(given),
         na=[code for code in given["na"] if _is_number(code)] or None,
-        metrics=parsing.names(given["metrics"]),
+        metrics=parsing.parse_names(given["metrics"]),
         ties=checks.one_of("rule for ties", given["ties"], tie_rules.TIES),
         missing=checks.one_of("rule for missing cells", given["missing"], checks.MISSING),
         seed=given["seed"],
@@ -152,39 +154,39 @@ def understood(given: dict[str, Any]) -> Request:
             given["delimiter"], given["decimal_comma"], given["encoding"], missing=tuple(given["na"])
         ),
         made_by=given.get("made_by"),
-        made_with=settings(given["settings"]) or None if "made_by" in given else None,
+        made_with=parse_settings(given["settings"]) or None if "made_by" in given else None,
         window=given.get("window") and checks.checked_share("window", given["window"]),
         stratified=given.get("stratified", False),
         paired=not given.get("unpaired", False),
         rules=list(given["rules"]) or None,
     )
-    if asked.made_by is not None:
-        record = registry.method_named(asked.made_by)
-        pairs = record.keeps_pairing(record.defaults() | (asked.made_with or {}))
-        asked = replace(asked, paired=asked.paired and pairs)
-    chosen, _ = registry.metrics_for_rows(asked.metrics, paired=asked.paired)
-    if asked.missing == "penalise" and not any(metric.bounded for metric in chosen):
+    if checked.made_by is not None:
+        record = registry.method_named(checked.made_by)
+        pairs = record.keeps_pairing(record.defaults() | (checked.made_with or {}))
+        checked = replace(checked, paired=checked.paired and pairs)
+    chosen, _ = registry.metrics_for_rows(checked.metrics, paired=checked.paired)
+    if checked.missing == "penalise" and not any(metric.bounded for metric in chosen):
         raise ValueError(
             f"none of the metrics {', '.join(metric.name for metric in chosen)} has a largest value, so that "
             "missing cells have no penalty; add brmae or brmse, or use --missing pairwise"
         )
-    checks.require_midranks_for_weights(asked.ties, asked.weights)
-    randomness.generator(asked.seed)
-    return asked
+    checks.require_midranks_for_weights(checked.ties, checked.weights)
+    randomness.generator(checked.seed)
+    return checked
 
 
-def understood_sweep(given: dict[str, Any]) -> tuple[Request, Any, dict[str, Any]]:
-    """Check the options of a sweep: the shared ones, its plan, and the rest.
+def check_sweep_options(given: dict[str, Any]) -> tuple[CheckedOptions, Any, dict[str, Any]]:
+    """Check the options of `sweep`; return the shared ones, the plan, and the other ones.
 
-    What the plan's file says counts where the command line is silent.
+    An option that the command line does not give is taken from the file of the plan.
     """
-    plan: Any = _plan(given)
+    plan: Any = _plan_from_options(given)
     if given["plan"] is not None:
         if plan:
             raise ValueError("--plan excludes --grid and --method; put all grids into one of them")
-        plan, said = plan_of_file(given["plan"])
-        said |= {"metrics": [said["metrics"]]} if "metrics" in said else {}
-        given |= {name: value for name, value in said.items() if given[name] in (None, ())}
+        plan, file_options = plan_of_file(given["plan"])
+        file_options |= {"metrics": [file_options["metrics"]]} if "metrics" in file_options else {}
+        given |= {name: value for name, value in file_options.items() if given[name] in (None, ())}
     settings_of(plan)
     repeated = given["replications"]
     checks.one_of("format", given["form"], sweep_output.FORMATS)
@@ -195,48 +197,49 @@ def understood_sweep(given: dict[str, Any]) -> tuple[Request, Any, dict[str, Any
         "per_variable": given["variables"],
         "detail": given["detail"],
     }
-    return understood(given | {"as_json": False, "as_csv": False}), plan, more
+    return check_options(given | {"as_json": False, "as_csv": False}), plan, more
 
 
-def _plan(given: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the plan given by --method and --grid; None where neither is given."""
+def _plan_from_options(given: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the plan of methods and grids given by --method and --grid; None if neither is given."""
     named = (
         METHODS if "all" in given["methods"] else [registry.method_named(n).name for n in given["methods"]]
     )
     return dict.fromkeys(named, None) | plan_of_words(given["grids"]) or None
 
 
-def understood_search(given: dict[str, Any]) -> dict[str, Any]:
-    """Check the options of a search that need no data."""
-    plan = _plan(given)
+def check_search_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Check the options of `recommend` that need no data; return them as arguments of the library."""
+    plan = _plan_from_options(given)
     settings_of(plan)
     return {
         "plan": plan,
         "rules": list(given["rules"]) or None,
-        "max_risk": check_limits_and_loss(limits(given["limits"]), given["minimise"]),
+        "max_risk": check_limits_and_loss(parse_limits(given["limits"]), given["minimise"]),
         "minimise": given["minimise"],
         "replications": checks.checked_count("replications", given["replications"]),
-        "decimals": decimals(given),
+        "decimals": check_decimals(given),
         "workers": given["workers"] and checks.checked_count("workers", given["workers"]),
     }
 
 
-def _roles(given: dict[str, Any], known: Collection[str] = ()) -> dict[str, Any]:
+def _role_options(given: dict[str, Any], known: Collection[str] = ()) -> dict[str, Any]:
+    """Return the options that name columns, split into names; `known` are the columns of the file."""
     weights = given["weights"]
     return {
-        "columns": parsing.names(given["columns"], known),
-        "key": parsing.names(given["key"], known) or [],
+        "columns": parsing.parse_names(given["columns"], known),
+        "key": parsing.parse_names(given["key"], known) or [],
         "weights": weights if weights is None or weights in known else weights.strip(),
-        "by": parsing.names(given["by"], known) or [],
+        "by": parsing.parse_names(given["by"], known) or [],
     }
 
 
-def settings(words: Sequence[str], option: str = "--set", example: str = "k=5") -> dict[str, str]:
-    """Parse words of the form NAME=VALUE, such as the parameters of a method."""
+def parse_settings(words: Sequence[str], option: str = "--set", example: str = "k=5") -> dict[str, str]:
+    """Parse words of the form NAME=VALUE, such as the parameters of a method; return a dict of texts."""
     found: dict[str, str] = {}
     for word in words:
-        cut = word.partition if option == "--set" else word.rpartition  # options of metrics have a = too
-        name, _, value = (part.strip() for part in cut("="))
+        split = word.partition if option == "--set" else word.rpartition  # names of metrics may contain =
+        name, _, value = (part.strip() for part in split("="))
         if not name or not value:
             raise ValueError(
                 f"{option} {word!r} has no name or no value; write NAME=VALUE, such as {example}"
@@ -247,31 +250,31 @@ def settings(words: Sequence[str], option: str = "--set", example: str = "k=5") 
     return found
 
 
-def decimals(given: dict[str, Any]) -> int | str | None:
-    """Check the decimals of a release; "none" leaves them as they are."""
+def check_decimals(given: dict[str, Any]) -> int | str | None:
+    """Return the decimals of masked cells: a number, "original", or None (option value "none")."""
     return checks.checked_decimals(None if given["decimals"] == "none" else given["decimals"])
 
 
-def limits(words: Sequence[str]) -> dict[str, str]:
-    """Parse limits of risk, RISK=LIMIT each."""
-    return settings(words, "--max-risk", "linkage=0.1")
+def parse_limits(words: Sequence[str]) -> dict[str, str]:
+    """Parse words of the form RISK=LIMIT; return a dict of texts."""
+    return parse_settings(words, "--max-risk", "linkage=0.1")
 
 
-def check_evaluation(given: dict[str, Any], masked: Sequence[Path], *, paired: bool) -> None:
+def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, paired: bool) -> None:
     """Raise an error for options of `evaluate` that exclude each other."""
     if given["settings"] and not given["made_by"]:
-        raise ValueError("--set gives parameters of no method; name the method with --made-by")
+        raise ValueError("--set needs a method; name it with --made-by")
     if given["window"] and given["made_by"]:
         raise ValueError("--window follows from --made-by; drop one of them")
     if given["ranks"] and given["as_csv"]:
-        raise ValueError("--ranks is another table than --csv prints; drop one of them or use --json")
+        raise ValueError("--ranks and --csv exclude each other; drop one of them or use --json")
     for option in ("records", "ranks", "variables"):
         if given[option] and len(masked) > 1:
             fact = f"--{option} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
     why = "--unpaired" if given["unpaired"] else f"--made-by {given['made_by']}"
     for option in [name for name in ("records", "ranks", "window") if given[name] and not paired]:
-        raise ValueError(f"--{option} is about single records, which {why} says are new; drop one")
+        raise ValueError(f"--{option} compares rows, and by {why} they are not paired; drop one of them")
     if len({path.resolve() for path in masked}) < len(masked):
         raise ValueError("a masked file is named twice; name each once")
 
@@ -279,61 +282,62 @@ def check_evaluation(given: dict[str, Any], masked: Sequence[Path], *, paired: b
 def check_report(
     report: Path | None, inputs: Iterable[Path], *, overwrite: bool, new: Path | None = None
 ) -> None:
-    """Raise an error for a report that could not be written; its folder may be new."""
+    """Raise an error for a report that could not be written; its folder `new` need not exist yet."""
     if report is None:
         return
     if new is not None and not new.exists() and report.parent.resolve() == new.resolve():
-        report = new.absolute().parent / report.name  # only its suffix is in question
+        report = new.absolute().parent / report.name  # only its suffix can be checked
         overwrite = True
-    check_output(report, inputs, overwrite=overwrite, suffixes=REPORTS)
+    check_output(report, inputs, overwrite=overwrite, suffixes=REPORT_SUFFIXES)
 
 
 def check_output(
     output: Path, inputs: Iterable[Path], *, overwrite: bool, suffixes: Sequence[str] = atomic.SUFFIXES
 ) -> None:
-    """Raise an error for an output that could not be written, or that is an input."""
+    """Raise an error for an output file that could not be written, or that is an input file."""
     for data in inputs:
         if data.exists() and output.exists() and data.samefile(output):
             raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
     atomic.check_target(output, overwrite, suffixes)
 
 
-def masked_columns(pair: Pair, columns: Sequence[str], *, whole: bool) -> str:
-    """Return which columns were masked and which not; long lists are shortened unless `whole`."""
-    same, cells = _same_cells(pair)
+def columns_note(pair: Pair, columns: Sequence[str], *, whole: bool) -> str:
+    """Return a note that names the masked and unmasked columns; long lists are shortened unless `whole`."""
+    same, cells = _count_unchanged_cells(pair)
     idle = [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
     lists = {
         "masked": [name for name in pair.columns if name not in idle],
         "not changed by the method": idle,
-        "left as they were": [name for name in columns if name not in pair.columns],
+        "not masked": [name for name in columns if name not in pair.columns],
     }
     return "; ".join(
-        f"{what}: {terminal.listed(found, whole=whole)}"
+        f"{what}: {terminal.join_names(found, whole=whole)}"
         for what, found in lists.items()
         if found or what == "masked"
     )
 
 
-def untouched(pair: Pair) -> str:
-    """Count the cells that are as in the original."""
-    same, cells = _same_cells(pair)
+def unchanged_cells_note(pair: Pair) -> str:
+    """Return a note on how many cells of the masked columns are equal to the original."""
+    same, cells = _count_unchanged_cells(pair)
     columns = f"{len(cells)} masked {plural(len(cells), 'column')}"
-    return f"{same.sum()} of {cells.sum()} cells in {columns} are as in the original"
+    return f"{same.sum()} of {cells.sum()} cells in {columns} are equal to the original"
 
 
-def _same_cells(pair: Pair) -> tuple[Ints, Ints]:
-    """Return, per column, the cells equal to the original and the cells with a value."""
+def _count_unchanged_cells(pair: Pair) -> tuple[Ints, Ints]:
+    """Return, per column, the number of cells equal to the original and of cells with a value."""
     return (pair.original.values == pair.masked).sum(axis=0), (~pair.original.missing).sum(axis=0)
 
 
-def roles_told(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Which variables were masked and which columns are published as they were, for a report."""
+def roles_facts(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """Return, for a report, the names of the masked variables and of the columns published unchanged."""
     masked = list(masked)
-    kept = [name for name in columns if name not in masked]
-    return {"variables": ", ".join(masked), "published as they were": ", ".join(kept) or "none"}
+    unmasked = [name for name in columns if name not in masked]
+    return {"variables": ", ".join(masked), "published unchanged": ", ".join(unmasked) or "none"}
 
 
 def _is_number(code: str) -> bool:
+    """Return True if the text is a finite number."""
     try:
         return math.isfinite(float(code))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Files and printed output of the command `sweep`."""
+"""Output files and printed overview of the command `sweep`."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ if TYPE_CHECKING:
 
 PRIVATE = "private"
 FORMATS = ("parquet", "csv")
-ROOM = 8  # columns of figures that fit into a terminal
+ROOM = 8  # number of columns with figures that fit into a terminal
 
 
 def check_folder(folder: Path, data: Path) -> None:
-    """Raise an error unless the folder is new, empty or of an earlier sweep, and not the data's."""
+    """Raise an error unless the folder is new, empty or of an earlier sweep, and holds no input."""
     begun = folder.is_dir() and {file.name for file in folder.iterdir()} == {PRIVATE}
-    if not begun:  # or killed before it wrote anything
-        output_folder.check_folder(folder, f"{PRIVATE}/{PLAN}")
-    for file in (path for form in FORMATS for path in _files(folder, form)):
+    if not begun:  # else a sweep was killed before it wrote a result
+        output_folder.check(folder, f"{PRIVATE}/{PLAN}")
+    for file in (path for form in FORMATS for path in _output_files(folder, form)):
         if file.exists() and data.exists() and file.samefile(data):
             raise ValueError(f"'{file}' is the input, which is never changed; choose another folder with -o")
 
 
-def _files(folder: Path, form: str) -> list[Path]:
+def _output_files(folder: Path, form: str) -> list[Path]:
+    """Return the paths of table, summary and chart in a folder; `form` is the table's suffix."""
     return [folder / f"sweep.{form}", folder / "summary.csv", folder / "sweep.svg"]
 
 
-def write(found: Sweep, folder: Path, form: str) -> list[Path]:
-    """Write table, summary and chart; remove a table that an earlier run left in another format."""
-    table, summary, picture = _files(folder, form)
+def write_files(found: Sweep, folder: Path, form: str) -> list[Path]:
+    """Write table, summary and chart of a sweep; delete an earlier table in another format."""
+    table, summary, picture = _output_files(folder, form)
     files.write(table, found.table, overwrite=True)
     files.write(summary, found.summary, overwrite=True)
     with atomic.atomic(picture, overwrite=True) as draft:
@@ -52,17 +53,17 @@ def write(found: Sweep, folder: Path, form: str) -> list[Path]:
     return [table, summary, picture]
 
 
-def shown(metrics: list[str]) -> list[str]:
-    """Return the metrics that fit on a terminal; the files have all."""
+def metrics_that_fit(metrics: list[str]) -> list[str]:
+    """Return the metrics to print: all if they fit on a terminal, else the main ones."""
     known = sorted(shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
     leading = [metric.name for metric in known if metric.name in metrics]
     return metrics if len(metrics) <= ROOM or not leading else leading
 
 
-def overview(found: Sweep) -> Table:
-    """Return the loss of each method at both ends of its grid: medians over the replications."""
+def overview_table(found: Sweep) -> Table:
+    """Return a rich table of each method's measures at both ends of its grid: medians of replications."""
     summary = found.summary
-    metrics = shown(summary["metric"].unique(maintain_order=True).to_list())
+    metrics = metrics_that_fit(summary["metric"].unique(maintain_order=True).to_list())
     rows = []
     for method in summary["method"].unique(maintain_order=True):
         part = summary.filter(pl.col("method") == method)
@@ -70,4 +71,4 @@ def overview(found: Sweep) -> Table:
         for setting in dict.fromkeys([settings[0], settings[-1]]):
             values = dict(part.filter(pl.col("parameters") == setting).select("metric", "value").rows())
             rows.append([method, setting, *(number(values[metric]) for metric in metrics)])
-    return terminal.grid(["method", "parameters", *metrics], rows, right=2)
+    return terminal.plain_table(["method", "parameters", *metrics], rows, right=2)

@@ -25,30 +25,30 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Method
     from sdckit.metrics.evaluation import Evaluation
 
-WIDTH = 120  # where the output is no terminal
-MANY = 10  # so many names are listed in full
-LABEL = 12  # width of the first column of cards
+WIDTH = 120  # characters of a line if the output is no terminal
+MANY = 10  # largest number of names that are listed in full
+LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions that read and write files, as its errors name them
     r"\b(data|decimal_comma|delimiter|encoding|key|na|overwrite)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
 
 
 def console() -> Console:
-    """Return the console; where the output is not a terminal, COLUMNS or 120 characters wide."""
+    """Return the rich console for output; if that is no terminal, COLUMNS or 120 characters wide."""
     from rich.console import Console  # noqa: PLC0415 - not needed for --help
 
-    told = os.environ.get("COLUMNS", "")
-    width = int(told) if told.isdecimal() and int(told) else WIDTH
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns) else WIDTH
     # Names of columns are not markup: "[/b]" is printed as it stands.
     return Console(width=None if sys.stdout.isatty() else width, highlight=False, markup=False, emoji=False)
 
 
-def say(text: str) -> None:
-    """Print a line of text unchanged."""
+def print_line(text: str) -> None:
+    """Print a line of text to standard output, unchanged."""
     print(text)  # noqa: T201 - printing is this module's job
 
 
-def _flag(argument: re.Match[str]) -> str:
+def _option_for(argument: re.Match[str]) -> str:
     """Return the command-line option for an argument of the library, such as --na NA for na=['NA']."""
     flag = "--" + argument[1].replace("_", "-")
     if argument[2] in {None, "True"}:
@@ -58,54 +58,54 @@ def _flag(argument: re.Match[str]) -> str:
     return " ".join(f"{flag} {shlex.quote(word) if word.isprintable() else repr(word)}" for word in words)
 
 
-def with_flags(text: str) -> str:
-    """Return an error of the library with the arguments in its remedy, its last part, as options."""
+def with_options(text: str) -> str:
+    """Return an error text of the library with Python arguments in its remedy replaced by options."""
     fact, mark, remedy = text.rpartition("; ")
-    return f"{fact}{mark}{ARGUMENT.sub(_flag, remedy)}" if mark else text
+    return f"{fact}{mark}{ARGUMENT.sub(_option_for, remedy)}" if mark else text
 
 
-def complain(kind: str, text: str) -> None:
-    """Print one line on stderr."""
-    print(f"{kind}: {' '.join(with_flags(str(text)).split())}", file=sys.stderr)  # noqa: T201
+def print_to_stderr(kind: str, text: str) -> None:
+    """Print one line to standard error: its kind, such as "error", and the text with options."""
+    print(f"{kind}: {' '.join(with_options(str(text)).split())}", file=sys.stderr)  # noqa: T201
 
 
 def check_format(given: dict[str, Any]) -> None:
-    """Raise an error for two output formats."""
+    """Raise ValueError if both JSON and CSV output are asked for."""
     if given["as_json"] and given["as_csv"]:
         raise ValueError("--json and --csv exclude each other; give one of them")
 
 
-def listed(names: Sequence[str], *, whole: bool = False) -> str:
-    """Join names; of a long list the first ones, unless `whole`."""
+def join_names(names: Sequence[str], *, whole: bool = False) -> str:
+    """Return names joined by commas; of more than ten names only the first, unless `whole`."""
     if whole or len(names) <= MANY:
         return ", ".join(names) or "none"
     return shortened(names, MANY - 1)
 
 
 class Warnings:
-    """Warnings of a command, each shown once, and held back until the input has passed all checks."""
+    """Collected warnings of a command, each printed once, and not before the input has passed all checks."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.held = True
 
     def add(self, text: str) -> None:
-        """Record a warning; show it at once if warnings are no longer held back."""
+        """Record a warning; print it at once if warnings are no longer held back."""
         if text not in self.seen:
             self.seen.append(text)
             if not self.held:
-                complain("warning", text)
+                print_to_stderr("warning", text)
 
-    def release(self) -> None:
-        """Show the warnings held back, and from now on each at once."""
+    def show(self) -> None:
+        """Print the warnings held back so far; later ones are printed at once."""
         if self.held:
             self.held = False
             for text in self.seen:
-                complain("warning", text)
+                print_to_stderr("warning", text)
 
 
-def grid(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
-    """Return a plain table; the columns from the `right`-th on hold numbers."""
+def plain_table(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
+    """Return a rich table without lines; columns from the `right`-th on are aligned right, for numbers."""
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
@@ -118,16 +118,16 @@ def grid(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
 
 
 def evaluation_table(result: Evaluation) -> Table:
-    """Return a table of whole-file values with their meaning."""
+    """Return a rich table of an evaluation's whole-file values with their meaning."""
     tied = result.summary["tie_low"].is_not_null().any()
     rows = []
     for row in result.summary.iter_rows(named=True):
         ties = "-" if row["tie_low"] is None else f"{number(row['tie_low'])} to {number(row['tie_high'])}"
-        meaning = result.meaning[row["metric"]].split(";")[0]  # the rest stands in the other columns
+        meaning = result.meaning[row["metric"]].split(";")[0]  # the other columns have the rest
         figures = [number(row["value"]), number(row["random"]), *([ties] if tied else [])]
         rows.append([row["metric"], *figures, meaning])
     columns = ["metric", "value", "random order", *(["tie range"] if tied else []), "what it means"]
-    table = grid(columns, rows)
+    table = plain_table(columns, rows)
     table.columns[-1].justify = "left"
     table.columns[-1].ratio = 1
     table.expand = True
@@ -136,8 +136,8 @@ def evaluation_table(result: Evaluation) -> Table:
     return table
 
 
-def crossed(result: Evaluation, rows_by: str) -> list[Table]:
-    """Return tables with one row per variable or stratum and one column per metric, as wide as the screen."""
+def tables_by(result: Evaluation, rows_by: str) -> list[Table]:
+    """Return rich tables with one row per variable or stratum and one column per metric, split to fit."""
     import polars as pl  # noqa: PLC0415
 
     other = "stratum" if rows_by == "variable" else "variable"
@@ -152,32 +152,33 @@ def crossed(result: Evaluation, rows_by: str) -> list[Table]:
         following = metrics[place + 1 : place + 2]
         if not following or sum(max(len(name), 9) + 3 for name in [*shown, *following]) > room:
             rows = [[label, *(number(values.get((label, name))) for name in shown)] for label in labels]
-            tables.append(grid([rows_by, *shown], rows))
+            tables.append(plain_table([rows_by, *shown], rows))
             shown = []
     return tables
 
 
 def rank_tables(ranks: pl.DataFrame) -> list[Table]:
-    """Return the rank statistics in three tables that fit a screen."""
+    """Return three rich tables of rank statistics by variable: distances, brMAE and brMSE."""
     distances = ["variable", "n", *(name for name in ranks.columns if name.startswith("rank_"))]
     rules = ["min", "average", "expected", "max"]
     absolute = ["variable", *(f"brmae_{rule}" for rule in rules)]
     squared = ["variable", *(f"brmse_{rule}" for rule in [*rules, "tie_sd"])]
     return [
-        grid(
+        plain_table(
             [name.replace("_", "\n", 1) for name in names],
-            [[_cell(row[name]) for name in names] for row in ranks.iter_rows(named=True)],
+            [[_cell_text(row[name]) for name in names] for row in ranks.iter_rows(named=True)],
         )
         for names in (distances, absolute, squared)
     ]
 
 
-def _cell(value: Any) -> str:
+def _cell_text(value: Any) -> str:
+    """Return a cell of a table as text; numbers rounded, None as a dash."""
     return number(value) if value is None or isinstance(value, float) else str(value)
 
 
-def cards(heads: list[str], bodies: list[dict[str, str]]) -> str:
-    """Return one paragraph per entry: its name, then a line per fact, as wide as the screen."""
+def cards_text(heads: list[str], bodies: list[dict[str, str]]) -> str:
+    """Return text with one paragraph per entry: its head, then one indented line per fact."""
     width = min(console().width, WIDTH)
     lines = []
     for head, body in zip(heads, bodies, strict=True):
@@ -190,22 +191,23 @@ def cards(heads: list[str], bodies: list[dict[str, str]]) -> str:
 
 
 def as_json(content: Any) -> str:
-    """Return JSON text with null for NaN."""
-    return json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    """Return content as JSON text, with null for NaN."""
+    return json.dumps(_json_ready(content), indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def _plain(content: Any) -> Any:
+def _json_ready(content: Any) -> Any:
+    """Return nested dicts and lists with None for NaN and text for infinite numbers."""
     if isinstance(content, dict):
-        return {key: _plain(value) for key, value in content.items()}
+        return {key: _json_ready(value) for key, value in content.items()}
     if isinstance(content, (list, tuple)):
-        return [_plain(value) for value in content]
+        return [_json_ready(value) for value in content]
     if isinstance(content, float) and not math.isfinite(content):
         return None if math.isnan(content) else str(content)
     return content
 
 
 def parameter_text(parameter: Parameter) -> str:
-    """Return a parameter with its default and range, as text."""
+    """Return a parameter of a method with its default and range, as text."""
     from sdckit.core.parameters import range_text  # noqa: PLC0415 - not needed for --help
 
     span = f",{range_text(parameter)}" if parameter.low is not None else ""
@@ -216,7 +218,7 @@ def parameter_text(parameter: Parameter) -> str:
 
 
 def rows_text(method: Method) -> str:
-    """Return whether the rows of a method stand for original records, as text."""
+    """Return, as text, whether the masked rows of a method stand for original records."""
     if method.paired:
         return "paired"
     unless = f" unless {method.paired_by} is set" if method.paired_by else ""
@@ -232,56 +234,56 @@ def show_result(
     notes: Sequence[str] = (),
     more: dict[str, Any] | None = None,
 ) -> None:
-    """Print an evaluation as a table, JSON or CSV."""
+    """Print an evaluation as a table, JSON or CSV, with notes."""
     everything = [*result.notes, *notes]
     if given["as_json"]:
         content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
         content["parts"] = result.parts
-        say(as_json(content | (more or {})))
+        print_line(as_json(content | (more or {})))
     elif given["as_csv"]:
-        say(result.table.write_csv().rstrip("\n"))
+        print_line(result.table.write_csv().rstrip("\n"))
     elif not given["quiet"]:
         for head in heads:
-            say(head)
+            print_line(head)
         screen = console()
         for table in (evaluation_table(result), *extra):
             screen.print(table)
         for note in everything:
-            say(f"note: {note}")
+            print_line(f"note: {note}")
 
 
 def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes: Sequence[str]) -> None:
-    """Print the evaluations of several files: one line each, or as JSON or CSV."""
+    """Print the evaluations of several files as one table, JSON or CSV, with notes."""
     import polars as pl  # noqa: PLC0415
 
     if given["as_json"]:
         files = {
             name: {"table": r.table.rows(named=True), "meaning": r.meaning} for name, r in results.items()
         }
-        say(as_json({"files": files, "notes": list(notes)}))
+        print_line(as_json({"files": files, "notes": list(notes)}))
     elif given["as_csv"]:
         tables = [
             result.table.select(pl.lit(name).alias("file"), pl.all()) for name, result in results.items()
         ]
-        say(pl.concat(tables).write_csv().rstrip("\n"))
+        print_line(pl.concat(tables).write_csv().rstrip("\n"))
     elif not given["quiet"]:
         values = {name: dict(r.summary.select("metric", "value").rows()) for name, r in results.items()}
         metrics = list(dict.fromkeys(metric for found in values.values() for metric in found))
         rows = [[metric, *(number(found.get(metric)) for found in values.values())] for metric in metrics]
-        console().print(grid(["metric", *values], rows))
+        console().print(plain_table(["metric", *values], rows))
         for note in notes:
-            say(f"note: {note}")
+            print_line(f"note: {note}")
 
 
 def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
-    """Print a list of metrics or methods as a table, JSON or CSV."""
+    """Print a list of metrics or methods as paragraphs, JSON or CSV."""
     check_format(given)
     if given["as_json"]:
-        say(as_json(rows))
+        print_line(as_json(rows))
     elif given["as_csv"]:
         import polars as pl  # noqa: PLC0415
 
-        say(pl.DataFrame(rows).write_csv().rstrip("\n"))
+        print_line(pl.DataFrame(rows).write_csv().rstrip("\n"))
     else:
         heads = [" - ".join(list(row.values())[:2]) for row in rows]
-        say(cards(heads, [dict(list(row.items())[2:]) for row in rows]))
+        print_line(cards_text(heads, [dict(list(row.items())[2:]) for row in rows]))
