@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def print_held_warnings() -> None:
-    """Print the warnings collected so far, and from now on each as it arises: the input is checked."""
+    """Print all warnings held back so far, and let later ones be printed at once."""
     click.get_current_context().obj.show()
 
 

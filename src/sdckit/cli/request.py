@@ -121,7 +121,7 @@ class CheckedOptions:
         )
 
     def record_table(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
-        """Return each record's losses beside its key, or beside its number from 1 without a key."""
+        """Return a table of each record's losses, beside its key or its number from 1."""
         shares = pl.DataFrame() if result.records is None else result.records
         if self.key:
             return pl.concat([ours.select(self.key), shares], how="horizontal")
@@ -141,7 +141,7 @@ class CheckedOptions:
 
 
 def check_options(given: dict[str, Any]) -> CheckedOptions:
-    """Check the shared options that need no data, and return them; raise an error for wrong ones."""
+    """Check the command-line options that several commands share and that need no data; return them."""
     terminal.check_format(given)
     checked = CheckedOptions(
         **_role_options(given),

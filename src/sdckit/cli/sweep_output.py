@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PRIVATE = "private"
 FORMATS = ("parquet", "csv")
-ROOM = 8  # number of columns with figures that fit into a terminal
+FITTING = 8  # number of columns with figures that fit into a terminal
 
 
 def check_folder(folder: Path, data: Path) -> None:
@@ -57,7 +57,7 @@ def metrics_that_fit(metrics: list[str]) -> list[str]:
     """Return the metrics to print: all if they fit on a terminal, else the main ones."""
     known = sorted(shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
     leading = [metric.name for metric in known if metric.name in metrics]
-    return metrics if len(metrics) <= ROOM or not leading else leading
+    return metrics if len(metrics) <= FITTING or not leading else leading
 
 
 def overview_table(found: Sweep) -> Table:

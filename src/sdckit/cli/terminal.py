@@ -145,12 +145,12 @@ def tables_by(result: Evaluation, rows_by: str) -> list[Table]:
     metrics = part["metric"].unique(maintain_order=True).to_list()  # some have a value for the file only
     labels = part[rows_by].unique(maintain_order=True).to_list()
     values = {(row[rows_by], row["metric"]): row["value"] for row in part.iter_rows(named=True)}
-    room = console().width - max(map(len, [rows_by, *labels]), default=0)
+    width = console().width - max(map(len, [rows_by, *labels]), default=0)
     tables, shown = [], []
     for place, metric in enumerate(metrics):
         shown.append(metric)
         following = metrics[place + 1 : place + 2]
-        if not following or sum(max(len(name), 9) + 3 for name in [*shown, *following]) > room:
+        if not following or sum(max(len(name), 9) + 3 for name in [*shown, *following]) > width:
             rows = [[label, *(number(values.get((label, name))) for name in shown)] for label in labels]
             tables.append(plain_table([rows_by, *shown], rows))
             shown = []

@@ -1,1 +1,1 @@
-"""The study that proposed brMAE and brMSE ("the note"), reproduced: its tables, figures and claims."""
+"""The paper that proposed brMAE and brMSE, reproduced: its tables, figures and claims."""

@@ -100,7 +100,7 @@ def _judge_row(row: Row) -> Row:
 
 
 def _rule_for(row: Row) -> _Rule:
-    """Return the rule for a table row: by reference, and by whether R has replications."""
+    """Return the rule by which a table row, one of our correlations beside R's, is judged."""
     if row["reference"] != "parameter":
         return ONE_AGAINST_ONE
     return ONE_RUN if row["r_median"] is None else REPLICATED

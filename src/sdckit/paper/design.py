@@ -1,6 +1,6 @@
 """The masking methods of the study: parameter grids, names, and how figures draw them.
 
-The grids and conventions are those of R's sdcMicro, which the note used: correlated noise in percent of the
+The grids and conventions are those of R's sdcMicro, which the paper used: correlated noise in percent of the
 variance; rank swapping that replaces 5 % of the values at each end by their mean, moves values by less than
 P times the number of records, and begins at the highest value.
 """
@@ -55,7 +55,7 @@ class StudyMethod:
 
     @property
     def in_note(self) -> bool:
-        """True if the note itself uses this method in this way."""
+        """True if the paper itself uses this method in this way."""
         return not self.remark
 
 

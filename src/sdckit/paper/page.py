@@ -43,7 +43,7 @@ class Results:
 
     @cached_property
     def figures(self) -> list[Figure]:
-        """The note's figures, then our further ones."""
+        """The paper's figures, then our further ones."""
         return all_figures(self.study, rng=self.seed)
 
     @cached_property
@@ -53,7 +53,7 @@ class Results:
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:
-        """Table of the note's claims, each with the measured figures and a verdict."""
+        """Table of the paper's claims, each with the measured figures and a verdict."""
         return judge_claims(self.study.measured, rng=self.seed)
 
     @cached_property

@@ -1,6 +1,6 @@
-"""Distances between rankings: Tables 1 and 2 of the note, and the numbers of Figures 1 and 2.
+"""Distances between rankings: Tables 1 and 2 of the paper, and the numbers of Figures 1 and 2.
 
-Everything is measured from the ranking 1, 2, ..., n. `permutation` numbers the rankings in the note's
+Everything is measured from the ranking 1, 2, ..., n. `permutation` numbers the rankings in the paper's
 order, which is not lexicographic: each ranking comes from the one before by exchanging two neighbours,
 the largest rank moving back and forth through the rankings of the others (the order of Johnson and
 Trotter), and the whole list is then sorted by squared distance, equal distances staying in that order.
@@ -25,7 +25,7 @@ COSTS = {"brmae": "absolute", "brmse": "squared"}
 
 
 class Printed(NamedTuple):
-    """A table as the note prints it: its rankings and their two sums, column by column."""
+    """A table as the paper prints it: its rankings and their two sums, column by column."""
 
     rankings: str
     absolute: str
@@ -44,7 +44,7 @@ PRINTED = {
 
 
 def rankings(n: int) -> Ints:
-    """Return all n! rankings of n records as an array, one per row, in the note's order.
+    """Return all n! rankings of n records as an array, one per row, in the paper's order.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def all_distances(n: int) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        One row per ranking in the note's order: `n`, `permutation` (from 1), `absolute` and `squared`
+        One row per ranking in the paper's order: `n`, `permutation` (from 1), `absolute` and `squared`
         (sums over the records), `brmae`, `brmse`.
 
     Examples
@@ -136,7 +136,7 @@ def random_distances(n: int = 100, draws: int = 10_000, *, rng: Any = None) -> p
 
 
 def table_is_right(n: int) -> bool:
-    """Return True if the note's table prints every ranking once, in our order, with the right sums."""
+    """Return True if the paper's table prints every ranking once, in our order, with the right sums."""
     printed, found, measured = PRINTED[n], rankings(n), all_distances(n)
     expected = Printed(
         " ".join("".join(map(str, ranking)) for ranking in found.tolist()),
@@ -146,7 +146,7 @@ def table_is_right(n: int) -> bool:
 
 
 def largest_is_right(n: int) -> bool:
-    """Return True if the note's sums for the reversed order are the largest distances of n records."""
+    """Return True if the paper's sums for the reversed order are the largest distances of n records."""
     steps = [n - 2 * k + 1 for k in range(1, n // 2 + 1)]
     noted = (2 * sum(steps), 2 * sum(step**2 for step in steps))
     found = all_distances(n).select(pl.col(*COSTS.values()).max()).row(0)
@@ -154,7 +154,7 @@ def largest_is_right(n: int) -> bool:
 
 
 def permutation_table(n: int) -> pl.DataFrame:
-    """Return Table 1 (n = 3) or Table 2 (n = 4) of the note, with brMAE and brMSE below.
+    """Return Table 1 (n = 3) or Table 2 (n = 4) of the paper, with brMAE and brMSE below.
 
     Returns
     -------

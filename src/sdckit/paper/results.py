@@ -47,7 +47,7 @@ class Study:
 
     @property
     def datasets(self) -> list[str]:
-        """Names of the data sets that were masked, in the note's order."""
+        """Names of the data sets that were masked, in the paper's order."""
         present = self.measured["dataset"].unique(maintain_order=True).to_list()
         return sorted(present, key=lambda name: (name == "Census", name != "Tarragona"))
 

@@ -1,4 +1,4 @@
-"""The note's experiment: its methods, grids and metrics on its data sets, measured as tables.
+"""The paper's experiment: its methods, grids and metrics on its data sets, measured as tables.
 
 The masking methods and their conventions are in `paper.design`; each grid point has its own random draws.
 """

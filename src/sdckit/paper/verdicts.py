@@ -1,9 +1,9 @@
-"""The note's claims, each checked against the measurements.
+"""The paper's claims, each checked against the measurements.
 
 Each claim is a function of the evidence that returns one sentence with the figures and one outcome per
 case, such as a method on a dataset. The verdict follows from the outcomes alone. Claims about the masked
-files are judged by the note's four methods; rank swapping replaces tails there, which is R's default,
-because the note names no other. Figures of swapping without tails are added if they were measured.
+files are judged by the paper's four methods; rank swapping replaces tails there, which is R's default,
+because the paper names no other. Figures of swapping without tails are added if they were measured.
 """
 
 from __future__ import annotations
@@ -72,21 +72,21 @@ class Evidence:
 
 
 def judge_claims(measured: pl.DataFrame, *, ties: str = "first", rng: Any = 1) -> pl.DataFrame:
-    """Return a table of the note's claims, each with measured figures and a verdict.
+    """Return a table of the paper's claims, each with measured figures and a verdict.
 
     Parameters
     ----------
     measured : polars.DataFrame
         One row per masked file, as for `sdckit.paper.correlations`; any datasets and replications.
     ties : str
-        Rule for ties of the bounded metrics; the note leaves it open, R's figures go by row order.
+        Rule for ties of the bounded metrics; the paper leaves it open, R's figures go by row order.
     rng : None, int or numpy Generator
         For the random rankings of 100 records.
 
     Returns
     -------
     polars.DataFrame
-        `claim`, `where` in the note, `measured` (the figures, per dataset), `verdict` ("holds",
+        `claim`, `where` in the paper, `measured` (the figures, per dataset), `verdict` ("holds",
         "holds in part", "does not hold"; "not measured" where no file bears on it).
     """
     evidence = gather_evidence(measured, ties=ties, rng=rng)
@@ -119,7 +119,7 @@ def gather_evidence(measured: pl.DataFrame, *, ties: str, rng: Any) -> Evidence:
 
 
 def _facts_of_metric(facts: pl.DataFrame, metric: str, name: str) -> list[int]:
-    """Return one column of the facts on rankings, for one metric."""
+    """Return column `name` of a table of facts as a list, for the rows of one metric."""
     return facts.filter(metric=metric)[name].to_list()
 
 
@@ -136,7 +136,7 @@ def _judge_largest_distance(_: Evidence) -> Finding:
 
 
 def _judge_tables(_: Evidence) -> Finding:
-    """Judge the claim that the note's Tables 1 and 2 list all rankings and their distances correctly."""
+    """Judge the claim that the paper's Tables 1 and 2 list all rankings and their distances correctly."""
     right = {n: permutations.table_is_right(n) for n in permutations.PRINTED}
     text = "; ".join(f"n = {n}: {'all' if ok else 'not all'} columns right" for n, ok in right.items())
     return Finding(text, [float(ok) for ok in right.values()])
@@ -196,7 +196,7 @@ def _medians_by_method(frame: pl.DataFrame, methods: tuple[str, ...]) -> list[tu
 
 
 def _clauses_by_dataset(cells: list[tuple[str, str, Medians]], describe: Callable[[Medians], str]) -> str:
-    """Return one clause of text per data set, with each method and the description of its medians."""
+    """Return text with one clause per data set: each method's name and the description of its medians."""
     clauses = []
     for dataset, group in groupby(cells, key=lambda cell: cell[0]):
         parts = [f"{LABELS[method]} {describe(medians)}" for _, method, medians in group]
@@ -236,7 +236,7 @@ def _lowest_text(frame: pl.DataFrame) -> str:
 
 
 def _of_note_methods(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a table that belong to the note's four methods."""
+    """Return the rows of a table that belong to the paper's four methods."""
     return frame.filter(pl.col("method").is_in(NOTE_METHODS))
 
 

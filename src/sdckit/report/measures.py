@@ -24,7 +24,7 @@ FAMILIES = {"loss": "Information loss", "risk": "Disclosure risk"}
 
 
 def limit_text(limit: float) -> str:
-    """Return a limit on risk as its shortest text, such as "0.1"."""
+    """Return a limit on risk as text without trailing zeros, such as "0.1"."""
     return f"{limit:g}"
 
 

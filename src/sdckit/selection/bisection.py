@@ -131,7 +131,7 @@ def drop_unpaired_methods(settings: list[Setting]) -> list[Setting]:
 
 
 def add_guaranteed_alternatives(choice: Choice, bisections: list[Bisection]) -> Choice:
-    """Return the choice with the settings that a method's proven bound allows under looser limits."""
+    """Return the choice with settings added that a proven risk bound allows under doubled limits."""
     looser = dict(choice.looser)
     for bisection in bisections:
         for risk in choice.binding if choice.point in bisection.points else ():

@@ -177,7 +177,7 @@ class Choice:
     def release_plan(
         self, *, decimals: int | str | None = None, tries: int = TRIES, per_record: bool = False
     ) -> ReleasePlan:
-        """Return the plan for a release: the recommended setting, its limits, the rules of the search."""
+        """Return the plan for a release: recommended method and parameters, limits, rules of the search."""
         conditions = self.required_conditions
         return ReleasePlan(
             method=self.method.name,

@@ -38,7 +38,7 @@ def check_limits(max_risk: Any) -> dict[str, float]:
 def check_limits_and_loss(
     max_risk: Any, minimise: Any, known: Sequence[str] | None = None
 ) -> dict[str, float]:
-    """Return checked limits; raise ValueError unless `minimise` is a loss whose best value is 0."""
+    """Return checked limits on risk; raise ValueError unless `minimise` is a loss whose best value is 0."""
     limits = check_limits(max_risk)
     (loss,) = registry.metrics_named([minimise])
     if loss.family != "loss":

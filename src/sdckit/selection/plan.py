@@ -29,7 +29,11 @@ TOML_OPTIONS = ("replications", "draws", "metrics")  # entries of a TOML file th
 
 @dataclass(frozen=True)
 class Setting:
-    """One masking method with a value for each parameter; `given` are those that the plan names."""
+    """One masking method with a value for each of its parameters.
+
+    `options` has all of them by name, `given` the names of those that the plan gives values for, `varied` the
+    name of the numeric one that varies along the grid, if there is exactly one.
+    """
 
     method: Method
     options: dict[str, Any]

@@ -24,7 +24,7 @@ KEYS = ["method", "parameters", "setting"]  # of a point
 
 @dataclass(frozen=True)
 class Point:
-    """One setting of a method with its measured losses and risks: medians over the replications."""
+    """One setting (method with parameters) and its losses and risks: medians over the replications."""
 
     setting: Setting
     values: dict[str, float]
@@ -147,7 +147,7 @@ def metrics_by_setting(summary: pl.DataFrame) -> pl.DataFrame:
 
 
 def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str]) -> pl.DataFrame:
-    """Return the settings that no other dominates in these losses and risks (Pareto frontier)."""
+    """Return the settings (rows) that no other dominates in these losses and risks: the Pareto frontier."""
     points = metrics_by_setting(summary)
     metrics = registry.metrics_named([*losses, *risks])
     for metric in metrics:

@@ -270,7 +270,7 @@ def _chosen_metrics(names: str | Iterable[str] | None, settings: Iterable[Settin
 
 def available_cores() -> int:
     """Return how many processor cores this process may use."""
-    known = getattr(os, "sched_getaffinity", None)  # where one can ask
+    known = getattr(os, "sched_getaffinity", None)  # not on every system
     return len(known(0)) if known else os.cpu_count() or 1
 
 

@@ -62,7 +62,7 @@ class Stratum:
         )
 
     def mask(self, setting: Setting, rng: np.random.Generator) -> Floats:
-        """Return the values of these records masked with a setting, as an array of records x columns."""
+        """Mask these records with a setting (method and parameters); return an array of records x columns."""
         method = setting.method
         return masking.apply(
             method,
@@ -158,7 +158,7 @@ class Task:
         return left
 
     def measure(self, run: Run, entropy: int) -> Floats:
-        """Mask the data as one run says and measure the result; return all its numbers as one array."""
+        """Mask the data as one run says and measure the masked data; return all numbers as one array."""
         rng = stream_generator(entropy, run.stream(self.draws))
         masked = self._mask(run.setting, rng)
         if self.places is not None:
@@ -176,7 +176,7 @@ class Task:
         return np.concatenate([np.ravel(line) for lines in found for line in lines])
 
     def _edits_for(self, setting: Setting) -> Edits | None:
-        """Return the edit rules for one setting, whose parameters may leave some columns unmasked."""
+        """Return the edit rules for masking with a setting, which may leave some columns unmasked."""
         if self.edits is None:
             return None
         return self.edits.keeping(masking.kept_columns(setting.method, setting.options))
@@ -216,7 +216,7 @@ class Task:
         )
 
     def _mask(self, setting: Setting, rng: np.random.Generator) -> Floats:
-        """Return the data masked with one setting, each stratum by itself."""
+        """Mask all records with a setting (method and parameters), stratum by stratum; return an array."""
         if not self.strata:
             return self.whole.mask(setting, rng)
         masked = np.empty_like(self.whole.original.values)

@@ -1,4 +1,4 @@
-"""The note's figures, reproduced, and further ones: each a table and the chart that draws it."""
+"""The paper's figures, reproduced, and further ones: each a table and the chart that draws it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_DATASETS = 2  # the note has two data sets and numbers its figures for thes
 
 
 def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[Figure]:
-    """Return the note's ten figures, as far as their data sets were measured, then our further ones.
+    """Return the paper's ten figures, as far as their data sets were measured, then our further ones.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[F
 
 
 def _dataset_index(dataset: str, order: int) -> int:
-    """Return 0 or 1: which of the note's two data sets this one stands for in figure numbers."""
+    """Return 0 or 1: which of the paper's two data sets this one stands for in figure numbers."""
     return 1 if dataset == "Census" else order
 
 
 def _further_figures(study: Study, places: list[tuple[str, int]]) -> Iterator[Figure]:
-    """Yield the figures that the note does not have, numbered A1, A2, ..."""
+    """Yield the figures that the paper does not have, numbered A1, A2, ..."""
     drawn: list[tuple[Any, ...]] = []
     drawn += [
         (ties.rule_differences_figure, f"figure-{3 + place}-ties", dataset) for dataset, place in places

@@ -1,4 +1,4 @@
-"""Figures beyond the note: the tails of rank swapping, and agreement of metrics across methods."""
+"""Figures beyond the paper: the tails of rank swapping, and agreement of metrics across methods."""
 
 from __future__ import annotations
 

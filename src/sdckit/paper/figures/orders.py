@@ -1,4 +1,4 @@
-"""Figures 1 and 2 of the note: distances between rankings."""
+"""Figures 1 and 2 of the paper: distances between rankings."""
 
 from __future__ import annotations
 

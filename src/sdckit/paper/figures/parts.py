@@ -77,12 +77,12 @@ def panel_header(place: int, text: str, *, width: float) -> list[Spec]:
 
 
 def column_title(text: str) -> Spec:
-    """Return the Vega-Lite title above a column of panels."""
+    """Return the Vega-Lite specification of a title above a column of panels."""
     return {"text": text, "anchor": "middle", "frame": "group", "offset": 18}
 
 
 def level_line(level: float | None, y: Spec, *, width: float, text: str = "unrelated order") -> list[Spec]:
-    """Return a labelled dashed line at a level, or an arrow where the level lies above the scale."""
+    """Return chart layers of a labelled dashed line at a level, or of an arrow if it lies above the scale."""
     if level is None:
         return []
     line: Spec = {"type": "rule", "strokeDash": [3, 2], "strokeWidth": 0.8, "color": GREY}
@@ -134,15 +134,15 @@ def extremes(values: pl.Series) -> tuple[float, float]:
 def padded_range(values: pl.Series, *, share: float = 0.05) -> tuple[float, float]:
     """Return the range of the data with a margin on both sides, a share of its width."""
     low, high = extremes(values)
-    room = (high - low) * share or abs(high) * share or 1.0
-    return low - room, high + room
+    margin = (high - low) * share or abs(high) * share or 1.0
+    return low - margin, high + margin
 
 
 def padded_correlation_range(values: pl.Series) -> tuple[float, float]:
     """Return the range of correlations with a margin on both sides, at most up to 1."""
     low, high = extremes(values)
-    room = 0.05 * (high - low) or 0.001
-    return low - room, min(high + room, 1.0)
+    margin = 0.05 * (high - low) or 0.001
+    return low - margin, min(high + margin, 1.0)
 
 
 def metric_colour_scale(names: Sequence[str]) -> Spec:

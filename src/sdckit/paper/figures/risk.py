@@ -42,7 +42,7 @@ NAMES = {"linkage": "the worst (linkage)"} | {name: linkage_scores.ATTACKS[name]
 ATTACK_COLOURS = dict(zip(NAMES, (PALE, BLUE, ORANGE, GREEN, AMBER, PINK), strict=True))
 WIDE = 6.0  # width of the grey line of linkage, which lies behind those of the attacks
 SIDE = 400
-WHOLE = (-0.01, 1.01)  # from 0 to 1, with room for the points at the ends
+WHOLE = (-0.01, 1.01)  # from 0 to 1, with a margin for the points at the ends
 FOUND = {"linkage": "all records", "linkage_outliers": "the 2 % of records farthest from the centre"}
 
 

@@ -1,4 +1,4 @@
-"""Figures 3 to 10 of the note: losses against the amount of masking, and against each other."""
+"""Figures 3 to 10 of the paper: losses against the amount of masking, and against each other."""
 
 from __future__ import annotations
 

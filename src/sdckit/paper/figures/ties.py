@@ -1,4 +1,4 @@
-"""Figures beyond the note: the effect of the rule for ties, and the range over all ways to break ties."""
+"""Figures beyond the paper: the effect of the rule for ties, and the range over all ways to break ties."""
 
 from __future__ import annotations
 
