@@ -159,7 +159,7 @@ def require_values(task: Task) -> None:
 
 @dataclass
 class Bisection:
-    """Search for the weakest safe setting in one grid, ordered from weak to strong, and what it measured."""
+    """State of a search for the weakest safe setting in one grid, which is ordered from weak to strong."""
 
     settings: list[Setting]
     limits: dict[str, float]
@@ -172,7 +172,7 @@ class Bisection:
 
     @property
     def first_guaranteed(self) -> int:
-        """First position whose setting provably meets every limit; the grid's length if none does.
+        """First position in the grid from which a proven bound meets every limit; its length if none.
 
         Missing cells can raise the risk slightly above the bound; a recommended setting is always measured.
         """

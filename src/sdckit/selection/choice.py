@@ -142,7 +142,7 @@ class Choice:
     def apply(
         self, data: Any, *, rng: Any = None, decimals: int | str | None = None, tries: int = TRIES
     ) -> Release:
-        """Mask data as recommended and measure the result; draw again where it misses a limit.
+        """Mask data as recommended and measure the masked table; draw again if it misses a limit.
 
         Parameters
         ----------
@@ -206,7 +206,11 @@ def choose(
     maskings: int = 0,
     conditions: Conditions | None = None,
 ) -> Choice:
-    """Choose the weakest safe setting of each curve, and among these settings the one with the least loss."""
+    """Return the weakest safe setting with the least loss of all methods, and the alternatives to it.
+
+    A curve has the measured settings of one method that differ in one parameter, from weak to strong. A setting
+    is safe if it and all stronger ones of its curve meet the limits.
+    """
     curves, limits = [curve for curve in curves if curve], dict(limits)
     safe = _weakest_safe_points(curves, limits, minimise)
     points = tuple(point for curve in curves for point in curve)

@@ -111,7 +111,7 @@ def digest_words(text: str) -> list[int]:
 
 
 def runs_of(settings: Iterable[Setting], replications: int) -> list[Run]:
-    """Return all runs of a sweep; a method without randomness has one replication only."""
+    """Return one run per setting and replication; a method without randomness has one replication only."""
     repeated = [(setting, replications if setting.method.random else 1) for setting in settings]
     total = sum(count for _, count in repeated)
     if total > LARGEST_GRID:
@@ -122,7 +122,7 @@ def runs_of(settings: Iterable[Setting], replications: int) -> list[Run]:
 
 
 def settings_of(plan: Any) -> list[Setting]:
-    """Check a plan and return its settings, each once.
+    """Check a plan, a dict from methods to parameter grids, and return its settings, each once.
 
     A plan maps methods to grids, as in {"mdav": {"k": range(2, 31)}}; a method's value may be a list
     of several such grids. A name alone, or a list of names, stands for the methods' default grids; None

@@ -157,7 +157,7 @@ def frontier(summary: pl.DataFrame, losses: Sequence[str], risks: Sequence[str])
 
 
 def nondominated_rows(table: pl.DataFrame, costs: Sequence[str]) -> pl.Series:
-    """Return True for each row that no other dominates: as low in every column and lower in one."""
+    """Return, per row, whether no other row is as low in every cost and lower in one (Pareto frontier)."""
     values = table.select(costs).to_numpy()
     kept = []
     for row in values:

@@ -175,7 +175,7 @@ def release(
     progress: ProgressCallback | None = None,
     **parameters: Any,
 ) -> Release:
-    """Mask data, measure the result as an intruder sees it, and return both; draw again to meet limits.
+    """Mask data and return the masked table with its losses and risks; draw again until limits are met.
 
     The figures are those that `sdckit mask` prints for the same file.
 

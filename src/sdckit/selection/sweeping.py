@@ -244,7 +244,7 @@ def sweep(
 def make_task(
     original: Original, conditions: Conditions, settings: Iterable[Setting], **options: Any
 ) -> tuple[Task, list[Setting]]:
-    """Return the task that all runs share, with its options checked, and the settings that the data allow."""
+    """Return data, metrics and options that all runs share, checked, and the settings that the data allow."""
     decimals = checks.checked_decimals(conditions.decimals)
     task = Task(
         Stratum("all", original),
