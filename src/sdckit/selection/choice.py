@@ -208,8 +208,8 @@ def choose(
 ) -> Choice:
     """Return the weakest safe setting with the least loss of all methods, and the alternatives to it.
 
-    A curve has the measured settings of one method that differ in one parameter, from weak to strong. A setting
-    is safe if it and all stronger ones of its curve meet the limits.
+    A curve has the measured settings of one method that differ in one parameter, from weak to strong. A
+    setting is safe if it and all stronger ones of its curve meet the limits.
     """
     curves, limits = [curve for curve in curves if curve], dict(limits)
     safe = _weakest_safe_points(curves, limits, minimise)
