@@ -136,7 +136,7 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 @dialect_options
 @outputs
 def mask(data: Path, output: Path, **given: Any) -> None:
-    """Mask a file and print its information loss and disclosure risk.
+    """Mask a file; print information loss and disclosure risk.
 
     Every figure is measured on the file as written.
     """
@@ -187,7 +187,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @dialect_options
 @outputs
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
-    """Measure the information loss and the disclosure risk of a masked file.
+    """Measure information loss and disclosure risk of a masked file.
 
     Several masked files of one original are compared in one table; with --report, on one map.
     """
@@ -233,7 +233,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 @dialect_options
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
 def sweep(data: Path, output: Path, **given: Any) -> None:
-    """Mask a file with many settings and measure each masked file.
+    """Mask a file with many settings and measure each result.
 
     Finished runs are stored: after Ctrl-C or a crash the same command resumes where it stopped, and a
     larger plan measures only what is new. FOLDER/private holds the seed: keep it secret.
@@ -279,7 +279,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @dialect_options
 @outputs
 def recommend(data: Path, output: Path, **given: Any) -> None:
-    """Find the masking with the least loss within limits on risk, and write the masked file.
+    """Find the masking with the least loss within limits on risk.
 
     For each method the weakest safe setting is found by bisection; the one with the least loss is applied,
     and the file is measured as written. A random masking is drawn again if the file misses a limit; a file
@@ -353,7 +353,7 @@ def paper(output: Path, **given: Any) -> None:
 @sdckit.command(epilog="\b\nExamples:\n  sdckit metrics\n  sdckit metrics --json")
 @listing
 def metrics(**given: bool) -> None:
-    """List the metrics: what each measures, its range and its options."""
+    """List the metrics: what each measures, its range and options."""
     from sdckit.metrics import METRICS
 
     rows = [
