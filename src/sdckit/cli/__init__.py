@@ -322,7 +322,7 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
 def paper(output: Path, **given: Any) -> None:
-    """Reproduce the note behind brMAE and brMSE: every table and every figure.
+    """Reproduce all tables and figures of the note behind brMAE.
 
     Writes a folder with the numbers, the figures, a comparison with R's sdcMicro, a verdict on each claim
     and one page, index.html, that holds all of it. After Ctrl-C the same command resumes.
