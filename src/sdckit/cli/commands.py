@@ -177,7 +177,7 @@ def _evaluate_one(
         return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += write_report(given, make_page)
-    ranks = ranks_of(pair) if given["ranks"] else None
+    ranks = rank_table_of_pair(pair) if given["ranks"] else None
     extra = []
     if given["variables"]:
         extra += terminal.tables_by(result, "variable")

@@ -117,7 +117,7 @@ class CheckedOptions:
             by=self.by,
         )
         return evaluate_pair(
-            pair, known, Measuring.of(known=known, per_record=per_record, **self.measuring_options)
+            pair, known, Measuring.of(disclosure=known, per_record=per_record, **self.measuring_options)
         )
 
     def record_table(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:

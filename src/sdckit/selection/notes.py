@@ -26,7 +26,7 @@ def sweep_notes(
     return (
         *_unpaired_note(task.metrics, settings),
         *_cell_notes(table),
-        *small_strata(stratum.original.n for stratum in task.strata),
+        *small_strata_notes(stratum.original.n for stratum in task.strata),
         *_left_out_notes(wanted, settings),
         *(_rules_note(task.edits) if ruled else ()),
     )

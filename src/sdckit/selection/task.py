@@ -47,7 +47,7 @@ class Stratum:
 
     def without_table(self) -> Stratum:
         """Return the same records with their numbers only, without the data frame they came from."""
-        return Stratum(self.name, self.original.bare(), self.rows)
+        return Stratum(self.name, self.original.without_table(), self.rows)
 
     def pair_with(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
         """Return the original values of these records paired with their masked values, for the metrics."""
@@ -169,7 +169,7 @@ class Task:
             masked = edits.repaired(masked, self.places)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
         pairs = [g.pair_with(masked, run.setting, edits, alone=not self.strata) for g in self.groups]
-        if pairs[0].special[1]:
+        if pairs[0].special_counts[1]:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
         rows = run.setting.paired
         found = [self._figures_of(metric, pairs, options, rows=rows) for metric in self.metrics]
