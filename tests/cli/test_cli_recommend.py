@@ -228,7 +228,7 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
         assert limits
         raise sdc.LimitsMissed("too much; draw again")
 
-    monkeypatch.setattr(releasing, "require", refuse)
+    monkeypatch.setattr(releasing, "require_limits", refuse)
     before = contents(tmp_path)
     done = run_here(tmp_path, *words(*GRIDS["noise"]))
     assert done.returncode == 1
@@ -241,7 +241,7 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
 
 def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch):
     assert survey.height
-    require, seen = releasing.require, []
+    require, seen = releasing.require_limits, []
 
     def fussy(limits, result):
         require(limits, result)
@@ -249,7 +249,7 @@ def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch)
         if len(seen) < 4:
             raise sdc.LimitsMissed("too much; draw again")
 
-    monkeypatch.setattr(releasing, "require", fussy)
+    monkeypatch.setattr(releasing, "require_limits", fussy)
     done = good(tmp_path, *words(*GRIDS["noise"], "--seed", "5"))
     assert "; the release took 4 draws.\n" in done.stdout
     assert evaluated(tmp_path, "brmae") == seen[-1]

@@ -94,7 +94,7 @@ def test_few_replications_try_few_settings(tiny):
 
 
 def test_each_dataset_keeps_its_work_in_a_folder_of_its_own(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(risks, "plan_of", lambda **_: {"mdav": [{"k": [3, 4]}]})
+    monkeypatch.setattr(risks, "attack_plan", lambda **_: {"mdav": [{"k": [3, 4]}]})
     risks.run_attacks({"One": tiny, "two": tiny}, folder=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one-risk", "two-risk"]
 

@@ -119,7 +119,7 @@ def report_on_choice(
     goal = f"least {wording.title_of(choice.minimise)} within the limits"
     done = [
         f"Settings of {_method_titles(settings)} were searched for the {goal}.",
-        f"{choice.maskings} masked files were measured.",
+        f"{choice.maskings} maskings were measured.",
         *_release_sentence(release),
         f"It took {wording.draws_text(draws)} to meet the limits.",
     ]
