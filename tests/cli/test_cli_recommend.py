@@ -232,7 +232,9 @@ def test_draws_that_miss_leave_no_file(tmp_path, survey, monkeypatch):
     before = contents(tmp_path)
     done = run_here(tmp_path, *words(*GRIDS["noise"]))
     assert done.returncode == 1
-    assert re.fullmatch(r"not met: noise .* missed .* in all of 20 draws, so nothing is released.*\n", done.stderr)
+    assert re.fullmatch(
+        r"not met: noise .* missed .* in all of 20 draws, so nothing is released.*\n", done.stderr
+    )
     assert (len(seen), contents(tmp_path)) == (20, before)
     done = run_here(tmp_path, *words(*GRIDS["mdav"]))
     assert (done.returncode, len(seen)) == (1, 21)

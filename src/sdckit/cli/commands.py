@@ -107,7 +107,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source)
-    files.check_fit(output, source.frame, source)
+    files.check_format(output, source.frame, source)
     original = checked.prepare(source, "masked")
     plan = ReleasePlan(
         method=method.name,
@@ -155,7 +155,7 @@ def _evaluate_one(
     """Compare one masked file with the original; print measures, write records and report if asked for."""
     ours, (name, masked_frame) = source.frame, file
     per_record = given["records"] is not None or given["report"] is not None
-    pair = pair_of(original, like(masked_frame, ours))
+    pair = pair_of(original, cast_empty_columns(masked_frame, ours))
     result = checked.measure(pair, per_record=per_record)
     print_held_warnings()
     shown = result if given["records"] else replace(result, records=None)
@@ -200,7 +200,7 @@ def _evaluate_several(
     results = {}
     for name, frame in masked_frames.items():
         try:
-            pair = pair_of(original, like(frame, source.frame))
+            pair = pair_of(original, cast_empty_columns(frame, source.frame))
             results[name] = checked.measure(pair, per_record=False)
         except (ValueError, TypeError) as error:
             raise ValueError(f"'{name}': {error}") from error
@@ -258,7 +258,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source)
-    files.check_fit(output, source.frame, source)
+    files.check_format(output, source.frame, source)
     original = checked.prepare(source, "masked")
     choice = bisection.recommend(
         original, **search_options, ties=checked.ties, missing=checked.missing, rng=checked.seed

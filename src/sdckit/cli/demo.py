@@ -36,7 +36,7 @@ SEED = 20  # public, as the sample is synthetic; the seed of a real release is s
 
 def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     """Mask the sample with 20 settings, choose one, release and report; on an error no file is left."""
-    output_folder.check(folder, MARK)
+    output_folder.check_folder(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     prepared = prepare(original, columns=variables)

@@ -29,7 +29,7 @@ def check_folder(folder: Path, data: Path) -> None:
     """Raise an error unless the folder is new, empty or of an earlier sweep, and holds no input."""
     begun = folder.is_dir() and {file.name for file in folder.iterdir()} == {PRIVATE}
     if not begun:  # else a sweep was killed before it wrote a result
-        output_folder.check(folder, f"{PRIVATE}/{PLAN}")
+        output_folder.check_folder(folder, f"{PRIVATE}/{PLAN}")
     for file in (path for form in FORMATS for path in _output_files(folder, form)):
         if file.exists() and data.exists() and file.samefile(data):
             raise ValueError(f"'{file}' is the input, which is never changed; choose another folder with -o")

@@ -45,7 +45,7 @@ def run(
 ) -> list[str]:
     """Measure, draw and write the study into a folder; return the lines to print."""
     check_arguments(data, formats)
-    output_folder.check(folder, MARK)
+    output_folder.check_folder(folder, MARK)
     originals = _load_with_hint(list(dict.fromkeys(data)))
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / MARK).exists():
@@ -62,7 +62,7 @@ def run(
     measured = replace(study.run_study(originals, **options), risks=risks.run_attacks(originals, **options))
     seconds = time.monotonic() - began
     found = page.Results(measured, seed)
-    with output_folder.filled(folder, MARK, REPEATS) as draft:
+    with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         page.write_folder(found, draft, tuple(formats))
     return page.summary_lines(found, folder, seconds)
 

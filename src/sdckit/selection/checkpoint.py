@@ -30,7 +30,7 @@ class Checkpoint:
         self.kind = np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
         self.records: dict[int, Floats] = {}
         self._lock = Lock()
-        with atomic.refusals(path):
+        with atomic.explain_write_errors(path):
             binary = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | binary, 0o600)
             if not append:
