@@ -67,7 +67,7 @@ class ReleasePlan:
 
     def mask(self, original: Original, rng: np.random.Generator) -> Masking:
         """Mask the data once with the planned method; limits are not checked here."""
-        return perform(
+        return mask_prepared(
             original,
             self.method,
             rng=rng,
