@@ -38,13 +38,9 @@ def test_the_readme_names_everything(name):
     assert f"`{name}`" in README or f"{name} " in README
 
 
-def test_the_readme_shows_what_the_demo_prints(tmp_path, capsys, monkeypatch):
-    from sdckit.cli.demo import run_demo
-
-    monkeypatch.setenv("COLUMNS", "120")
-
-    run_demo(tmp_path / "demo")
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+def test_the_readme_shows_what_the_demo_prints(demo):
+    _, done = demo
+    printed = [line.split() for line in done.stdout.splitlines()]
     shown = README.split("```text\n")[1].split("```")[0]
     for line in shown.splitlines():
         assert "─" in line or line.split() in printed, line
