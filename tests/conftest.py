@@ -126,6 +126,12 @@ def kernels_compiled_once(request):
 def pytest_configure(config):
     config.stash[SKIPPED] = []
     config.pluginmanager.register(Skips(config), "skips")
+    if os.environ.get("SDCKIT_COVERAGE"):
+        from statements import Statements
+
+        config.pluginmanager.register(Statements(), "statements")
+        if WORKER or not config.getoption("numprocesses", None):
+            del os.environ["SDCKIT_COVERAGE"]  # no pytest that a test starts counts, too
 
 
 def pytest_collection_modifyitems(config, items):
