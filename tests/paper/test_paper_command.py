@@ -18,7 +18,8 @@ NOTE = {"figure-1", "figure-2", "figure-3", "figure-5", "figure-7", "figure-8"} 
 OURS = {"figure-3-ties", "figure-5-ties", "figure-7-ties", "tie-range", "tails-sample", "across-sample"}
 OURS |= {"risk-map-sample", "risk-outliers-sample", "attacks-sample"}
 ATTACKED = 10 + 4 * 7  # every third setting, once
-FILES = 30 + 4 * 300 * 3 + ATTACKED  # microaggregation once, four random maskings three times
+REPLICATIONS = 2
+FILES = 30 + 4 * 300 * REPLICATIONS + ATTACKED  # microaggregation once, four random maskings repeatedly
 VOID = {"meta"}  # elements that have no end
 
 
@@ -26,7 +27,7 @@ VOID = {"meta"}  # elements that have no end
 def sample(tmp_path_factory):
     """The folder that the command leaves, and what it printed."""
     folder = tmp_path_factory.mktemp("paper")
-    words = ["--data", "sample", "--replications", "3", "--formats", "svg,png,pdf"]
+    words = ["--data", "sample", "--replications", REPLICATIONS, "--formats", "svg,png,pdf"]
     done = run(folder, "paper", "-o", "out", *words)
     assert done.returncode == 0, done.stderr
     return folder / "out", done
@@ -144,7 +145,9 @@ def test_the_same_command_reuses_finished_work(sample):
     folder, _ = sample
     before, risks = ((folder / name).read_bytes() for name in ("measured.parquet", "risks.csv"))
     page = (folder / "index.html").read_text(encoding="utf-8")
-    done = run(folder.parent, "paper", "-o", "out", "--data", "sample", "--replications", "3", "-q")
+    done = run_here(
+        folder.parent, "paper", "-o", "out", "--data", "sample", "--replications", REPLICATIONS, "-q"
+    )
     assert (done.returncode, done.stdout) == (0, "")
     assert (folder / "measured.parquet").read_bytes() == before
     assert (folder / "risks.csv").read_bytes() == risks
