@@ -97,7 +97,7 @@ def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
 def test_another_process_is_started_for_three_seconds_of_work(monkeypatch, seconds, found):
     monkeypatch.setattr(runner, "WARM_UP", 0.0)
     monkeypatch.setattr(runner, "CLOCK", SimpleNamespace(seconds=0.0))
-    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: seconds))
+    monkeypatch.setattr(runner, "time", SimpleNamespace(process_time=lambda: seconds))
     monkeypatch.setattr(runner, "Worker", lambda *_: nullcontext("started"))
     half = Runner(None, (), 0, None, deque(range(10)), np.empty(0), begun=0.0, done=10)
     assert half.obtain_worker() == found

@@ -81,7 +81,7 @@ class MethodWindow:
 
 @dataclass(frozen=True)
 class GivenWindow:
-    """Largest move in ranks as a user states it: a share of the records or a function of their values.
+    """Largest move in ranks by a masking, as a user states it: a share of n or a function of the values.
 
     Either may also be given for each stratum by its name.
     """

@@ -113,7 +113,7 @@ def explain_write_errors(path: AnyPath) -> Iterator[None]:
 
 @contextmanager
 def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: FBT001, FBT002 - the flag of the same name
-    """Yield a temporary file beside `path`; rename it to `path` if the `with` block raises no error.
+    """Yield the path of a temporary file; rename it to `path` if the `with` block raises no error.
 
     After any error, Ctrl-C included, the temporary file is deleted and `path` is unchanged.
 

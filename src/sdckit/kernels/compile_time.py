@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from time import monotonic
+from time import process_time
 from typing import TYPE_CHECKING
 
 from numba.core import event
@@ -28,7 +28,7 @@ class CompileClock(event.Listener):
     @property
     def seconds(self) -> float:
         """Seconds spent on compiling so far, including the kernel that is being compiled."""
-        return self.finished + (monotonic() - self.begun if self.depth else 0.0)
+        return self.finished + (process_time() - self.begun if self.depth else 0.0)
 
     def on_start(self, event: Event) -> None:  # noqa: ARG002 - numba's signature
         """Start the clock when numba begins to compile a kernel, and switch garbage collection off.
@@ -40,7 +40,7 @@ class CompileClock(event.Listener):
             self.noticed = True
             progress.print_notice(NOTICE)
         if self.depth == 0:
-            self.begun, self.collects = monotonic(), gc.isenabled()
+            self.begun, self.collects = process_time(), gc.isenabled()
             gc.disable()
         self.depth += 1
 

@@ -75,7 +75,7 @@ class ColumnStack:
         return [tie_sum(self.sorted.tie_blocks(j)) for j in range(len(self.values))]
 
     def order(self, masked: Floats) -> StackOrder:
-        """Return the masked columns (one line each), sorted, beside these original ones."""
+        """Sort the masked columns (one per row); return an object that compares their ranks with these."""
         return StackOrder(self, masked)
 
 

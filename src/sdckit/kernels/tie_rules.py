@@ -35,7 +35,7 @@ TIES = ("average", "expected", "random", "first", "last", "min", "max")
 def distance(
     column: OrderedColumn, masked: Floats, ties: str = "average", rng: np.random.Generator | None = None
 ) -> RankSums:
-    """Return the rank distance sums between a prepared column and its masked values under any tie rule."""
+    """Return the sums of absolute and squared rank differences of one column under a rule of `TIES`."""
     if ties == "average":
         return average_distance(column, masked)
     if ties in {"min", "max", "expected"}:
@@ -93,13 +93,13 @@ class Alignment:
         return rows
 
     def least_ranks(self) -> tuple[Ints, Ints]:
-        """Return original and masked ranks, by masked position, of the tie-breaking of least distance."""
+        """Return both ranks of each record, in masked order, for the tie-breaking of least distance."""
         original = np.empty(self.n, np.int64)
         _least_ranks(self.label, self.column.first, np.zeros(self.n, np.int64), original)
         return original, np.arange(self.n)
 
     def largest_ranks(self) -> tuple[Ints, Ints]:
-        """Return original and masked ranks, by masked position, of the tie-breaking of largest distance."""
+        """Return both ranks of each record, in masked order, for the tie-breaking of largest distance."""
         original = np.empty(self.n, np.int64)
         masked = np.empty(self.n, np.int64)
         _largest_ranks(
@@ -178,7 +178,7 @@ def _squares_within(block: Ints, values: Floats) -> Floats:
 
 @kernel
 def _least_ranks(label: Ints, block: Ints, used: Ints, original: Ints) -> None:
-    """Write original ranks: ascending masked order fills each original tie block from below."""
+    """Write original ranks for least distance: records tied in the original ascend by masked position."""
     for j in range(label.size):
         begin = block[label[j]]
         original[j] = begin + used[begin]
@@ -189,7 +189,7 @@ def _least_ranks(label: Ints, block: Ints, used: Ints, original: Ints) -> None:
 def _largest_ranks(
     label: Ints, first: Ints, last: Ints, block: Ints, used: Ints, original: Ints, masked: Ints
 ) -> None:
-    """Write original and masked ranks: descending masked order fills each original tie block from below.
+    """Write both ranks of each record for largest distance: records tied in the original descend by masked.
 
     Records that share both their original and their masked tie block get opposite orders.
     """

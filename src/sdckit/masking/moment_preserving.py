@@ -172,7 +172,7 @@ def _orthonormal(noise: Floats, scores: Floats) -> Floats:
     reference=TING,
 )
 def romm(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> Floats:
-    """Rotate the records among each other, so that no mean, variance or covariance changes.
+    """Mix records by a random rotation that adds `percent` % of each spread and keeps all covariances.
 
     Each masked record is its original plus a little of many others. Whatever is computed from means and
     covariances gives the same result as from the original, up to rounding, and so do linear relations such
@@ -244,7 +244,7 @@ def _blocks(n: int, rng: np.random.Generator) -> Iterator[Ints]:
 
 
 def _rotation_changes(points: Floats, draws: Floats) -> Floats:
-    """Return the changes (T - I) X by random rotations T that keep means, for each block of records X."""
+    """Return (T - I) X for each block X (records x variables) and a random rotation T that keeps means."""
     size = points.shape[1]
     root = math.sqrt(size)
     centred = points - points.mean(1, keepdims=True)

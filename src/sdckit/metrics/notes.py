@@ -54,9 +54,7 @@ def uninformed_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[
     if not disclosure.uninformed or not named:
         return []
     names = ", ".join(named)
-    return [
-        f"for an intruder who does not know the masking method: {names}; name the method if it is published"
-    ]
+    return [f"for an intruder who does not know the method: {names}; name it if public"]
 
 
 def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:

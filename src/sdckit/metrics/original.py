@@ -114,7 +114,7 @@ def prepare(
     by: str | Sequence[str] | None = None,
     na: Any = None,
 ) -> Original:
-    """Prepare original data once: resolve the roles of columns, read and sort the variables.
+    """Read and sort original data once; `key` identifies records, `by` forms strata.
 
     The prepared data can be passed instead of the table to `mask`, `release`, `evaluate`, `sweep`,
     `recommend`, `choice.apply` and every metric. They need no roles there; an option that contradicts the

@@ -129,7 +129,7 @@ def _replications_agree(row: Row) -> bool:
 
 
 def _standard_error(row: Row) -> float:
-    """Return the standard error of a difference of medians, from R's quartiles under normality."""
+    """Return the standard error of our median less that of R's runs, from the quartiles of R's runs."""
     spread = (row["r_q75"] - row["r_q25"]) / 1.349
     return float(math.sqrt(math.pi / 2 * (1 / row["replications"] + 1 / THEIR_REPLICATIONS)) * spread)
 

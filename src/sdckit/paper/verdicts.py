@@ -72,7 +72,7 @@ class Evidence:
 
 
 def judge_claims(measured: pl.DataFrame, *, ties: str = "first", rng: Any = 1) -> pl.DataFrame:
-    """Return a table of the paper's claims, each with measured figures and a verdict.
+    """Return the claims of Chaibub Neto's note, one per row, with measured figures and a verdict.
 
     Parameters
     ----------
@@ -235,14 +235,14 @@ def _lowest_text(frame: pl.DataFrame) -> str:
     return "; ".join(clauses)
 
 
-def _of_note_methods(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a table that belong to the paper's four methods."""
+def _rows_of_note_methods(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a table whose method is one of the four that the note compares."""
     return frame.filter(pl.col("method").is_in(NOTE_METHODS))
 
 
 def _judge_at_least(frame: pl.DataFrame, limit: float) -> Finding:
     """Judge the claim that all median correlations in a table reach a limit."""
-    rows = _of_note_methods(frame)
+    rows = _rows_of_note_methods(frame)
     text = f"{(rows['median'] >= limit).sum()} of {rows.height} at least {limit}; {_lowest_text(rows)}"
     untailed = frame.filter(method=UNTAILED)
     text += f". Not counted: {_lowest_text(untailed)}" if untailed.height else ""
@@ -321,7 +321,7 @@ def _judge_similarity(evidence: Evidence) -> Finding:
             f"{dataset}: up to {worst['share']:.1%} of the pairs in a different order ({names}; "
             f"MAE and MSE {own:.1%})"
         )
-    within = _of_note_methods(evidence.between)
+    within = _rows_of_note_methods(evidence.between)
     strong = f"within a method {(within['median'] >= STRONG).sum()} of {within.height} correlations at least "
     text = f"{strong}{STRONG}; across methods, {'; '.join(clauses) or 'no pairs'}"
     shares = overall.filter(crossed)["share"].to_list()

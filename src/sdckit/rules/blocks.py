@@ -92,7 +92,7 @@ class Block:
 
     @cached_property
     def may_need_solver(self) -> bool:
-        """True if some records may need the mixed-integer solver to be repaired."""
+        """True if repairing records by the sum rules of this block may need the mixed-integer solver."""
         return len(self.sums) > 1 or any(not total.any_column_absorbs for total in self.sums)
 
     @cached_property

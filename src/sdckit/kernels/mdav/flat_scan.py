@@ -93,7 +93,7 @@ def advance(flat: FlatState, k: int, rounds: int) -> bool:
 
 
 def resort(flat: FlatState) -> None:
-    """Sort the ungrouped records by their distance to the present centroid, largest first, in place."""
+    """Sort the ungrouped records in place by their distance to their own mean, largest first."""
     left = int(flat.counters[LEFT])
     flat.centres[1] = flat.total / left
     all_distances(flat.blocks[: -(-left // WIDTH)], flat.centres[1], flat.reach)

@@ -34,7 +34,10 @@ def mdav_points(values: Floats) -> Floats:
 
 
 def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
-    """Return the MDAV group of each row, numbered as they are formed; -1 for a record without any value."""
+    """Return the MDAV group number of each row, by distances of `points` (default: standardised values).
+
+    Groups are numbered in the order in which they are formed; a record without any value gets -1.
+    """
     observed = ~np.isnan(values)
     present = observed.any(axis=1)
     count = np.count_nonzero(present)

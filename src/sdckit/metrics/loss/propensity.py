@@ -59,25 +59,25 @@ def fit_logistic(columns: Floats, target: Floats) -> Floats:
     penalty = np.full(matrix.shape[1], RIDGE * n)
     penalty[0] = 0.0
     start = target.mean()
-    weights = np.zeros(matrix.shape[1])
-    weights[0] = math.log(start / (1 - start))
-    value = _penalised_likelihood(matrix, target, penalty, weights)
+    coefficients = np.zeros(matrix.shape[1])
+    coefficients[0] = math.log(start / (1 - start))
+    value = _penalised_likelihood(matrix, target, penalty, coefficients)
     for _ in range(100):
-        fitted = _logistic(matrix @ weights)
-        gradient = matrix.T @ (target - fitted) - penalty * weights
+        fitted = _logistic(matrix @ coefficients)
+        gradient = matrix.T @ (target - fitted) - penalty * coefficients
         if np.abs(gradient).max() <= FLAT * n:
             break
         curvature = (matrix.T * (fitted * (1 - fitted))) @ matrix + np.diag(penalty)
         step = np.linalg.lstsq(curvature, gradient)[0]
         for _ in range(30):
-            trial = _penalised_likelihood(matrix, target, penalty, weights + step)
+            trial = _penalised_likelihood(matrix, target, penalty, coefficients + step)
             if trial >= value:
                 break
             step /= 2
         else:
             break  # no step gains anything: rounding is all that is left
-        weights, value = weights + step, trial
-    return _logistic(matrix @ weights)
+        coefficients, value = coefficients + step, trial
+    return _logistic(matrix @ coefficients)
 
 
 def _logistic(predictor: Floats) -> Floats:
@@ -86,11 +86,11 @@ def _logistic(predictor: Floats) -> Floats:
     return np.where(predictor < 0, small, 1.0) / (1.0 + small)
 
 
-def _penalised_likelihood(matrix: Floats, target: Floats, penalty: Floats, weights: Floats) -> float:
+def _penalised_likelihood(matrix: Floats, target: Floats, penalty: Floats, coefficients: Floats) -> float:
     """Return the log-likelihood of a logistic regression less its ridge penalty."""
-    predictor = matrix @ weights
+    predictor = matrix @ coefficients
     gain = target * predictor - np.logaddexp(0.0, predictor)
-    return float(gain.sum() - (penalty * weights**2).sum() / 2)
+    return float(gain.sum() - (penalty * coefficients**2).sum() / 2)
 
 
 def fit_tree(table: Floats, target: Floats) -> tuple[Floats, int]:

@@ -102,7 +102,7 @@ def _overall_mean(level: Floats, variables: Floats) -> float:
 
 
 def _reference_levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Floats]:
-    """Return each variable's loss in unrelated order and, with ties, its range over tie-breakings."""
+    """Return each variable's mean loss under random order and, with ties, its range over tie-breakings."""
     if pair.original.weights is not None:
         return {"random": _weighted_losses(cost, pair, "levels")}
     counts = pair.counts.both.tolist()

@@ -115,7 +115,7 @@ def _disclosure_by_record(inside: Bools, seen: Bools, level: str) -> Floats:
 
 
 def _shares_inside(inside: Bools, seen: Bools, level: str) -> Values:
-    """Return the shares of cells inside their interval per variable, and of records or cells overall."""
+    """Return the share of cells in their interval by variable, and of all cells or of whole records."""
     variables = np.array([share_found(inside[:, j], seen[:, j]) for j in range(seen.shape[1])])
     if level == "cells":
         return Values(share_found(inside, seen), variables)

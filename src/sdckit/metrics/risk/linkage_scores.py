@@ -75,7 +75,7 @@ def _window_attack_apart_from_rules(pair: Pair, options: dict[str, Any]) -> Wind
 
 
 def _make_window_attack(pair: Pair, options: dict[str, Any], width: Any) -> WindowAttack:
-    """Return the attack that guesses among records within `width` ranks, in the options' direction."""
+    """Return the attack that links each record to one at most `width` ranks away, in the given direction."""
     ours, theirs = tie_blocks_of_files(pair)
     return WindowAttack(*((ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)), width)
 
@@ -214,7 +214,7 @@ def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
 def score_attacks(
     attacks: list[AttackResult], chosen: Bools, *, parts: dict[str, float], detail: bool, per_record: bool
 ) -> Score:
-    """Return the score of the most successful of some attacks on the chosen records."""
+    """Return a Score of the attack that links most of the chosen records; `parts` are stored in it."""
     pair = attacks[0].pair
     none = np.full(pair.p, np.nan)
     means = [attack.mean(attack.credits.expected, chosen) for attack in attacks]

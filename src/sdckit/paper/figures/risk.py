@@ -88,7 +88,7 @@ def _times(risks: Risks) -> str:
 
 
 def _with_labels(table: pl.DataFrame, risk: str) -> pl.DataFrame:
-    """Return the table with each method's title and the text of the settings that the map labels."""
+    """Add each method's title, and the text of the settings labelled in the chart of loss against risk."""
     text = [
         setting_label(method, setting) if setting in STUDY_METHODS[method].labelled_settings[risk] else None
         for method, setting in table.select("method", "setting").iter_rows()

@@ -73,7 +73,7 @@ def _rule_differences(study: Study, dataset: str, metric: str, method: str, plac
 
 
 def _difference_panel(table: pl.DataFrame, place: int, metric: str, method: str) -> Spec:
-    """Return the panel of these differences for one metric against the parameter of one method."""
+    """Return a chart of a metric's difference between tie rules against the parameter of one method."""
     width, last = 130, metric == BOUNDED[-1]
     rows = table.filter(panel=place)
     x = quantity(
