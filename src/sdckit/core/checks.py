@@ -60,7 +60,7 @@ def checked_share(what: str, value: object) -> float:
 
 
 def checked_missing_rule(rule: str, *, bounded: bool, name: str) -> str:
-    """Return the rule for missing cells; raise ValueError if it is unknown or the metric unbounded."""
+    """Return the rule for missing cells; raise ValueError if unknown, or "penalise" without a bound."""
     one_of("rule for missing cells", rule, MISSING)
     if rule == "penalise" and not bounded:
         raise ValueError(f"{name} has no largest value, so missing='penalise' is undefined; use 'pairwise'")

@@ -44,7 +44,7 @@ class Original(PreparedTable):
 
     @cached_property
     def complete(self) -> bool:
-        """True where no cell is missing."""
+        """True if the file has no missing cell."""
         return not count_special(self.by_variable.ravel())[0]
 
     def ordered(self, j: int) -> OrderedColumn:

@@ -79,7 +79,7 @@ class Pair:
 
     @cached_property
     def complete(self) -> bool:
-        """True where no cell is missing in either file."""
+        """True if neither file has a missing cell."""
         return self.original.complete and not self.special_counts[0]
 
     @cached_property

@@ -135,7 +135,7 @@ def _standard_error(row: Row) -> float:
 
 
 def _explain_replications(row: Row) -> str:
-    """Return the difference of the medians in standard errors, as text, and its cause."""
+    """Return as text by how many standard errors our median differs from that of R's runs, and why."""
     gap = row["median"] - row["r_median"]
     error = _standard_error(row)
     text = (

@@ -74,7 +74,7 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
 
 
 def _headline_metrics(rows: Mapping[str, Any], points: Points | None) -> list[str]:
-    """Return the metrics of the map's axes, else the first measured loss and risk from 0 (best) to 1."""
+    """Return the names of the loss and risk on the chart's axes, else of the first measured from 0 to 1."""
     names = []
     for family, axis in (("loss", points and points.loss), ("risk", points and points.risk)):
         own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]

@@ -51,7 +51,7 @@ class Block:
 
     @cached_property
     def bounds(self) -> Floats:
-        """Lowest and highest value that each free column may take, rounded to its decimals."""
+        """Lowest and highest value that the rules allow in each column to repair, rounded to its decimals."""
         found = np.array([[-inf], [inf]]) * np.ones(len(self.columns))
         for rule, (j, *others) in zip(self.rules, self.places, strict=True):
             if others or not self.free[j]:

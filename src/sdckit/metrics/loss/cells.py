@@ -99,7 +99,7 @@ class _VariableCells:
         return found
 
     def unrelated_totals(self) -> tuple[float, float]:
-        """Return summed cost and weight, as means over all permutations of the masked values.
+        """Return the sums of cell losses and of their weights, as means over permutations of masked values.
 
         A zero has no relative change unless it meets another zero, so the number of cells that
         count is a mean, too.

@@ -307,7 +307,7 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
     **RISK,
 )
 def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: float = 0.0) -> float:
-    """Share of records re-identified by guessing among those within a known distance in ranks; 0 if none.
+    """Share of records re-identified by guessing among those within a published window of ranks; 0 if none.
 
     0 means that the true record is never within the window; 1 that it is, and alone. For methods that
     publish the largest move of a rank, as rank swapping does: `linkage` then makes use of it.
