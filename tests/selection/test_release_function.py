@@ -180,3 +180,36 @@ def test_strata_of_any_name_survive_a_search():
     release = choice.apply(data)
     assert release.disclosure.by == ("x, y",)
     assert release.evaluation["linkage"] == choice.point.values["linkage"]
+
+
+def with_identifier():
+    return frame().with_columns(pl.Series("person_id", range(len(frame()))))
+
+
+def searched(**more):
+    return sdc.recommend(with_identifier(), max_risk={"dbrl": 0.9}, plan={"mdav": {"k": [3, 5]}}, **more)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **more: sdc.sweep(with_identifier(), {"mdav": {"k": [3]}}, metrics=["brmae"], **more),
+        searched,
+    ],
+)
+def test_sweeps_and_searches_keep_their_warnings_and_report_progress(call):
+    seen = []
+    with pytest.warns(UserWarning, match="person_id"):
+        found = call(progress=lambda *step: seen.append(step), workers=1)
+    assert [text for text in found.warnings if "person_id" in text] == list(found.warnings)
+    assert len(found.warnings) == 1
+    assert seen
+    assert all(0 <= share <= 1 for _, share in seen)
+
+
+def test_a_choice_reports_the_progress_of_its_release():
+    seen = []
+    with pytest.warns(UserWarning, match="person_id"):
+        choice = searched(workers=1)
+    choice.apply(with_identifier(), progress=lambda *step: seen.append(step))
+    assert seen

@@ -67,6 +67,11 @@ def checked_missing_rule(rule: str, *, bounded: bool, name: str) -> str:
     return rule
 
 
+def whole_share(share: float, n: int) -> int:
+    """Return how many whole records a share of n records is: 29 for 0.29 of 100, although 0.29 * 100 < 29."""
+    return math.floor(share * n + 1e-9)
+
+
 def require_midranks_for_weights(ties: str, weights: object) -> None:
     """Raise ValueError if weights are given with a tie rule other than "average" (mid-ranks)."""
     if weights is not None and ties != "average":

@@ -96,7 +96,7 @@ class GivenWindow:
             window = window[stratum]
         if callable(window):
             return window(values)
-        return int(checks.checked_share("window", window) * len(values) + 1e-9)  # 0.29 * 100 is below 29
+        return checks.whole_share(checks.checked_share("window", window), len(values))
 
 
 def disclosure_of(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.buffers import borrowed
@@ -229,7 +230,7 @@ class SwapParameters(NamedTuple):
     def window(self, n: int) -> tuple[int, int]:
         """Return how many of n values at each end are not swapped, and the largest move in ranks."""
         tail = max(math.ceil(n * self.tails) - 1, 0)
-        return tail, math.floor((n - 2 * tail) * self.p + 1e-9) - self.exclusive  # 0.29 * 100 is below 29
+        return tail, checks.whole_share(self.p, n - 2 * tail) - self.exclusive
 
 
 def _swap_parameters(

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, randomness, registry
+from sdckit.core.warned import collect_warnings
 from sdckit.metrics.evaluation import FIGURES
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
-from sdckit.progress import track
+from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import Choice, choose
 from sdckit.selection.conditions import Conditions
@@ -56,6 +57,7 @@ def recommend(
     replications: int = REPLICATIONS,
     rng: Any = None,
     workers: int | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Choice:
     """Find the masking with the least loss that meets limits on risk, measuring few settings of each grid.
 
@@ -69,7 +71,7 @@ def recommend(
         The loss to keep small.
     plan : dict, optional
         Methods and grids, as for `sweep`; by default the same methods with their default grids.
-    columns, key, weights, by, ties, missing, na, rules, workers
+    columns, key, weights, by, ties, missing, na, rules, workers, progress
         As for `sweep`.
     decimals : int or "original", optional
         Round as `mask` does, also in the release: settings are judged by what would be released.
@@ -97,25 +99,22 @@ def recommend(
     limits, minimise = check_limits_and_loss(max_risk, minimise), registry.current_name(minimise)
     repeated = checks.checked_count("replications", replications)
     threads = sweeping.available_cores() if workers is None else checks.checked_count("workers", workers)
-    settings = drop_unpaired_methods(settings_of(plan))
-    metrics = registry.metrics_named([minimise, *limits])
-    prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
-    conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing, decimals=decimals)
-    task, settings = sweeping.make_task(
-        prepared,
-        conditions,
-        settings,
-        metrics=metrics,
-        draws="common",
-        per_variable=False,
-        detail=False,
-    )
+    options = {"metrics": registry.metrics_named([minimise, *limits]), "draws": "common"}
+    warned: list[str] = []
+    with collect_warnings(warned):
+        settings = drop_unpaired_methods(settings_of(plan))
+        prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
+        conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing, decimals=decimals)
+        task, settings = sweeping.make_task(
+            prepared, conditions, settings, **options, per_variable=False, detail=False
+        )
     require_values(task)
     bisections = [Bisection(grid, limits) for grid in settings_by_strength(settings)]
-    maskings = run_bisections(task, bisections, repeated, randomness.entropy_of(rng), threads)
+    with reported_to(progress):
+        maskings = run_bisections(task, bisections, repeated, randomness.entropy_of(rng), threads)
     points = [bisection.points for bisection in bisections]
     choice = choose(points, limits, minimise, maskings=maskings, conditions=conditions)
-    return add_guaranteed_alternatives(choice, bisections)
+    return replace(add_guaranteed_alternatives(choice, bisections), warnings=tuple(warned))
 
 
 def drop_unpaired_methods(settings: list[Setting]) -> list[Setting]:

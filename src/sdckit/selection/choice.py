@@ -9,6 +9,7 @@ from typing import Any
 
 from sdckit.core import checks
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
 from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import LimitsMissed
@@ -40,6 +41,7 @@ class Choice:
     points: tuple[Point, ...] = ()
     maskings: int = 0
     conditions: Conditions | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)  # also issued as Python warnings
 
     @property
     def met(self) -> bool:
@@ -140,7 +142,13 @@ class Choice:
         return "\n".join(self.sentences)
 
     def apply(
-        self, data: Any, *, rng: Any = None, decimals: int | str | None = None, tries: int = TRIES
+        self,
+        data: Any,
+        *,
+        rng: Any = None,
+        decimals: int | str | None = None,
+        tries: int = TRIES,
+        progress: ProgressCallback | None = None,
     ) -> Release:
         """Mask data as recommended and measure the masked table; draw again if it misses a limit.
 
@@ -154,6 +162,8 @@ class Choice:
             As for `mask`; by default as in the search.
         tries : int
             How many tables to draw at most.
+        progress : callable, optional
+            Called as `progress(step, share done)` during the work.
 
         Returns
         -------
@@ -163,7 +173,8 @@ class Choice:
         """
         self.require_met()
         plan = self.release_plan(decimals=decimals, tries=checks.checked_count("tries", tries))
-        return make_release(plan, self.required_conditions.prepare(data), rng=rng)
+        original = self.required_conditions.prepare(data)
+        return make_release(plan, original, rng=rng, progress=progress)
 
     @property
     def required_conditions(self) -> Conditions:

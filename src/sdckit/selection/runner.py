@@ -66,6 +66,7 @@ def run_all(
         try:
             while not _all_done_or_failed(threads):
                 report(todo - len(runner.pending))
+            report(todo - len(runner.pending))
         except KeyboardInterrupt:
             STOPPING.set()  # long runs stop before their next part
             raise

@@ -13,11 +13,13 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, randomness, registry
+from sdckit.core.warned import collect_warnings
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_decimals
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
+from sdckit.progress import ProgressCallback, reported_to
 from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
 from sdckit.selection.choice import Choice, choose
@@ -56,6 +58,7 @@ class Sweep:
     records: int = 0  # number of records of the data
     conditions: Conditions | None = field(default=None, repr=False)  # roles and rules of all maskings
     settings: tuple[Setting, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)  # also issued as Python warnings
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -165,6 +168,7 @@ def sweep(
     folder: str | Path | None = None,
     overwrite: bool = False,
     name: str = "data",
+    progress: ProgressCallback | None = None,
 ) -> Sweep:
     """Mask data with many settings and measure each: methods x parameter grids x replications.
 
@@ -205,6 +209,8 @@ def sweep(
         True deletes what an earlier sweep left in the folder.
     name : str
         Name of the data set in the column `dataset`.
+    progress : callable, optional
+        Called as `progress(step, share done)` during the work.
 
     Returns
     -------
@@ -227,18 +233,21 @@ def sweep(
         "per_variable": per_variable,
         "detail": detail,
     }
-    prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
-    conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
-    task, settings = make_task(prepared, conditions, wanted, **options)
+    warned: list[str] = []
+    with collect_warnings(warned):
+        prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
+        conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
+        task, settings = make_task(prepared, conditions, wanted, **options)
     runs = runs_of(settings, repeated)
-    if folder is None:
-        found = run_all(task, runs, randomness.entropy_of(rng), threads)
-    else:
-        with SweepFolder(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
-            found = run_all(task, runs, place.entropy, threads, place.checkpoint)
+    with reported_to(progress):
+        if folder is None:
+            found = run_all(task, runs, randomness.entropy_of(rng), threads)
+        else:
+            with SweepFolder(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
+                found = run_all(task, runs, place.entropy, threads, place.checkpoint)
     table = _results_table(task, runs, found, name)
     remarks = notes.sweep_notes(table, task, wanted, settings, ruled=rules is not None)
-    return Sweep(table, remarks, prepared.n, conditions, tuple(settings))
+    return Sweep(table, remarks, prepared.n, conditions, tuple(settings), tuple(warned))
 
 
 def make_task(

@@ -61,7 +61,7 @@ def rank_files(pair: Pair) -> tuple[Floats, Floats]:
 def _window_attack(pair: Pair, options: dict[str, Any]) -> WindowAttack:
     """Return the attack within the published move in ranks, or within the option `within` if set."""
     known = pair.window
-    within = int(options["within"] * pair.original.n + 1e-9)  # 0.29 * 100 is below 29
+    within = checks.whole_share(options["within"], pair.original.n)
     width = within if options["within"] or known is None else known
     return _make_window_attack(pair, options, width)
 
