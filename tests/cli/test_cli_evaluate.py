@@ -218,7 +218,7 @@ def test_the_method_behind_a_file_tells_its_window(tmp_path, survey):
         name: good(tmp_path, "evaluate", "data.csv", "c.csv", *ROLES, "--metrics", "linkage", *words).stdout
         for name, words in {"blind": [], "known": made}.items()
     }
-    said = "note: for an intruder who does not know the method: linkage; name it if public"
+    said = "note: linkage assumes the intruder does not know the method; else give --made-by"
     assert said in " ".join(notes["blind"].split())
     assert "does not know" not in notes["known"]
 

@@ -9,7 +9,7 @@ import sdckit as sdc
 from sdckit.core.disclosure import Disclosure, disclosure_of
 from sweeps import frame
 
-UNKNOWN = "for an intruder who does not know the method: linkage; name it if public"
+UNKNOWN = "linkage assumes the intruder does not know the method; else give method="
 COLUMNS = ["a", "b", "c"]
 
 
@@ -69,7 +69,7 @@ def test_measures_that_make_no_use_of_it_need_no_note(metric):
 @pytest.mark.parametrize("metric", ["linkage", "linkage_outliers", "window", "linkage_outliers:share=0.1"])
 def test_measures_that_do_are_named_in_a_note(metric):
     notes = sdc.evaluate(frame(), swapped(), metrics=["brmae", metric]).notes
-    assert any(f"the method: {metric};" in note for note in notes)
+    assert any(f"{metric} assumes the intruder does not know" in note for note in notes)
     assert not sdc.evaluate(frame(), swapped(), metrics=metric, method="rank_swap").notes
 
 

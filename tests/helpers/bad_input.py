@@ -150,7 +150,7 @@ CASES = {
         "--set 'percent' has no name or no value; write NAME=VALUE",
     ),
     "--set twice": ({}, mask("--set percent=3 --set percent=4"), "--set gives 'percent' twice; give it once"),
-    "decimals in words": ({}, mask("--decimals two"), "decimals is 'two'; give 'original', none or a whole"),
+    "decimals in words": ({}, mask("--decimals two"), "decimals is 'two'; give 'original', None or a whole"),
     "negative seed": ({}, mask("--seed -4"), "the seed is -4; give a whole number of at least 0"),
     "seed in words": (
         {},

@@ -175,7 +175,7 @@ def test_a_draw_that_misses_is_drawn_again_and_counted(drawn, missed):
 def test_after_the_last_draw_nothing_is_handed_out(drawn, tries):
     risks, seen = drawn
     risks += [0.50001] * 100
-    often = f"in all of {tries} draws" if tries > 1 else "when measured again"
+    often = f"in all of {tries} draws" if tries > 1 else "in the one table drawn"
     with pytest.raises(LimitsMissed, match=rf"missed linkage of at most 0.5 {often}, so nothing is rel"):
         choice_of(frame()).apply(frame(), rng=5, tries=tries)
     assert len(seen) == tries
@@ -184,7 +184,7 @@ def test_after_the_last_draw_nothing_is_handed_out(drawn, tries):
 def test_a_method_without_draws_is_tried_once(drawn):
     risks, seen = drawn
     risks += [0.9] * 100
-    with pytest.raises(LimitsMissed, match=r"when measured again, so nothing is released; allow more"):
+    with pytest.raises(LimitsMissed, match=r"in the one table drawn, so nothing is released; allow more"):
         choice_of(frame(), "mdav").apply(frame())
     assert len(seen) == 1
 

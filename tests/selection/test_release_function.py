@@ -62,7 +62,7 @@ def test_a_random_method_is_drawn_until_it_meets_the_limits():
     ("method", "parameters", "fact"),
     [
         ("noise", {"percent": 1}, r"noise \(percent=1\) missed linkage of at most 0.01 in all of 3 draws"),
-        ("mdav", {"k": 2}, r"mdav \(k=2\) missed linkage of at most 0.01 when measured again"),
+        ("mdav", {"k": 2}, r"mdav \(k=2\) missed linkage of at most 0.01 in the one table drawn"),
     ],
 )
 def test_nothing_is_handed_out_that_misses_a_limit(method, parameters, fact):

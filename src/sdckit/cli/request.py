@@ -116,9 +116,10 @@ class CheckedOptions:
             rules=self.rules,
             by=self.by,
         )
-        return evaluate_pair(
+        result = evaluate_pair(
             pair, known, Measuring.of(disclosure=known, per_record=per_record, **self.measuring_options)
         )
+        return replace(result, notes=tuple(terminal.with_options(note) for note in result.notes))
 
     def record_table(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
         """Return a table of each record's losses, beside its key or its number from 1."""
@@ -252,7 +253,7 @@ def parse_settings(words: Sequence[str], option: str = "--set", example: str = "
 
 def check_decimals(given: dict[str, Any]) -> int | str | None:
     """Return the decimals of masked cells: a number, "original", or None (option value "none")."""
-    return checks.checked_decimals(None if given["decimals"] == "none" else given["decimals"])
+    return checks.checked_decimals(None if given["decimals"].lower() == "none" else given["decimals"])
 
 
 def parse_limits(words: Sequence[str]) -> dict[str, str]:

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 WIDTH = 120  # characters of a line if the output is no terminal
 MANY = 10  # largest number of names that are listed in full
 LABEL = 12  # characters of the labels in lists of metrics and methods
-ARGUMENT = re.compile(  # of the library's functions that read and write files, as its errors name them
-    r"\b(data|decimal_comma|delimiter|encoding|key|na|overwrite)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
+ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
+    r"\b(data|decimal_comma|delimiter|encoding|key|method|na|overwrite)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
+OTHER_NAMES = {"method": "made-by"}  # options that are not named like their argument
 
 
 def console() -> Console:
@@ -50,7 +51,7 @@ def print_line(text: str) -> None:
 
 def _option_for(argument: re.Match[str]) -> str:
     """Return the command-line option for an argument of the library, such as --na NA for na=['NA']."""
-    flag = "--" + argument[1].replace("_", "-")
+    flag = "--" + OTHER_NAMES.get(argument[1], argument[1].replace("_", "-"))
     if argument[2] in {None, "True"}:
         return flag
     value = ast.literal_eval(argument[2])
@@ -59,7 +60,7 @@ def _option_for(argument: re.Match[str]) -> str:
 
 
 def with_options(text: str) -> str:
-    """Return an error text of the library with Python arguments in its remedy replaced by options."""
+    """Return an error or a note of the library with Python arguments in its remedy replaced by options."""
     fact, mark, remedy = text.rpartition("; ")
     return f"{fact}{mark}{ARGUMENT.sub(_option_for, remedy)}" if mark else text
 

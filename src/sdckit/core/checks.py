@@ -193,7 +193,7 @@ def checked_decimals(decimals: object) -> int | str | None:
         return decimals
     number = as_number(decimals)
     if number is None or not number.is_integer() or not 0 <= number <= 15:
-        raise ValueError(f"decimals is {decimals!r}; give 'original', none or a whole number from 0 to 15")
+        raise ValueError(f"decimals is {decimals!r}; give 'original', None or a whole number from 0 to 15")
     return int(number)
 
 

@@ -70,9 +70,10 @@ def mask(
 ) -> Any:
     """Mask numeric columns with a method of `sdc.METHODS`.
 
-    Everything else stays as it is: other columns, names, index, order of rows, missing cells. The
-    data handed in are not changed. A method that is not paired (see `sdc.METHODS`) makes rows that stand
-    for no original record; it is named in a warning where other columns of the table stay beside them.
+    Everything else stays as it is: other columns, names, index, order of rows, missing cells (which
+    `sequential_shuffle` moves with their rows). The data handed in are not changed. A method that is not
+    paired (see `sdc.METHODS`) makes rows that stand for no original record; it is named in a warning
+    where other columns of the table stay beside them.
 
     Parameters
     ----------

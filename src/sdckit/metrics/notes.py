@@ -53,8 +53,8 @@ def uninformed_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[
     named = [metric.name for metric in metrics if metric.informed and "within" not in metric.fixed_options]
     if not disclosure.uninformed or not named:
         return []
-    names = ", ".join(named)
-    return [f"for an intruder who does not know the method: {names}; name it if public"]
+    verb = "assumes" if len(named) == 1 else "assume"
+    return [f"{', '.join(named)} {verb} the intruder does not know the method; else give method="]
 
 
 def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:

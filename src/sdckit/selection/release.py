@@ -92,7 +92,7 @@ class ReleasePlan:
 
     def limits_error(self, draws: int) -> LimitsMissed:
         """Return the error that says that a limit was still missed after so many draws."""
-        often = f"in all of {draws} draws" if draws > 1 else "when measured again"
+        often = f"in all of {draws} draws" if draws > 1 else "in the one table drawn"
         return LimitsMissed(
             f"{self} missed {wording.limits_text(self.limits)} {often}, so nothing is released; "
             "allow more risk or take a stronger setting"
