@@ -1,4 +1,4 @@
-"""Distance-based record linkage against scipy's cKDTree: who is nearer, and not who is nearest."""
+"""Time distance-based record linkage by counting nearer records, against a search of the nearest (cKDTree)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ bound = "exclusive"
 start = "highest"
 ```
 
-A metric may settle its own options wherever metrics are named, as in `il1:zeros=drop`."""
+A metric's name may fix its options wherever metrics are named, as in `il1:zeros=drop`."""
 
 
 def metrics(family: str) -> str:

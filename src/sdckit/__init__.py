@@ -2,9 +2,10 @@
 
 >>> import sdckit as sdc
 >>> original = sdc.load_sample()
->>> masked = sdc.mask(original, "mdav", k=5, by="sector", weights="weight")
->>> result = sdc.evaluate(original, masked, weights="weight")
+>>> release = sdc.release(original, "mdav", k=5, by="sector", weights="weight")
+>>> masked, loss, risk = release.data, release.evaluation["brmae"], release.evaluation["linkage"]
 
+To measure such a table again, give what its masking discloses: `disclosure=release.disclosure`.
 Each metric is a function here and in its family's namespace: `sdc.brmae` is `sdc.loss.brmae`.
 """
 
