@@ -1,4 +1,4 @@
-"""Time distance-based record linkage by counting nearer records, against a search of the nearest (cKDTree)."""
+"""Time distance-based record linkage by counting nearer records against a search of the nearest (cKDTree)."""
 
 from __future__ import annotations
 
