@@ -25,7 +25,7 @@ def test_the_reference_is_what_the_program_says():
     assert (HERE / "docs" / "reference.md").read_text(encoding="utf-8") == make_reference().reference()
 
 
-def test_type_checkers_are_told_of_the_names_that_there_are():
+def test_type_stubs_have_exactly_the_public_names():
     for path, text in make_reference().stubs().items():
         assert path.read_text(encoding="utf-8") == text, path
 

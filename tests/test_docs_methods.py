@@ -32,7 +32,7 @@ def test_links_lead_somewhere(link):
 
 
 @pytest.mark.parametrize("name", sdc.METHODS)
-def test_every_method_is_told_with_its_standing(name):
+def test_every_method_is_listed_with_its_status(name):
     line = next(line for line in PAGE.splitlines() if f"`{name}`" in line)
     experimental = "(experimental)" in line or f"`{name}` (experimental)" in PAGE
     assert experimental == sdc.METHODS[name].experimental

@@ -26,7 +26,7 @@ EXAMPLES = " ".join(re.findall(r"```.*?```", PAGE, flags=re.DOTALL))
 PROSE = " ".join(re.sub(r"```.*?```", " ", PAGE, flags=re.DOTALL).split())
 LINKS = re.findall(r"\]\(([^)]+)\)", PAGE)
 
-# Numbers of the prose that nobody measured: settings of the methods, and an example of a wrong reading.
+# Numbers of the prose that are not measured: settings of the methods, and an example of a wrong reading.
 SETTINGS = {"5 %", "10 %", "100 %", "300 %", "0.001", "0.1", "0.3", "0.6", "40 %"}
 VERSION = "sdcMicro 5.8.1"
 

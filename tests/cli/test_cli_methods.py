@@ -200,13 +200,13 @@ def test_only_metrics_that_make_sense(tmp_path, survey, method):
     assert survey.height
     words = ["mask", "data.csv", "-o", "out.csv", "--method", method, *KEYED]
     done = good(tmp_path, *words, "--json")
-    told = json.loads(done.stdout)
-    assert not {row["metric"] for row in told["table"]} & PAIRED
-    (left,) = [note for note in told["notes"] if note.startswith("left out because rows are not paired: ")]
+    printed = json.loads(done.stdout)
+    assert not {row["metric"] for row in printed["table"]} & PAIRED
+    (left,) = [note for note in printed["notes"] if note.startswith("left out because rows are not paired: ")]
     default = {name for name, metric in sdc.METRICS.items() if metric.default and not metric.experimental}
     assert set(left.partition(": ")[2].split(", ")) == PAIRED & default
-    assert any("no risk was measured" in note for note in told["notes"])
-    assert not any("cells in 2 masked columns are equal to the original" in note for note in told["notes"])
+    assert any("no risk was measured" in note for note in printed["notes"])
+    assert not any("cells in 2 masked columns are equal to the original" in note for note in printed["notes"])
     assert (
         f"warning: rows of {method} stand for no original record, and columns beside them are original: "
         "'id', 'grade', 'region'" in done.stderr
@@ -214,8 +214,8 @@ def test_only_metrics_that_make_sense(tmp_path, survey, method):
     again = json.loads(
         good(tmp_path, "evaluate", "data.csv", "out.csv", *KEYED, "--unpaired", "--json").stdout
     )
-    assert again["table"] == told["table"]
-    assert again["meaning"] == told["meaning"]
+    assert again["table"] == printed["table"]
+    assert again["meaning"] == printed["meaning"]
 
 
 def test_a_mix_of_metrics_names_what_is_left_out(tmp_path, survey):

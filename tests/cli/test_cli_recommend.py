@@ -87,8 +87,8 @@ def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
     assert printed["table"] == again["table"]
     assert printed["parts"] == again["parts"]
     choice = printed["choice"]
-    told = "met method parameters values limits minimise binding maskings sentences draws"
-    assert set(choice) == set(told.split())
+    keys = "met method parameters values limits minimise binding maskings sentences draws"
+    assert set(choice) == set(keys.split())
     assert (choice["met"], choice["method"], choice["minimise"]) == (True, "noise", "brmae")
     assert choice["limits"] == {"dbrl": 0.3}
     assert choice["sentences"][0].startswith(f"noise (percent={choice['parameters']['percent']:g}) loses")

@@ -180,8 +180,8 @@ def test_the_report_says_it_too(data):
 
 
 def test_json_has_the_note_and_the_figures_of_the_written_file(data):
-    told = json.loads(mask(data, *words(RULES), "--metrics", "linkage", "--json").stdout)
-    assert any(note.startswith("edit rules hold in every record") for note in told["notes"])
+    printed = json.loads(mask(data, *words(RULES), "--metrics", "linkage", "--json").stdout)
+    assert any(note.startswith("edit rules hold in every record") for note in printed["notes"])
     again = [
         "evaluate",
         "data.csv",
@@ -193,7 +193,7 @@ def test_json_has_the_note_and_the_figures_of_the_written_file(data):
         "--json",
         *words(RULES),
     ]
-    assert json.loads(good(data, *again).stdout)["table"] == told["table"]
+    assert json.loads(good(data, *again).stdout)["table"] == printed["table"]
 
 
 # columns that are not masked
@@ -255,15 +255,15 @@ def test_the_same_as_another_process(data):
 def test_evaluate_counts_records_that_break_rules(data):
     mask(data, "--set", "percent=50", "--seed", "3")
     call = ["evaluate", "data.csv", "out.csv", "--key", "id", "--metrics", "linkage", *words(RULES)]
-    told = json.loads(good(data, *call, "--json").stdout)
+    printed = json.loads(good(data, *call, "--json").stdout)
     frame = pl.read_csv(data / "out.csv", infer_schema=False)
     negative = sum(Decimal(cell) < 0 for cell in frame["other pay"])
-    assert f"the rule `other pay` >= 0 is broken in {negative} masked records" in told["notes"]
-    assert any(note.startswith(f"the rule {SUM} is broken in ") for note in told["notes"])
-    assert "rules" in told["parts"]["linkage"]
+    assert f"the rule `other pay` >= 0 is broken in {negative} masked records" in printed["notes"]
+    assert any(note.startswith(f"the rule {SUM} is broken in ") for note in printed["notes"])
+    assert "rules" in printed["parts"]["linkage"]
     plain = json.loads(good(data, *call[:7], "--json").stdout)
     assert "rules" not in plain["parts"]["linkage"]
-    assert plain["table"][0]["value"] <= told["table"][0]["value"]
+    assert plain["table"][0]["value"] <= printed["table"][0]["value"]
 
 
 def test_evaluate_with_rules_on_columns_that_are_not_measured(data):
@@ -271,21 +271,21 @@ def test_evaluate_with_rules_on_columns_that_are_not_measured(data):
     call = ["evaluate", "data.csv", "out.csv", "--metrics", "linkage", "--columns", "wages", "--json"]
     plain = json.loads(good(data, *call).stdout)
     for key in ([], ["--key", "id"]):
-        told = json.loads(good(data, *call, *key, "--rule", SUM).stdout)
-        assert f"the rule {SUM} is broken in 48 masked records" in told["notes"]
-        assert told["table"] == plain["table"]  # nobody can apply that rule to wages alone
+        printed = json.loads(good(data, *call, *key, "--rule", SUM).stdout)
+        assert f"the rule {SUM} is broken in 48 masked records" in printed["notes"]
+        assert printed["table"] == plain["table"]  # the rule cannot be applied to wages alone
 
 
 def test_recommend_releases_a_file_that_obeys(data):
     call = ["recommend", "data.csv", "-o", "out.csv", "--key", "id", "--max-risk", "linkage=0.3"]
     call += ["--grid", "rank_swap.p=0.1:0.9:0.2", "--grid", "mdav.k=2:8", *words(RULES)]
-    told = json.loads(good(data, *call, "--report", "r.html", "--json", "--seed", "4").stdout)
+    printed = json.loads(good(data, *call, "--report", "r.html", "--json", "--seed", "4").stdout)
     assert obeys(data / "out.csv")
-    assert any(note.startswith("edit rules hold in every record") for note in told["notes"])
+    assert any(note.startswith("edit rules hold in every record") for note in printed["notes"])
     assert "edit rules hold in every record" in (data / "r.html").read_text()
-    point = told["choice"]
+    point = printed["choice"]
     assert point["method"] == "mdav"
-    rows = {row["metric"]: row["value"] for row in told["table"] if row["variable"] == "all"}
+    rows = {row["metric"]: row["value"] for row in printed["table"] if row["variable"] == "all"}
     assert rows["linkage"] == pytest.approx(point["values"]["linkage"], abs=0)
     assert rows["brmae"] == pytest.approx(point["values"]["brmae"], abs=1e-15)
 
@@ -297,8 +297,8 @@ def test_a_sweep_measures_what_mask_writes(data):
     assert "note: edit rules hold in every masked file (total = wages + `other pay`; total >= 0; " in shown
     swept = pl.read_csv(data / "sweep" / "sweep.csv")
     written = ["mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--set", "k=3", "--decimals", "none"]
-    told = json.loads(good(data, *written, *more, "--json").stdout)
-    values = {row["metric"]: row["value"] for row in told["table"] if row["variable"] == "all"}
+    printed = json.loads(good(data, *written, *more, "--json").stdout)
+    values = {row["metric"]: row["value"] for row in printed["table"] if row["variable"] == "all"}
     assert dict(swept.select("metric", "value").rows()) == pytest.approx(values, abs=1e-12)
 
 

@@ -29,20 +29,20 @@ PACKED = re.compile(r"base64,([A-Za-z0-9+/=]{8,})")
 WORD = re.compile(r"[^\s<>\"'=,;:()\[\]{}|]+")
 
 
-def leaks(output, original, seed=None, *, masked=None, known=(), told=()):
+def leaks(output, original, seed=None, *, masked=None, known=(), figures=()):
     """Lines that name what leaked; empty where nothing did.
 
-    `known` are texts that belong to every such output, such as the scripts of a page; `told` are
-    measured figures that it is meant to tell, in as many digits as it likes.
+    `known` are texts that belong to every such output, such as the scripts of a page; `figures`
+    are measured values that it is meant to print, in any number of digits.
     """
     text = _text(output, known)
     numbers = _numbers(text)
     cells = original.select(pl.selectors.numeric()).cast(pl.Float64)
     public = np.empty(0) if masked is None else _values(masked.select(pl.selectors.numeric()))
     found = [
-        *_cells(_untold(numbers, told), cells, public),
+        *_cells(_unmeasured(numbers, figures), cells, public),
         *_records(text, cells, masked),
-        *_extremes(text, cells, public, told),
+        *_extremes(text, cells, public, figures),
         *_identifiers(text, original, masked),
         *_thin_bins(text),
         *_seed(text, seed),
@@ -78,12 +78,12 @@ def _ungrouped(text):
     return GROUPED.sub(lambda found: found[0].replace(",", ""), text)
 
 
-def _untold(numbers, told):
+def _unmeasured(numbers, figures):
     """Numbers that are no measured figure, rounded or not."""
-    figures = np.unique(np.array([figure for figure in told if figure is not None], np.float64))
+    known = np.unique(np.array([figure for figure in figures if figure is not None], np.float64))
     shapes = {}
     for length in {length for _, length in numbers}:
-        shapes[length] = {float(f"{figure:.{max(length, 1) - 1}e}") for figure in figures.tolist()}
+        shapes[length] = {float(f"{figure:.{max(length, 1) - 1}e}") for figure in known.tolist()}
     return [(value, length) for value, length in numbers if value not in shapes[length]]
 
 
@@ -124,14 +124,14 @@ def _cells(numbers, cells, public):
 def _records(text, cells, masked):
     """Cells of one record, or a run of a column, that stand side by side, whatever lies between them."""
     public = pl.DataFrame() if masked is None else masked.select(pl.selectors.numeric()).cast(pl.Float64)
-    rows, told = _places(cells), _places(public)
+    rows, published = _places(cells), _places(public)
     width = min(FEWEST_REPORTED, cells.width)
     bare = TAG.sub(" ", text)
     for one in (text, bare, _ungrouped(bare)):
         shown = [value for value, _ in _read(PLAIN, one)]
         for line in _telling(shown, width) if width > 1 else ():
             alike = len(set(line)) < width or 0 in line
-            if not alike and _share(rows, line) and not _share(told, line):
+            if not alike and _share(rows, line) and not _share(published, line):
                 yield f"original record with {', '.join(f'{value:.15g}' for value in line)}"
         runs = set(_telling(shown, RUN))
         for name in cells.columns if runs else ():
@@ -154,13 +154,13 @@ def _share(rows, line):
 
 
 def _telling(values, width):
-    """Neighbouring numbers, most of them different, with enough digits to tell of somebody."""
+    """Neighbouring numbers, most of them different, with enough digits to identify a record."""
     for line in zip(*(values[start:] for start in range(width)), strict=False):
         if None not in line and len(set(line)) > width / 2 and sum(map(digits, line)) >= 2 * width:
             yield line
 
 
-def _extremes(text, cells, public, told):
+def _extremes(text, cells, public, figures):
     """Smallest and largest values: anywhere if they are distinctive, else where a chart has its ends."""
     ends = {
         (name, what): value
@@ -171,8 +171,8 @@ def _extremes(text, cells, public, told):
         )
         if value is not None
     }
-    shown = {value for value, length in _untold(_numbers(text), told) if length >= DISTINCTIVE - 1}
-    at_ends = {value for value, _ in _untold(_edges(text), told)}
+    shown = {value for value, length in _unmeasured(_numbers(text), figures) if length >= DISTINCTIVE - 1}
+    at_ends = {value for value, _ in _unmeasured(_edges(text), figures)}
     return [
         f"original {what} of {name}: {value:.15g}"
         for (name, what), value in ends.items()
@@ -228,7 +228,7 @@ def _identifiers(text, original, masked):
 
 
 def _thin_bins(text):
-    """Counts of records below the threshold in the data of a chart; an empty bin tells of nobody."""
+    """Counts of records below the threshold in the data of a chart; an empty bin is no leak."""
     counts = [value for tree in _embedded(text) for value in _named(tree, COUNTS)]
     whole = [value for value in counts if isinstance(value, (int, float)) and float(value).is_integer()]
     return [f"bin with {int(value)} records" for value in whole if 0 < value < THRESHOLD]

@@ -1,4 +1,4 @@
-"""What every metric must do, without naming any: whoever files a new one is tested here."""
+"""What every metric must do: each test runs on all registered metrics, new ones included."""
 
 import inspect
 import math
@@ -216,30 +216,30 @@ def test_metric_moves_one_way_as_the_masking_grows(metric):
     assert distances[0] < distances[1] < distances[2]
 
 
-def settled_options(metric):
+def fixed_options_of(metric):
     """Every option of the metric with every value that it can take."""
     every = [(option.name, value) for option in metric.parameters for value in option.choices]
     return [pair for pair in every if metric.bounded or pair != ("missing", "penalise")]
 
 
 @pytest.mark.parametrize("n", [40, 5000])
-def test_metric_with_a_settled_option_is_the_metric_with_that_option(metric, n):
+def test_metric_with_a_fixed_option_is_the_metric_with_that_option(metric, n):
     x = data(size(metric, n))
     y = shaken(x).round()
     if n > 40 and measured(metric, x, y) is None:
         return
     x[3, 0] = y[4, 1] = NAN
     others = {"ties": "last", "missing": "pairwise", "zeros": "drop", "rng": 5}
-    for option, value in settled_options(metric):
+    for option, value in fixed_options_of(metric):
         name = f"{metric.name}:{option}={value}"
-        (settled,) = metrics_named(name)
-        assert (settled.name, settled.fixed_options) == (name, {option: value})
-        assert settled.open_options == metric.open_options - {option}
+        (fixed,) = metrics_named(name)
+        assert (fixed.name, fixed.fixed_options) == (name, {option: value})
+        assert fixed.open_options == metric.open_options - {option}
         rng = {"rng": 5} if value == "random" else {}
         assert sdc.evaluate(x, y, metrics=[name], rng=5)[name] == metric.function(
             x, y, **{option: value}, **rng
         )
-        given = {key: others[key] for key in settled.open_options if key in others}
+        given = {key: others[key] for key in fixed.open_options if key in others}
         rng = {"rng": 5} if metric.random else {}
         expected = metric.function(x, y, **given, **{option: value}, **rng)
-        assert settled.score_with(pair_of(x, y), others).value.overall == expected
+        assert fixed.score_with(pair_of(x, y), others).value.overall == expected

@@ -1,4 +1,4 @@
-"""What every method must do, without naming any: whoever files a new one is tested here."""
+"""What every method must do: each test runs on all registered methods, new ones included."""
 
 import inspect
 import math
@@ -41,7 +41,7 @@ def method(request):
 
 @contextmanager
 def companions(method, *others):
-    """Columns beside rows that stand for nobody bring a warning, and nothing else does."""
+    """Expect a warning for columns beside rows that stand for no original record, and no other warning."""
     if method.paired:
         yield
         return
@@ -117,13 +117,13 @@ def test_method_says_how_many_records_it_needs(method):
                     sdc.mask(data(least - 1, p + 1)[:, :p], method.name, **options)
 
 
-def test_method_tells_in_sentences(method):
+def test_notes_of_a_method_are_lines_of_text(method):
     for shape in SHAPES.values():
         values = suited(method, shape(), small(method))
         options = {p.name: (() if p.kind is tuple else p.default) for p in method.parameters}
         options |= {p.name: None for p in method.parameters if p.kind is dict} | small(method)
-        told = [] if method.release_notes is None else method.release_notes(values, options)
-        assert all(isinstance(line, str) and line and "\n" not in line for line in told)
+        notes = [] if method.release_notes is None else method.release_notes(values, options)
+        assert all(isinstance(line, str) and line and "\n" not in line for line in notes)
 
 
 # --- tables ---
@@ -219,7 +219,7 @@ def test_method_on_data_of_every_shape(method, shape):
     firm = options | ({method.group_size: 5} if method.group_size else {})  # more than are equal
     maskings = [masked_by(method, values, firm, seed) for seed in range(3)]
     assert not all(np.array_equal(masked, values, equal_nan=True) for masked in maskings)
-    if not method.paired and values.shape[1] > 1:  # another order of rows protects nobody
+    if not method.paired and values.shape[1] > 1:  # another order of rows alone does not protect
         assert any(rows_of(masked) != rows_of(values) for masked in maskings)
 
 

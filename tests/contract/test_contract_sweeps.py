@@ -39,7 +39,7 @@ def test_method_with_its_basis_at_hand_masks_as_without(method, n, make):
         extra = {"rng": np.random.default_rng(7)} if method.random else {}
         return method.function(values, **extra, **more).tobytes()
 
-    for options in ({}, strong(method), {}):  # again: nobody may use the basis up
+    for options in ({}, strong(method), {}):  # again: a call may not change the basis
         assert masked(basis=basis, **options) == masked(**options)
     assert np.array_equal(values, before, equal_nan=True)
 

@@ -18,8 +18,8 @@ from sdckit.report.vega_bundle import bundle
 LEVELS = ("value", "random", "tie_low", "tie_high")
 
 
-def told():
-    """Measured figures, which the page is meant to tell."""
+def figures_shown():
+    """Return the measured figures, which the page is meant to print."""
     table = reports.evaluation().table
     points = reports.points()
     figures = [value for name in LEVELS for value in table[name]]
@@ -27,7 +27,11 @@ def told():
 
 
 def search(output, **options):
-    given = {"masked": reports.masked().select(reports.VARIABLES), "known": [bundle()], "told": told()}
+    given = {
+        "masked": reports.masked().select(reports.VARIABLES),
+        "known": [bundle()],
+        "figures": figures_shown(),
+    }
     return leaks(output, reports.original(), reports.SEED, **given | options)
 
 
@@ -65,7 +69,7 @@ def test_a_measured_report_leaks_nothing():
     page = reports.full(evaluation=found)
     figures = [value for name in LEVELS for value in found.table[name]]
     assert "Records by their risk of being linked" in page
-    assert search(page, told=[*told(), *figures], masked=None) == []
+    assert search(page, figures=[*figures_shown(), *figures], masked=None) == []
 
 
 @pytest.mark.parametrize("method", ["noise", "rank_swap", "individual_ranking"])
@@ -79,7 +83,7 @@ def test_no_masking_makes_the_report_leak(method):
         pair=pair_of(reports.original(), masked, columns=reports.VARIABLES),
     )
     figures = [value for name in LEVELS for value in measured.table[name]]
-    assert search(page, told=figures, masked=None) == []
+    assert search(page, figures=figures, masked=None) == []
 
 
 @pytest.mark.parametrize("mark", [", ", "; ", " | ", "\t", "</td><td>", "\n"])
@@ -172,7 +176,7 @@ def test_a_report_of_a_tiny_file_shows_no_bins():
     masked = sdc.mask(few, "mdav", k=3, columns=reports.VARIABLES)
     page = report(title="t", done=[], pair=pair_of(few, masked, columns=reports.VARIABLES))
     assert len(re.findall("Not shown: too few records", page)) == len(reports.VARIABLES)
-    assert leaks(page, few, told=[10]) == []
+    assert leaks(page, few, figures=[10]) == []
 
 
 def test_no_value_can_be_computed_from_the_loss_of_a_single_cell():

@@ -20,8 +20,8 @@ GRIDS = ["--grid", "mdav.k=4:20:4", "--grid", "noise.percent=20:200:60", "--grid
 METRICS = ["--metrics", "brmae,brmse,il1s,mse_marginal,linkage,linkage_outliers,dbrl,sdid,rid"]
 
 
-def told(*tables):
-    """Measured figures, which an output is meant to tell."""
+def figures_of(*tables):
+    """Return the measured figures, which an output is meant to print."""
     return [
         value
         for table in tables
@@ -49,7 +49,7 @@ def assert_silent(output, original, *, figures=(), masked=None, seed=SEED):
     """Nothing leaks; and the search is awake: a record planted into this very output is found."""
     secret = original.drop("weight", strict=False)
     text = output.decode() if isinstance(output, bytes) else output
-    given = {"masked": masked, "known": [bundle()], "told": figures}
+    given = {"masked": masked, "known": [bundle()], "figures": figures}
     assert leaks(text, secret, seed, **given) == []
     planted = ", ".join(map(str, secret.row(17)))
     assert any(hit.startswith("original ") for hit in leaks(f"{text}\n{planted}", secret, seed, **given))
@@ -65,7 +65,7 @@ def test_the_demo_leaks_nothing(demo):
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     swept = pl.read_csv(place / "sweep.csv")
     released = sdc.evaluate(original, masked, columns=variables)
-    figures = told(swept, released.table)
+    figures = figures_of(swept, released.table)
     secret = original.select("firm", "sector", "weight", *variables)
     for output in ((place / "report.html").read_text(), (place / "sweep.csv").read_text(), done.stdout):
         assert_silent(output, secret, figures=figures, seed=DEMO_SEED)
@@ -86,12 +86,12 @@ def swept(folder):
 def test_a_sweep_leaks_nothing(folder, original, swept, name):
     done, table, summary = swept
     output = done.stdout if name == "-" else (folder / name).read_text()
-    if name.endswith("svg"):  # what it says; where on the sheet that stands tells nobody anything
+    if name.endswith("svg"):  # its texts only: coordinates on the sheet disclose nothing
         found = ET.fromstring(output).iter()  # noqa: S314 - written just now
         parts = [[part.text, part.get("aria-label"), part.get("href")] for part in found]
         output = "\n".join(text for part in parts for text in part if text)
     assert len(output) > 500
-    assert_silent(output, original, figures=told(table, summary))
+    assert_silent(output, original, figures=figures_of(table, summary))
 
 
 def test_the_table_of_a_sweep_in_parquet_leaks_nothing(folder, original):
@@ -99,7 +99,7 @@ def test_the_table_of_a_sweep_in_parquet_leaks_nothing(folder, original):
     good(folder, *words, "--workers", "1")
     path = folder / "parquet" / "sweep.parquet"
     table = pl.read_parquet(path)
-    assert_silent(table.write_csv(), original, figures=told(table))
+    assert_silent(table.write_csv(), original, figures=figures_of(table))
     assert str(SEED).encode() not in path.read_bytes()
     assert SEED.to_bytes(8, "little") not in path.read_bytes()
 
@@ -122,7 +122,7 @@ def test_a_recommendation_leaks_nothing(folder, original, method):
     people = good(folder, *words, "-o", f"{method}.csv", "--replications", "1", "--overwrite")
     table = pl.DataFrame(json.loads(done.stdout)["table"], infer_schema_length=None)
     parts = [value for part in json.loads(done.stdout)["parts"].values() for value in part.values()]
-    figures = [*told(table), *parts]
+    figures = [*figures_of(table), *parts]
     for output in ((folder / f"{method}.html").read_text(), done.stdout, people.stdout):
         assert_silent(output, original, figures=figures)
 
@@ -153,7 +153,7 @@ def test_an_evaluation_leaks_nothing(folder, original, maskings, place):
     done = good(folder, *words, "--report", f"{place}.html", "--json", "--overwrite")
     people = good(folder, *words)
     found = json.loads(done.stdout)
-    figures = told(pl.DataFrame(found["table"], infer_schema_length=None))
+    figures = figures_of(pl.DataFrame(found["table"], infer_schema_length=None))
     figures += [value for part in found["parts"].values() for value in part.values()]
     for output in ((folder / f"{place}.html").read_text(), done.stdout, people.stdout):
         assert_silent(output, original, figures=figures)
@@ -163,7 +163,7 @@ def test_a_map_of_several_files_leaks_nothing(folder, original, maskings):
     words = ["evaluate", "data.csv", *maskings, *WORDS, *METRICS, "--overwrite"]
     done = good(folder, *words, "--report", "map.html", "--json")
     files = json.loads(done.stdout)["files"]
-    figures = told(*(pl.DataFrame(one["table"], infer_schema_length=None) for one in files.values()))
+    figures = figures_of(*(pl.DataFrame(one["table"], infer_schema_length=None) for one in files.values()))
     for output in ((folder / "map.html").read_text(), done.stdout, good(folder, *words).stdout):
         assert_silent(output, original, figures=figures)
 
@@ -186,6 +186,6 @@ def test_a_report_on_heavy_tails_shows_no_extreme(tmp_path):
         masked.write_csv(tmp_path / "m.csv")
         words = ["evaluate", "data.csv", "m.csv", "--report", "r.html", "--json", "--overwrite"]
         found = json.loads(good(tmp_path, *words).stdout)
-        figures = told(pl.DataFrame(found["table"], infer_schema_length=None))
+        figures = figures_of(pl.DataFrame(found["table"], infer_schema_length=None))
         figures += [value for part in found["parts"].values() for value in part.values()]
         assert_silent((tmp_path / "r.html").read_text(), frame, figures=figures)

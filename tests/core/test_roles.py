@@ -67,7 +67,7 @@ def test_strata_in_order_of_appearance():
     assert [(name, rows.tolist()) for name, rows in strata_of(Table(frame), None)] == [("all", [0, 1, 2, 3])]
 
 
-def test_strata_are_told_apart():
+def test_strata_are_distinguished():
     def labels(by, **columns):
         return {
             name: rows.tolist() for name, rows in strata_of(Table(pd.DataFrame(columns).astype(object)), by)

@@ -111,7 +111,7 @@ CASES = {
         mask("--ties avrage"),
         r"unknown rule for ties 'avrage' \(did you mean 'average'",
     ),
-    "tie rule nobody uses": (
+    "unknown tie rule, metrics without ties": (
         {},
         evaluate("--metrics mae --ties coin"),
         "unknown rule for ties 'coin'; choose",

@@ -140,12 +140,12 @@ SWEEP_CASES = {
         sweep(f"{GOOD} --metrics brmae:ties"),
         "unknown ties ''; choose from: aver",
     ),
-    "penalty settled without an end": (
+    "penalty fixed without an end": (
         {},
         sweep(f"{GOOD} --metrics mae:missing=penalise"),
         "mae.* has no largest value, so missing='penalise' is undefined; use 'pairwise'",
     ),
-    "weights with a settled tie rule": (
+    "weights with a fixed tie rule": (
         {},
         sweep(f"{GOOD} --weights weight --metrics brmae:ties=first"),
         "weights go with ties='average' only, not 'first'; drop one of the two",

@@ -114,12 +114,12 @@ MAKERS = {".sav": put_spss, ".zsav": put_spss, ".dta": put_stata, ".xpt": put_sa
 
 
 def raw(path):
-    """The cells as stored, and all that is said about them."""
-    cells, told = parser_entry_point(
+    """Return the cells as stored, and the metadata of the file by name."""
+    cells, meta = parser_entry_point(
         str(path),
         PARSERS[path.suffix],
         user_missing=True,
         disable_datetime_conversion=True,
         output_format="dict",
     )
-    return dict(cells), {name: getattr(told, name) for name in ABOUT}
+    return dict(cells), {name: getattr(meta, name) for name in ABOUT}

@@ -230,7 +230,7 @@ def test_only_changed_columns_are_written_anew(tmp_path):
     assert path.stat() == before
 
 
-def test_a_changed_column_nobody_named_never_gets_its_original_text_back(tmp_path):
+def test_a_changed_column_that_is_not_named_never_gets_its_original_text_back(tmp_path):
     source = read(put(tmp_path, "a,b\n1.50,x\n2.50,y\n"))
     write(tmp_path / "masked.csv", source.frame.with_columns(a=pl.lit(2.0)), source=source)
     assert (tmp_path / "masked.csv").read_text() == "a,b\n2.0,x\n2.0,y\n"

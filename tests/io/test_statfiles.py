@@ -160,7 +160,7 @@ def test_a_masked_table_keeps_codes_labels_and_formats(tmp_path, suffix):
     masked = source.frame.with_columns(pl.col("age").cast(pl.Float64) + 0.5, pl.col("income") * 2)
     out = tmp_path / f"out{suffix}"
     write(out, masked, source=source)
-    (ours, about), (theirs, told) = raw(path), raw(out)
+    (ours, about), (theirs, kept) = raw(path), raw(out)
     for name in ours:
         if name not in {"age", "income"}:
             assert theirs[name] == ours[name]
@@ -169,7 +169,7 @@ def test_a_masked_table_keeps_codes_labels_and_formats(tmp_path, suffix):
     assert_series_equal(read(out).frame["age"], masked["age"])
     assert_series_equal(read(out).frame["income"], masked["income"])
     changed = {"readstat_variable_types", "variable_storage_width"} if suffix == ".dta" else set()
-    assert {k: v for k, v in told.items() if k not in changed} == {
+    assert {k: v for k, v in kept.items() if k not in changed} == {
         k: v for k, v in about.items() if k not in changed
     }
 
@@ -181,8 +181,8 @@ def test_stata_integers_stay_integers_where_the_values_allow(tmp_path):
     for cell in (2**31 - 27, 0.5):  # one that Stata would take for missing, and one that is not whole
         new = source.frame.with_columns(pl.Series("age", [None, None, *[float(cell)] * (N - 2)]))
         write(tmp_path / "b.dta", new, source=source, overwrite=True)
-        cells, told = raw(tmp_path / "b.dta")
-        assert told["readstat_variable_types"]["age"] == "double"
+        cells, meta = raw(tmp_path / "b.dta")
+        assert meta["readstat_variable_types"]["age"] == "double"
         assert cells["age"][:3] == ["a", "z", cell]
 
 

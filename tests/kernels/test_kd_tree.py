@@ -150,7 +150,7 @@ def test_boxes_hold_what_a_look_at_all_records_finds(kind, n, p):
     centres = points[rng.integers(0, n, 300)]
     width = rng.choice([0.0, 0.5, 3.0, 1e9], (300, 1)) * rng.random((300, p))
     low, high = centres - width, centres + rng.choice([0.0, 1.0], (300, 1)) * width
-    low[::7], high[::7] = 1e12, 2e12  # nobody there
+    low[::7], high[::7] = 1e12, 2e12  # boxes without points
     low[1::7], high[1::7] = (
         high[1::7].copy(),
         low[1::7].copy(),

@@ -180,7 +180,7 @@ def test_scans_take_over_on_the_way(monkeypatch, calls):
 
 
 def test_the_choice_of_the_way(calls):
-    # Boxes keep nobody out of 13 independent columns; small files need neither tree nor filter.
+    # Boxes exclude no record of 13 independent columns; small files need neither tree nor filter.
     mdav_groups(table("normal", 12_000, 13, seed=0), 3)
     assert calls["fill_blocks"][0] > 10_000
     calls["fill_blocks"].clear()
@@ -202,22 +202,22 @@ def test_equal_records_do_not_make_the_tree_slow(shape):
 
 @pytest.mark.parametrize("path", [None, *PATHS])
 def test_progress_goes_up_to_the_end(monkeypatch, path):
-    told = []
+    shares = []
 
     @contextmanager
     def track(what, total):
         assert (what, total) == ("MDAV", 1.0)
-        yield told.append
+        yield shares.append
 
     monkeypatch.setattr(groups.progress, "track", track)
     monkeypatch.setattr(groups, "CELLS", 1_000_000)
     if path:
         force(monkeypatch, path)
     mdav_groups(table("correlated", 6000, 8, seed=4), 3)
-    assert len(told) > 5
-    assert 0 < told[0] < 0.3
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    assert len(shares) > 5
+    assert 0 < shares[0] < 0.3
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
 
 
 @pytest.mark.parametrize(("shape", "p"), [("normal", 4), ("normal", 13)])

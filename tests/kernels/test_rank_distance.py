@@ -176,7 +176,7 @@ def test_a_stack_of_any_shape_ranks_by_every_rule_like_single_columns(name, ties
             )
 
 
-def test_one_order_answers_every_rule_whoever_asked_first():
+def test_one_order_answers_every_rule_in_any_sequence():
     x, y = (np.stack([column(name, 90, seed) for name in ("cents", "small integers")]) for seed in (1, 2))
     stack = ColumnStack(x)
     alone = {ties: distances(stack.order(y), ties) for ties in RULES}

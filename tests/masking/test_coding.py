@@ -339,7 +339,7 @@ def test_moves_in_rank():
     assert coding_window({"multivariate": "distance"}, values) == 30
 
 
-def test_what_a_release_is_told():
+def test_notes_of_a_release():
     values = np.arange(100.0)[:, None]
     usual = {
         "top": 0.05,

@@ -227,7 +227,7 @@ def test_numbers_by_column_are_checked(name, option):
         assert said in one_line(sdc.mask, table, name, columns=NAMES, **{option: wrong})
 
 
-# --- rows that stand for nobody ---
+# --- rows that stand for no original record ---
 
 
 def shuffled(values):
@@ -324,22 +324,22 @@ def test_paired_says_whether_a_row_has_to_do_with_its_record(method):
 # --- what is said beside a masking ---
 
 
-def told(table, method, by=None, na=None, **parameters):
+def notes_of(table, method, by=None, na=None, **parameters):
     return mask_prepared(PreparedTable.of(table, by=by, na=na), method, parameters=parameters).notes
 
 
-def test_each_stratum_tells_of_itself():
+def test_notes_name_their_stratum():
     table = frame(60).with_columns(region=pl.Series(["small"] * 30 + ["large"] * 30))
     table = pl.concat([table, *[table.filter(region="large")] * 3])
     sentence = "a tail has fewer than 3 values, so its mean discloses single values; raise tails"
-    assert told(table, "rank_swap", by="region", tails=0.05) == [f"{sentence} (strata: 'small')"]
-    assert told(table.filter(region="small").drop("region"), "rank_swap", tails=0.05) == [sentence]
-    assert told(table.drop("region"), "rank_swap", tails=0.05) == []
+    assert notes_of(table, "rank_swap", by="region", tails=0.05) == [f"{sentence} (strata: 'small')"]
+    assert notes_of(table.filter(region="small").drop("region"), "rank_swap", tails=0.05) == [sentence]
+    assert notes_of(table.drop("region"), "rank_swap", tails=0.05) == []
 
 
-def test_medians_are_told_to_be_original_values():
-    assert "original" in told(frame(), "mdav", aggregate="median")[0]
-    assert told(frame(), "mdav") == []
+def test_a_note_says_that_medians_are_original_values():
+    assert "original" in notes_of(frame(), "mdav", aggregate="median")[0]
+    assert notes_of(frame(), "mdav") == []
 
 
 def test_masked_cells_that_fall_on_a_missing_code_are_counted():

@@ -219,7 +219,7 @@ def test_blocks_have_between_3k_and_so_many_records():
 
 
 @pytest.mark.parametrize("sample", [20_000, 3000])
-def test_what_blocks_cost_is_told(sample, monkeypatch):
+def test_a_note_says_what_blocks_cost(sample, monkeypatch):
     monkeypatch.setattr(projections, "SAMPLE", sample)
     values = lines("lognormal", 6000, 3)
     (sentence,) = METHODS["blocked_mdav"].release_notes(values, {"k": 3, "block": 500})

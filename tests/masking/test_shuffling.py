@@ -303,7 +303,7 @@ def test_fewer_bins_keep_less_of_a_relation_and_the_grid_runs_that_way():
     assert not sdc.METHODS["sequential_shuffle"].paired
 
 
-def test_records_that_nothing_can_change_are_told():
+def test_a_note_counts_records_that_nothing_can_change():
     values = np.array([[0.0, 0.0], [0.1, 0.1], [10.0, 10.0]])
     assert notes_on_single_records(values, {"bins": 4}) == [
         "1 record only changed rows: each value is alone in its bin"

@@ -79,7 +79,7 @@ def test_resampling_equals_its_twin_and_keeps_order(cells, samples, seed):
 def test_check_of_order_sees_what_is_broken():
     values = np.round(generator().normal(size=(60, 2)), 1)
     assert fails(check_order, values, np.random.default_rng(1).permutation(values))
-    assert fails(check_order, values, values + np.arange(60)[:, None] * 1e-6)  # equal values told apart
+    assert fails(check_order, values, values + np.arange(60)[:, None] * 1e-6)  # equal values become different
     assert not fails(check_order, values, values**3)
 
 
@@ -277,7 +277,7 @@ def test_copula_keeps_distributions_and_rank_correlations_nearly():
     apart = np.column_stack([generator(j).permutation(column) for j, column in enumerate(values.T)])
     assert fails(check_rank_correlations, values, apart, 0.03)
     assert fails(check_marginals, values, ipso(values, rng=generator(1)), 0.02)
-    assert sdc.brmae(values, masked) == pytest.approx(2 / 3, abs=0.02)  # rows are nobody's
+    assert sdc.brmae(values, masked) == pytest.approx(2 / 3, abs=0.02)  # rows stand for no original record
 
 
 def test_copula_publishes_original_values_only_where_asked():

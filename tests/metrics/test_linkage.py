@@ -330,7 +330,7 @@ def test_a_sentence_about_nothing():
 @pytest.mark.parametrize(
     ("value", "words"), [(1.0, "100"), (0.9983, "99.8"), (0.31, "31"), (0.0512, "5.1"), (0.0, "0")]
 )
-def test_shares_are_told_in_hundredths(value, words):
+def test_shares_are_printed_in_hundredths(value, words):
     x = np.arange(5.0)
     found = score("dbrl", x, x)
     changed = replace(found, value=replace(found.value, overall=value))

@@ -160,7 +160,7 @@ def test_a_solver_alone_would_credit_the_order_of_rows(monkeypatch):
         hit = (self.links == truth).astype(float)
         return linkage_attacks.Credits(hit, hit, hit)
 
-    x = np.arange(12.0)[:, None]  # whoever goes with whom, the sum is the same
+    x = np.arange(12.0)[:, None]  # every assignment has the same sum of distances
     y = x + 20
     turned = [np.roll(y, shift, axis=0) for shift in (0, 1, 5)]
     assert [sdc.matching(x, other) for other in turned] == pytest.approx([1 / 12] * 3)

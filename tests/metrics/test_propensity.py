@@ -96,7 +96,7 @@ def test_redundant_columns_are_no_parameters(census):
     assert sdc.pmse(flat, moved) == pytest.approx(sdc.pmse(flat[:, 0], moved[:, 0]), rel=1e-9)
 
 
-def test_constant_files_cannot_be_told_apart():
+def test_constant_files_cannot_be_distinguished():
     found = sdc.METRICS["pmse"].score(pair_of([0.1] * 6, [0.1] * 6), detail=True)
     assert found.value.overall == 0
     assert "ratio" not in found.parts

@@ -100,8 +100,8 @@ def test_the_safe_settings_are_written_and_shown(sample):
     assert section.count("<svg") == 3
     assert section.count('class="best"') == table.filter(pl.col("safe") != "none")["limit"].n_unique()
     assert section.count("<td>none") == none.height
-    told = next(line for line in done.stdout.splitlines() if line.startswith("Least loss"))
-    assert told in " ".join(section.split())
+    sentence = next(line for line in done.stdout.splitlines() if line.startswith("Least loss"))
+    assert sentence in " ".join(section.split())
 
 
 class Page(HTMLParser):
@@ -169,7 +169,7 @@ def test_without_the_data_one_line_says_how_to_get_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["--data", "iris"], "unknown data set 'iris'"),
         (["--data", "sample,tarragona,census"], "3 data sets named"),
@@ -179,10 +179,10 @@ def test_without_the_data_one_line_says_how_to_get_them(tmp_path):
         (["--data", "sample", "--seed", "-1"], "the seed is -1"),
     ],
 )
-def test_bad_words_are_refused_in_one_line(tmp_path, words, told):
+def test_bad_words_are_refused_in_one_line(tmp_path, words, message):
     done = run_here(tmp_path, "paper", "-o", "out", *words)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 

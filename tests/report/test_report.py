@@ -59,7 +59,7 @@ def test_a_full_report_has_all_sections_in_one_small_file():
     assert not re.findall(r'(?:src|href)="', page.replace(scripts.bundle(), ""))
 
 
-def test_points_are_told_alike_in_the_table_and_in_the_hover_text():
+def test_points_read_alike_in_the_table_and_in_the_hover_text():
     page = reports.full()
     table = reports.points().table
     drawn = specs(page)["map"]["data"]["values"]
@@ -266,7 +266,7 @@ def test_bins_of_risk_are_empty_or_full(risks):
         assert one.records == ((seen >= one.low) & ((seen < one.high) | (one.high == 1))).sum()
 
 
-def test_too_few_records_at_risk_are_told_in_words():
+def test_too_few_records_at_risk_are_reported_in_words():
     found = reports.evaluation()
     few = sdc.Evaluation(
         found.table, found.meaning, records=pl.DataFrame({"linkage": [0.5] * 9 + [np.nan] * 9})

@@ -145,7 +145,7 @@ def test_many_metrics_fit_on_the_screen_and_on_paper(browser, tmp_path):
         assert here.complaints == []
 
 
-def test_files_made_elsewhere_can_be_told_apart(browser, tmp_path):
+def test_files_made_elsewhere_can_be_distinguished(browser, tmp_path):
     path = tmp_path / "files.html"
     path.write_text(reports.full(points=reports.files()), encoding="utf-8")
     with opened(browser, path) as here:

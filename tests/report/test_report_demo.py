@@ -74,7 +74,7 @@ def test_hovering_tells_what_the_table_says(demo, browser, settings):
         assert here.complaints == []
 
 
-def test_the_chosen_setting_is_marked_and_told(demo, browser):
+def test_the_chosen_setting_is_marked_and_named(demo, browser):
     chosen = demo[1].stdout.split(" loses least")[0].splitlines()[-1]
     method, parameters = chosen.removesuffix(")").split(" (")
     with opened(browser, demo[0] / "report.html") as here:

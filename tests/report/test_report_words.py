@@ -94,7 +94,7 @@ def test_data_of_just_enough_records_are_not_refused():
     assert Read(bare(evaluation=found, pair=pair_of(data, data + 1.0))).sections >= {"measures"}
 
 
-def test_a_loss_of_few_cells_is_left_out_and_told():
+def test_a_loss_of_few_cells_is_left_out_with_a_note():
     whole = reports.evaluation()
     few = pl.when(pl.col("metric") == "il1s").then(THRESHOLD - 1).otherwise("n_used")
     found = sdc.Evaluation(whole.table.with_columns(n_used=few), whole.meaning)
@@ -104,7 +104,7 @@ def test_a_loss_of_few_cells_is_left_out_and_told():
     assert number(found["mae"]) in read.text
 
 
-def test_marks_are_told_as_what_they_are():
+def test_marks_are_named_as_what_they_are():
     settings, files = Read(bare(points=reports.points())), Read(bare(points=reports.files()))
     assert "Each mark is one setting of a method, measured on one masked file or as the" in settings.text
     assert "Each mark is one masked file. Down is safer, left is closer" in files.text

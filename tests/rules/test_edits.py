@@ -161,7 +161,7 @@ def test_what_cannot_be_met_is_suppressed_and_counted():
     assert second == "cells that could not meet the edit rules and were suppressed: 4"
 
 
-def test_told_counts_cells():
+def test_notes_count_cells():
     found = edits(["total = a + b", "a >= 0", "b >= 0", "total >= 0", "a <= 100", "b <= 100"])
     before = matrix([1, 2, np.nan], [3, 4, 5])
     after = matrix([1, 3, np.nan], [np.nan, 4, 6])
@@ -203,13 +203,13 @@ def test_a_warning_where_the_original_comes_back():
     with pytest.warns(UserWarning, match="the edit rules bring every original value back: 'a'; also mask"):
         made = noted(roles={"columns": ["a"]}, rules="total = a + b")
     assert made.data["a"].to_list() == TABLE["a"].to_list()
-    noted(rules="total = a + b")  # where all are masked nobody is warned
+    noted(rules="total = a + b")  # no warning where all are masked
 
 
 def test_no_second_warning_where_the_method_changed_nothing():
-    with pytest.warns(UserWarning, match="not masked") as told:
+    with pytest.warns(UserWarning, match="not masked") as caught:
         noted("round_to", roles={"columns": ["a"]}, rules="total = a + b", parameters={"base": 1.0})
-    assert [str(warning.message).partition(":")[0] for warning in told] == [
+    assert [str(warning.message).partition(":")[0] for warning in caught] == [
         "not masked, every value is as in the original"
     ]
 

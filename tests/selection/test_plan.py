@@ -128,7 +128,7 @@ def test_values_are_checked_before_any_work(given, text):
         settings_of({"mdav": {"k": given}})
 
 
-def test_a_grid_that_nobody_has_time_for_is_refused():
+def test_a_grid_that_would_take_too_long_is_refused():
     with pytest.raises(ValueError, match=f"the grid of rank_swap has .* points; give at most {LARGEST_GRID}"):
         settings_of({"rank_swap": {"p": "0:1:0.0001", "tails": "0:0.49:0.001"}})
 

@@ -225,7 +225,7 @@ def left_over(folder):
     return found
 
 
-def assert_nobody_left(folder):
+def assert_no_process_left(folder):
     deadline = time.monotonic() + 60
     while left_over(folder) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -255,7 +255,7 @@ def test_killed_five_times_and_continued_the_table_is_that_of_an_undisturbed_run
         process.kill()
         assert process.communicate() == ("", "")
         assert process.returncode == -signal.SIGKILL
-        assert_nobody_left(tmp_path)
+        assert_no_process_left(tmp_path)
         after = journal(tmp_path)
         whole = len(before) // record * record
         assert after[:whole] == before[:whole], "a finished run is lost"
@@ -267,7 +267,7 @@ def test_killed_five_times_and_continued_the_table_is_that_of_an_undisturbed_run
     assert (tmp_path / "out" / "sweep.csv").read_bytes() == expected
     assert len(journal(tmp_path)) == ALL * record, "a run was measured twice"
     assert (tmp_path / "apart").stat().st_size > 0, "the other process took no part"
-    assert_nobody_left(tmp_path)
+    assert_no_process_left(tmp_path)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -283,7 +283,7 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path, undisturbed, sent, code
     assert process.returncode == code
     kept = "stopped: finished runs are in 'out/private'; the same command resumes\n"
     assert (output, errors) == ("", kept if code == 130 else "")
-    assert_nobody_left(tmp_path)
+    assert_no_process_left(tmp_path)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"private"}
     before = journal(tmp_path)
     assert len(before) % record == 0, "a torn record"

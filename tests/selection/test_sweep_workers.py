@@ -87,7 +87,7 @@ def test_two_threads_give_the_same_table_bit_for_bit(monkeypatch, n):
     more = {"metrics": ["brmae", "il1s", "dbrl", "window"], "detail": True}
     expected = swept(data, plan, **more)
     monkeypatch.setattr(runner, "THREADS_FROM", 0)
-    monkeypatch.setattr(runner, "Worker", None)  # nobody may start a process
+    monkeypatch.setattr(runner, "Worker", None)  # starting a process would fail
     for workers in (2, 5):
         found = swept(data, plan, workers=workers, **more)
         assert_frame_equal(found.table, expected.table, check_exact=True)
@@ -155,7 +155,7 @@ def test_an_error_in_the_other_process_is_the_same_error_here(monkeypatch):
 
 @pytest.mark.parametrize("when", ["at once", "later"])
 def test_a_process_that_dies_costs_no_cell(monkeypatch, when):
-    """The system ends processes when memory is short; whoever is left measures their runs."""
+    """The system ends processes when memory is short; those that are left measure their runs."""
     expected = swept(replications=20)
     workers, answered = process_at_once(monkeypatch)
     measure = runner.Worker.measure

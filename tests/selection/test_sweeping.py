@@ -71,17 +71,17 @@ def test_strata_weights_and_missing_cells_are_those_of_evaluate(tmp_path, missin
 
 
 @pytest.mark.parametrize("ties", ["first", "expected", "min"])
-def test_tie_rules_settled_in_the_name_or_for_all_are_those_of_evaluate(ties):
+def test_tie_rules_fixed_in_the_name_or_for_all_are_those_of_evaluate(ties):
     plan = {"mdav": {"k": [3]}, "rank_swap": {"p": 0.1}}
     found = swept(frame(), plan, ties=ties, per_variable=True, detail=True)
     assert_same_as_evaluate(found, frame(), plan, ties=ties)
     names = [f"brmae:ties={ties}", "il1:zeros=drop", "brmae"]
-    settled = swept(frame(), plan, metrics=names, per_variable=True, detail=True)
-    assert_same_as_evaluate(settled, frame(), plan, metrics=names)
-    assert settled.table["metric"].unique(maintain_order=True).to_list() == names
-    values = [t.filter(metric=m)["value"] for t, m in ((found.table, "brmae"), (settled.table, names[0]))]
+    fixed = swept(frame(), plan, metrics=names, per_variable=True, detail=True)
+    assert_same_as_evaluate(fixed, frame(), plan, metrics=names)
+    assert fixed.table["metric"].unique(maintain_order=True).to_list() == names
+    values = [t.filter(metric=m)["value"] for t, m in ((found.table, "brmae"), (fixed.table, names[0]))]
     assert values[0].equals(values[1])
-    assert not values[0].equals(settled.table.filter(metric="brmae")["value"])
+    assert not values[0].equals(fixed.table.filter(metric="brmae")["value"])
 
 
 def test_random_ties_belong_to_the_seed():

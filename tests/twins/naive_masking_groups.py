@@ -15,7 +15,7 @@ def squared_distance(a, b):
 
 
 def mdav_on_points(points, k):
-    """The textbook loop on complete points that nobody standardises again."""
+    """The textbook loop on complete points as they are, not standardised again."""
     left, blocks = list(range(len(points))), []
 
     def form(row):

@@ -148,7 +148,7 @@ def shared_credit(distances, places=1, tolerance=1e-9):
 
 
 def scales_of(values):
-    """Standard deviations; a variable that does not vary has an infinite scale and tells nobody apart."""
+    """Standard deviations; a variable that does not vary has an infinite scale and adds no distance."""
     return np.array([sd(column) or math.inf for column in values.T])
 
 
