@@ -100,3 +100,62 @@ def test_a_changed_constant_moves_no_digit_of_the_others(name):
     alone = sdc.METRICS[name].score(pair_of(x, y), detail=True)
     assert found.value.variables[0] == alone.value.variables[0]
     assert found.random.variables[0] == alone.random.variables[0]
+
+
+# --- numbers of very different sizes ---
+
+wide = st.builds(  # any float but the subnormal ones
+    lambda sign, digits, exponent: sign * math.ldexp(digits, exponent),
+    st.sampled_from([-1.0, 1.0]),
+    st.floats(0.5, 1, exclude_max=True),
+    st.integers(-1020, 1024),
+)
+wide_rows = st.lists(st.tuples(*[wide] * 4), min_size=2, max_size=6)
+
+
+def exact_or_infinite(name, x, y, weights):
+    """The loss in exact fractions; infinite beyond the largest number, None for a constant column."""
+    try:
+        return float(naive.cell_loss_exactly(name, x, y, weights))
+    except OverflowError:
+        return math.inf
+    except ZeroDivisionError:
+        return None
+
+
+@pytest.mark.parametrize("name", CELLS)
+@given(wide_rows, st.sampled_from([None, 2.0**-1060, 2.0**-300, 1.0, 2.0**1020]))
+def test_evaluation_function_and_fractions_agree_on_any_sizes(name, rows, weight):
+    x, y = np.array(rows)[:, :2], np.array(rows)[:, 2:]
+    weights = None if weight is None else weight * np.arange(1.0, len(x) + 1)
+    found = CELLS[name](x, y, weights=weights)
+    result = sdc.evaluate(x, y, weights=weights, metrics=name)
+    expected = exact_or_infinite(name, x, y, weights)
+    assert result[name] == found
+    assume(expected is not None)
+    assume(not LARGEST * (1 - 1e-9) < expected < math.inf)
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-307)
+
+
+def test_a_relative_change_beyond_all_numbers_is_infinite():
+    assert math.isinf(sdc.il1([1e-25, 1.0, 2.0], [1e300, 1.0, 2.0]))
+    assert math.isinf(sdc.evaluate([1e-25, 1.0, 2.0], [1e300, 1.0, 2.0])["il1"])
+    assert math.isinf(sdc.il1([5e-324, 1.7e308], [1e300, -1.7e308]))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-200, 5e-310])
+def test_small_cells_beside_large_ones_keep_their_relative_change(size):
+    x = np.array([[size], [1.0], [min(1 / size, 1e308)], [5.0]])
+    y = 1.1 * x
+    score = sdc.METRICS["il1"].score(pair_of(x, y), detail=True, per_record=True)
+    assert score.value.overall == sdc.il1(x, y) == pytest.approx(0.1)
+    assert score.records == pytest.approx([0.1] * 4)
+    assert sdc.evaluate(x, y)["il1"] == sdc.il1(x, y) == pytest.approx(naive.cell_loss("il1", x, y))
+
+
+def test_relative_changes_whose_sum_overflows_have_their_mean():
+    x, y = np.array([[1.0, 1.0], [1.0, 2.0]]), np.array([[1.7e308, 1.6e308], [1.0, 2.0]])
+    score = sdc.METRICS["il1"].score(pair_of(x, y), per_record=True)
+    assert score.value.overall == pytest.approx(0.825e308)
+    assert score.records == pytest.approx([1.65e308, 0.0])
+    assert sdc.il1([1.7e308, 5e-324], [-1.7e308, 1e-323]) == 1.5

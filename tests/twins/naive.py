@@ -296,6 +296,11 @@ def cell_loss(name, x, y, weights=None, zeros="keep"):
     return math.fsum(cost * w for cost, w in costs) / math.fsum(w for _, w in costs)
 
 
+def exact_root(square):
+    """The square root of a fraction to many more digits than a float has, whatever its size."""
+    return Fraction(math.isqrt((square.numerator << 5000) // square.denominator), 1 << 2500)
+
+
 def cell_loss_exactly(name, x, y, weights=None):
     """The same in exact fractions, so that no sum is too large; complete matrices without zeros."""
     w = [Fraction(1 if weights is None else weights[i]) for i in range(len(x))]
@@ -309,7 +314,7 @@ def cell_loss_exactly(name, x, y, weights=None):
         if name == "il1s":
             centre = sum(v * c for v, c in zip(w, a, strict=True)) / sum(w)
             squares = sum(v * (c - centre) ** 2 for v, c in zip(w, a, strict=True)) / sum(w)
-            mean = math.sqrt(mean**2 / (2 * squares * len(a) / (len(a) - 1)))
+            mean /= exact_root(2 * squares * len(a) / (len(a) - 1))
         found += mean / len(x[0])
     return found
 

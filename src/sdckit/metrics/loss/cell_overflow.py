@@ -1,7 +1,7 @@
-"""Means of cells whose sums overflow, computed again in units of a power of two.
+"""Means of cells whose plain sums overflow, computed again with mantissas and exponents apart.
 
-A sum of large numbers can be infinite although their mean is not. Division by a power of two changes no
-digit.
+A sum of large numbers can be infinite although their mean is not. Only numbers that came out infinite or
+NaN are replaced; all others keep their digits.
 """
 
 from __future__ import annotations
@@ -14,80 +14,110 @@ import numpy as np
 
 from sdckit.core.roles import Roles
 from sdckit.kernels.scaling import powers_of_two
-from sdckit.metrics.averages import record_weights
-from sdckit.metrics.loss.cell_sums import squared_cost, sums_and_counts, variable_scales
+from sdckit.metrics.loss.cell_sums import squared_cost
+from sdckit.metrics.loss.scaled_numbers import Scaled
 from sdckit.metrics.original import Original
-from sdckit.metrics.pair import Pair
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
-    from sdckit.metrics.loss.cell_sums import Cost
+    from sdckit.metrics.loss.variable_cells import VariableCells
+    from sdckit.metrics.pair import Pair
 
 
-def may_have_overflowed(pair: Pair, cost: Cost, score: Score) -> bool:
-    """Return True if a sum behind the score may have exceeded the range of floats."""
-    if cost.scale == "spread" and not _has_finite_scales(pair.original):
+def may_have_overflowed(score: Score) -> bool:
+    """Return True if a number of the score is infinite, or NaN other than for a record without cells."""
+    values = [score.value.overall] if score.random is None else [score.value.overall, score.random.overall]
+    if not all(map(math.isfinite, values)):
         return True
-    value, random, records = score.value.overall, score.random, score.records
-    if random is not None and math.isinf(random.overall):
-        return True
-    if records is not None and np.isinf(records).any():
-        return True
-    if 0 < value < math.inf:
-        return False
-    return value != 0 or not np.isfinite(sums_and_counts(pair)[0].sum(0)).all()
+    return score.records is not None and bool(np.isinf(score.records).any())
 
 
-def _has_finite_scales(original: Original) -> bool:
-    """Return True if the divisors of all variables (sqrt(2) standard deviations) are finite."""
-    if "scales fit" not in original.cache:
-        original.cache["scales fit"] = bool(np.isfinite(variable_scales(original)).all())
-    fit: bool = original.cache["scales fit"]
-    return fit
-
-
-def scale_down(pair: Pair, cost: Cost) -> tuple[Pair, float]:
-    """Return the pair scaled to values below 2 and weights of sum at most 1, and the unit of its costs.
-
-    Costs relative to a scale have no unit, so each variable takes its own; others share that of the largest
-    variable, since their sums are added up.
-    """
-    ours, theirs = pair.original, pair.masked
-    units = np.maximum(powers_of_two(ours.values), powers_of_two(theirs))
-    if cost.scale == "none":
-        units[:] = units.max()
-    weights = record_weights(pair)
-    heaviest = powers_of_two(weights)
-    share = 2.0 ** -math.ceil(math.log2(2 * ours.n * pair.p))
-    values = ours.values / units
-    roles = Roles(ours.columns)
-    small = Original(roles, values, weights=weights / heaviest * share)
-    small.spreads = Original(roles, values, weights=ours.weights).spreads  # to the last digit
-    return Pair(small, theirs / units), float(units[0]) if cost.scale == "none" else 1.0
-
-
-def merge_scores(plain: Score, small: Score, cost: Cost, unit: float) -> Score:
-    """Return the score with overflowed numbers replaced by those of the scaled-down pair."""
-    found = replace(plain, value=_merge_values(plain.value, small.value, cost, unit))
-    if plain.random is not None and small.random is not None:
-        found = replace(found, random=_merge_values(plain.random, small.random, cost, unit))
-    if plain.records is not None and small.records is not None:
-        found = replace(found, records=_merge_numbers(plain.records, small.records, cost, unit))
+def repair_score(plain: Score, pair: Pair, columns: list[VariableCells]) -> Score:
+    """Return the score with numbers that are not finite computed again; those beyond all floats stay."""
+    costs = [_scaled_costs(pair, j, cells) for j, cells in enumerate(columns)]
+    found = replace(plain, value=_merge_values(plain.value, _means(costs, columns)))
+    if plain.random is not None:
+        found = replace(found, random=_merge_values(plain.random, _unrelated_means(pair, columns)))
+    if plain.records is not None:
+        found = replace(found, records=_merge(plain.records, _record_means(pair, costs, columns)))
     return found
 
 
-def _merge_values(plain: Values, small: Values, cost: Cost, unit: float) -> Values:
-    """Return file and variable values with overflowed ones replaced from the scaled-down pair."""
-    overall = _merge_numbers(np.array([plain.overall]), np.array([small.overall]), cost, unit)
-    return Values(float(overall[0]), _merge_numbers(plain.variables, small.variables, cost, unit))
+def _merge_values(plain: Values, other: Values) -> Values:
+    """Return file and variable values, those that are not finite from `other`."""
+    overall = plain.overall if math.isfinite(plain.overall) else other.overall
+    return Values(overall, _merge(plain.variables, other.variables))
 
 
-def _merge_numbers(plain: Floats, small: Floats, cost: Cost, unit: float) -> Floats:
-    """Return numbers with overflowed ones replaced by those of the scaled-down pair times its unit."""
-    if cost.scale != "none":
-        return small
-    with np.errstate(over="ignore"):  # the mean itself may be infinite
-        large = small * unit * unit if cost.of is squared_cost else small * unit
-    # In the unit of the largest variable the smallest may vanish.
-    return np.where((plain > 0) & (plain < np.inf), plain, large)
+def _merge(plain: Floats, other: Floats) -> Floats:
+    """Return the numbers of `plain`, those that are not finite from `other`."""
+    return np.where(np.isfinite(plain), plain, other)
+
+
+def _scales(pair: Pair, j: int, cells: VariableCells) -> Scaled:
+    """Return the divisor of each cell's cost; sqrt(2) standard deviations may exceed the largest float."""
+    if cells.cost.scale != "spread" or cells.constant:
+        return Scaled.of(cells.scale)
+    values = pair.original.values[:, [j]]
+    unit = powers_of_two(values)
+    spread = Original(Roles(("x1",)), values / unit, weights=pair.original.weights).spreads
+    scale = Scaled.of(math.sqrt(2) * spread) * Scaled.of(unit)
+    n = cells.x.size
+    return Scaled(np.repeat(scale.mantissas, n), np.repeat(scale.exponents, n))
+
+
+def _scaled_costs(pair: Pair, j: int, cells: VariableCells) -> Scaled:
+    """Return the cost of each cell of variable j; infinite for changed cells of a constant variable."""
+    if cells.constant:
+        return Scaled.of(cells.costs())
+    gaps = Scaled.gaps(cells.x, cells.y)
+    return (gaps * gaps if cells.cost.of is squared_cost else gaps) / _scales(pair, j, cells)
+
+
+def _means(costs: list[Scaled], columns: list[VariableCells]) -> Values:
+    """Return the weighted mean cost of each variable and of all cells that count."""
+    used = [found[cells.counts] for found, cells in zip(costs, columns, strict=True)]
+    weights = [Scaled.of(cells.weights[cells.counts]) for cells in columns]
+    sums = [(found * weight).sum() for found, weight in zip(used, weights, strict=True)]
+    return _pooled(sums, [weight.sum() for weight in weights])
+
+
+def _pooled(sums: list[Scaled], weights: list[Scaled]) -> Values:
+    """Return sum / weight for each variable and for all together; NaN where the weight is 0."""
+    costs, shares = Scaled.stack(sums), Scaled.stack(weights)
+    return Values(float((costs.sum() / shares.sum()).floats()), (costs / shares).floats())
+
+
+def _unrelated_means(pair: Pair, columns: list[VariableCells]) -> Values:
+    """Return the mean costs over permutations of the masked values, as `VariableCells.unrelated_totals`."""
+    totals = [_unrelated_totals(pair, j, cells) for j, cells in enumerate(columns)]
+    return _pooled(*map(list, zip(*totals, strict=True)))
+
+
+def _unrelated_totals(pair: Pair, j: int, cells: VariableCells) -> tuple[Scaled, Scaled]:
+    """Return the sums of costs and of weights of variable j over permutations of its masked values."""
+    rows, none = cells.costly, Scaled.of(np.zeros(()))
+    if not cells.has_unrelated_level:
+        return none, none
+    met = np.where(rows, 1.0, 0.0 if rows.all() else cells.zero_share)
+    weights = (Scaled.of(cells.weights) * Scaled.of(met)).sum()
+    if not rows.any():
+        return none, weights
+    shares = (Scaled.of(cells.weights) / _scales(pair, j, cells))[rows].in_one_unit()
+    unit = powers_of_two(np.concatenate([cells.x, cells.y]))
+    total = cells.cost.unrelated_sum(cells.x[rows] / unit, cells.y / unit, shares.mantissas)
+    power = Scaled.of(unit) * Scaled.of(unit) if cells.cost.of is squared_cost else Scaled.of(unit)
+    return Scaled(np.array(total), shares.exponents) * power, weights
+
+
+def _record_means(pair: Pair, costs: list[Scaled], columns: list[VariableCells]) -> Floats:
+    """Return the mean cost of each record over its counted variables; NaN for a record without any."""
+    shape = (pair.p, pair.original.n)
+    table, counts = Scaled(np.zeros(shape), np.zeros(shape, np.int32)), np.zeros(shape)
+    rows = np.arange(pair.original.n)
+    for j, (found, cells) in enumerate(zip(costs, columns, strict=True)):
+        chosen, used = rows[pair.both(j)][cells.counts], found[cells.counts]
+        table.mantissas[j, chosen], table.exponents[j, chosen] = used.mantissas, used.exponents
+        counts[j, chosen] = 1
+    return (table.sum() / Scaled.of(counts.sum(axis=0))).floats()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.kernels.jit import Floats, Ints, inlined, kernel
+from sdckit.kernels.scaling import powers_of_two
 from sdckit.kernels.tie_rules import mean_cross_gap
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints
 def sums_and_counts(pair: Pair) -> tuple[Floats, Ints]:
     """Return the sums of costs and weights and the counts of cells of each variable, computed once."""
     if "cells" not in pair.cache:
-        weights = np.empty(0) if pair.original.weights is None else pair.original.weights
+        weights = np.empty(0) if pair.original.weights is None else _in_range(pair.original.weights)
         sums, counts = np.zeros((pair.p, 6)), np.zeros((pair.p, 3), np.int64)
         _cell_sums(pair.original.by_variable, pair.by_variable, weights, sums, counts)
         pair.cache["cells"] = sums, counts
@@ -113,10 +114,20 @@ def sums_and_counts(pair: Pair) -> tuple[Floats, Ints]:
     return found
 
 
+def _in_range(weights: Floats) -> Floats:
+    """Return the weights, divided by a power of two if their products with costs might leave the range."""
+    unit = powers_of_two(weights)
+    return weights if 2.0**-100 < unit < 2.0**100 else weights / unit
+
+
 def variable_scales(original: Original) -> Floats:
-    """Return sqrt(2) standard deviations of each variable, computed once; 1 where there is no spread."""
+    """Return sqrt(2) standard deviations of each variable, computed once; 1 where there is no spread.
+
+    NaN where they exceed the largest float, so that no quotient looks like a value.
+    """
     if "scales" not in original.cache:
         spreads = original.spreads
-        original.cache["scales"] = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
+        found = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
+        original.cache["scales"] = np.where(np.isinf(found), np.nan, found)
     scales: Floats = original.cache["scales"]
     return scales

@@ -12,7 +12,7 @@ from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.averages import pooled_means, record_means
-from sdckit.metrics.loss.cell_overflow import may_have_overflowed, merge_scores, scale_down
+from sdckit.metrics.loss.cell_overflow import may_have_overflowed, repair_score
 from sdckit.metrics.loss.cell_sums import (
     ALL,
     CHANGED,
@@ -28,6 +28,7 @@ from sdckit.metrics.loss.cell_sums import (
     sums_and_counts,
     variable_scales,
 )
+from sdckit.metrics.loss.variable_cells import VariableCells
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score
 from sdckit.progress import each
@@ -70,55 +71,6 @@ def _refuse_zeros(pair: Pair, changed: Ints) -> None:
     )
 
 
-class _VariableCells:
-    """Cells of one variable, which of them are counted, and the divisor of each cell's cost."""
-
-    def __init__(self, pair: Pair, j: int, cost: Cost, zeros: str) -> None:
-        self.x, self.y, weights = pair.cells(j)
-        n = self.x.size
-        self.cost, self.zeros = cost, zeros
-        self.weights = np.ones(n) if weights is None else weights
-        self.counts = np.ones(n, np.bool_)
-        self.scale = np.ones(n)
-        self.constant = False
-        if cost.scale == "value":
-            self.counts = self.x != 0 if zeros == "drop" else (self.x != 0) | (self.y == 0)
-            self.scale = np.where(self.x == 0, 1.0, np.abs(self.x))
-        elif cost.scale == "spread":
-            spread = float(pair.original.spreads[j])
-            self.constant = spread == 0
-            self.counts[:] = not math.isnan(spread)
-            self.scale[:] = variable_scales(pair.original)[j]
-
-    def costs(self) -> Floats:
-        """Return the cost of each cell; infinite for changed cells of a constant variable."""
-        if self.constant:
-            return np.where(self.x == self.y, 0.0, np.inf)
-        with np.errstate(over="ignore"):  # beyond the range of numbers a cost is infinite
-            found: Floats = self.cost.of(self.x, self.y, self.scale)
-        return found
-
-    def unrelated_totals(self) -> tuple[float, float]:
-        """Return the sums of cell losses and of their weights, as means over permutations of masked values.
-
-        A zero has no relative change unless it meets another zero, so the number of cells that
-        count is a mean, too.
-        """
-        if self.constant or not self.counts.any():
-            return math.nan, 0.0
-        if self.cost.scale != "value":
-            return self.cost.unrelated_sum(self.x, self.y, self.weights / self.scale), float(
-                self.weights.sum()
-            )
-        rows = self.x != 0
-        met = 0.0 if self.zeros == "drop" else float(self.weights[~rows].sum() * np.mean(self.y == 0))
-        weights = self.weights[rows]
-        costs = (
-            self.cost.unrelated_sum(self.x[rows], self.y, weights / self.scale[rows]) if rows.any() else 0.0
-        )
-        return costs, float(weights.sum()) + met
-
-
 def score_cells(
     cost: Cost,
     pair: Pair,
@@ -131,13 +83,16 @@ def score_cells(
     """Return the score of MAE, MSE, IL1 or IL1s, as `cost` says."""
     checks.checked_missing_rule(missing, bounded=False, name="this metric")
     checks.one_of("rule for zeros", zeros, ZEROS)
-    measure = partial(_score_without_rescaling, cost, zeros=zeros, detail=detail, per_record=per_record)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = measure(pair)
-        if may_have_overflowed(pair, cost, found):
-            small, unit = scale_down(pair, cost)
-            found = merge_scores(found, measure(small), cost, unit)
+        found = _score_without_rescaling(cost, pair, zeros=zeros, detail=detail, per_record=per_record)
+        if may_have_overflowed(found):
+            found = repair_score(found, pair, _columns(pair, cost, zeros))
     return found
+
+
+def _columns(pair: Pair, cost: Cost, zeros: str) -> list[VariableCells]:
+    """Return the cells of each variable, ready to be counted one by one."""
+    return [VariableCells(pair, j, cost, zeros) for j in range(pair.p)]
 
 
 def _score_without_rescaling(cost: Cost, pair: Pair, *, zeros: str, detail: bool, per_record: bool) -> Score:
@@ -146,7 +101,7 @@ def _score_without_rescaling(cost: Cost, pair: Pair, *, zeros: str, detail: bool
     left_out = sums_and_counts(pair)[1][:, SEEN] - used
     extra: dict[str, Any] = {}
     if detail or per_record:
-        columns = [_VariableCells(pair, j, cost, zeros) for j in range(pair.p)]
+        columns = _columns(pair, cost, zeros)
     if detail:
         shuffled = np.array([column.unrelated_totals() for column in each("measuring", columns)])
         extra["random"] = pooled_means(*shuffled.T)
@@ -156,7 +111,7 @@ def _score_without_rescaling(cost: Cost, pair: Pair, *, zeros: str, detail: bool
     return Score(pooled_means(costs, weights), used, left_out, **extra)
 
 
-def _record_means(pair: Pair, columns: list[_VariableCells]) -> Floats:
+def _record_means(pair: Pair, columns: list[VariableCells]) -> Floats:
     """Return the mean cost of each record over its counted variables."""
     rows = np.arange(pair.original.n)
     costs = (

@@ -1,0 +1,75 @@
+"""Cells of one variable in both files: which are counted, and what each costs by itself."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdckit.metrics.loss.cell_sums import variable_scales
+
+if TYPE_CHECKING:
+    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.metrics.loss.cell_sums import Cost
+    from sdckit.metrics.pair import Pair
+
+
+class VariableCells:
+    """Cells of one variable, which of them are counted, and the divisor of each cell's cost."""
+
+    def __init__(self, pair: Pair, j: int, cost: Cost, zeros: str) -> None:
+        self.x, self.y, weights = pair.cells(j)
+        n = self.x.size
+        self.cost, self.zeros = cost, zeros
+        self.weights = np.ones(n) if weights is None else weights
+        self.counts = np.ones(n, np.bool_)
+        self.scale = np.ones(n)
+        self.constant = False
+        if cost.scale == "value":
+            self.counts = self.x != 0 if zeros == "drop" else (self.x != 0) | (self.y == 0)
+            self.scale = np.where(self.x == 0, 1.0, np.abs(self.x))
+        elif cost.scale == "spread":
+            spread = float(pair.original.spreads[j])
+            self.constant = spread == 0
+            self.counts[:] = not math.isnan(spread)
+            self.scale[:] = variable_scales(pair.original)[j]
+
+    @property
+    def has_unrelated_level(self) -> bool:
+        """True if the variable has cells that count, and a scale if its costs have one."""
+        return not self.constant and bool(self.counts.any())
+
+    @property
+    def costly(self) -> Bools:
+        """True for each cell that has a cost against any masked value: a zero has no relative change."""
+        return self.x != 0 if self.cost.scale == "value" else np.ones(self.x.size, np.bool_)
+
+    @property
+    def zero_share(self) -> float:
+        """Share of the masked values against which a zero counts as kept."""
+        return 0.0 if self.zeros == "drop" else float(np.mean(self.y == 0))
+
+    def costs(self) -> Floats:
+        """Return the cost of each cell; infinite for changed cells of a constant variable."""
+        if self.constant:
+            return np.where(self.x == self.y, 0.0, np.inf)
+        with np.errstate(over="ignore"):  # beyond the range of numbers a cost is infinite
+            found: Floats = self.cost.of(self.x, self.y, self.scale)
+        return found
+
+    def unrelated_totals(self) -> tuple[float, float]:
+        """Return the sums of cell losses and of their weights, as means over permutations of masked values.
+
+        A zero has no relative change unless it meets another zero, so the number of cells that
+        count is a mean, too.
+        """
+        if not self.has_unrelated_level:
+            return math.nan, 0.0
+        rows = self.costly
+        weights = self.weights[rows]
+        met = 0.0 if rows.all() else float(self.weights[~rows].sum()) * self.zero_share
+        if not weights.size:
+            return 0.0, met
+        shares = weights / self.scale[rows]
+        return self.cost.unrelated_sum(self.x[rows], self.y, shares), float(weights.sum()) + met
