@@ -241,6 +241,32 @@ def test_a_window_is_that_of_the_file_whatever_the_strata(tmp_path, survey):
     )
 
 
+@pytest.mark.parametrize("known", [["--made-by", "rank_swap"], ["--window", "0.1"], []])
+def test_stratified_needs_strata(tmp_path, survey, known):
+    assert survey.height
+    words = ["evaluate", "data.csv", "c.csv", *ROLES, "--stratified", *known]
+    done = run_here(tmp_path, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: --stratified needs strata; name their column with --by\n"
+    done = run_here(tmp_path, *words, "--by", "region", "--unstratified")
+    assert done.stderr == "error: --stratified and --unstratified exclude each other; drop one of them\n"
+
+
+def test_a_parameter_by_stratum_is_one_of_the_strata(tmp_path, survey):
+    widths = {name: 0.1 * (i + 1) for i, name in enumerate(survey["region"].unique(maintain_order=True))}
+    roles = {"columns": VARIABLES, "weights": "weight", "by": "region"}
+    release = sdc.release(survey, "rank_swap", p=widths, rng=1, metrics="linkage", **roles)
+    release.data.write_csv(tmp_path / "c.csv")
+    words = ["evaluate", "data.csv", "c.csv", *ROLES, "--metrics", "linkage", "--json"]
+    word = "p=" + ",".join(f"{name}:{width}" for name, width in widths.items())
+    found = json.loads(
+        good(tmp_path, *words, "--by", "region", "--made-by", "rank_swap", "--set", word).stdout
+    )
+    assert found["table"] == release.evaluation.table.rows(named=True)
+    done = run_here(tmp_path, *words, "--made-by", "rank_swap", "--set", word)
+    assert "and there are no strata; give one number, or strata" in done.stderr
+
+
 def test_parts_stand_beside_the_table_in_json(tmp_path, survey):
     assert survey.height
     found = json.loads(several(tmp_path, "--json", "--window", "0.2", files=["c.csv"]).stdout)

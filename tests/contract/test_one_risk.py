@@ -82,10 +82,11 @@ def assert_one_risk(folder, method, *, by=None, rules=None):
     assert_frame_equal(written, release.data, check_dtypes=False, check_exact=True)
     again = sdc.evaluate(original, written, metrics=metrics, disclosure=release.disclosure)
     assert_frame_equal(again.table, expected, check_exact=True)
-    known = {"method": method.name, "parameters": parameters, "by": by, "stratified": bool(by)}
-    named = sdc.evaluate(original, written, metrics=metrics, rules=rules, **known)
+    known = {"method": method.name, "parameters": parameters}
+    prepared = sdc.prepare(original, by=by) if by else original
+    named = sdc.evaluate(prepared, written, metrics=metrics, rules=rules, **known)
     assert_frame_equal(named.table, expected, check_exact=True)
-    words = ["--made-by", method.name, *words_of(parameters_of(method)), *(["--stratified"] if by else [])]
+    words = ["--made-by", method.name, *words_of(parameters_of(method))]
     words += ["--metrics", ",".join(metrics), "--json", *roles]
     elsewhere = json.loads(good(folder, "evaluate", "data.csv", "out.csv", *words).stdout)
     assert elsewhere["table"] == printed["table"]
@@ -135,6 +136,31 @@ def test_a_number_that_differs_from_stratum_to_stratum(folder):
     turned = original.reverse()  # strata in another order of appearance
     again = sdc.evaluate(turned, release.data.reverse(), metrics=["linkage"], disclosure=release.disclosure)
     assert again["linkage"] == pytest.approx(release.evaluation["linkage"], rel=1e-12)
+
+
+def test_strata_are_those_of_the_masking_unless_it_is_said_that_they_are_not(folder):
+    metrics = ["--metrics", "linkage", "--json"]
+    words = ["-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15", "--by", "region", "--seed", SEED]
+    printed = json.loads(good(folder, "mask", "data.csv", *words, *metrics).stdout)["table"]
+    words = ["data.csv", "out.csv", "--made-by", "rank_swap", "--set", "p=0.15", "--by", "region", *metrics]
+    tables = [
+        json.loads(good(folder, "evaluate", *words, *more).stdout)["table"]
+        for more in ([], ["--stratified"], ["--unstratified"])
+    ]
+    assert tables[0] == tables[1] == printed
+    window = ["data.csv", "out.csv", "--window", "0.15", "--by", "region", *metrics]
+    assert tables[2] == json.loads(good(folder, "evaluate", *window).stdout)["table"]
+    assert tables[2] != printed
+
+
+def test_some_of_the_columns(folder):
+    words = ["-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15", "--columns", "a,c", "--seed", SEED]
+    printed = json.loads(good(folder, "mask", "data.csv", *words, "--json").stdout)
+    original, written = (read(folder / name).frame for name in ("data.csv", "out.csv"))
+    release = sdc.release(original, "rank_swap", columns=["a", "c"], rng=SEED, p=0.15)
+    again = sdc.evaluate(original, written, disclosure=release.disclosure)
+    assert_frame_equal(again.table, release.evaluation.table, check_exact=True)
+    assert printed["table"] == again.table.rows(named=True)
 
 
 @pytest.mark.parametrize("name", ["mdav", "individual_ranking", "top_bottom_code"])

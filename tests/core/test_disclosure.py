@@ -1,6 +1,8 @@
 """What a masking publishes about itself, and how `evaluate` is told of it."""
 
+import copy
 import pickle
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -101,6 +103,178 @@ def test_strata_are_those_of_the_disclosure():
     assert named.table.equals(again.table)
 
 
+STATED = {"method": "rank_swap", "parameters": {"p": 0.2}}
+
+
+def swapped_in_strata():
+    data = strata()
+    return data, sdc.release(data, "rank_swap", p=0.2, by="g", rng=1, metrics=["linkage"], decimals=None)
+
+
+@pytest.mark.parametrize("more", [{}, {"stratified": True}], ids=["default", "stated"])
+@pytest.mark.parametrize("prepared", [False, True], ids=["table", "prepared"])
+def test_strata_beside_a_method_are_those_of_the_masking(prepared, more):
+    data, release = swapped_in_strata()
+    roles = {} if prepared else {"by": "g"}
+    original = sdc.prepare(data, by="g") if prepared else data
+    found = sdc.evaluate(original, release.data, metrics="linkage", **STATED, **roles, **more)
+    assert found.table.equals(release.evaluation.table)
+    assert found.notes == release.evaluation.notes
+
+
+def test_strata_of_a_window_come_from_the_prepared_data_too():
+    data, release = swapped_in_strata()
+    how = {"metrics": "linkage", "window": 0.2, "stratified": True}
+    assert sdc.evaluate(sdc.prepare(data, by="g"), release.data, **how).table.equals(release.evaluation.table)
+
+
+def test_a_file_masked_as_a_whole_may_be_shown_by_strata():
+    """`stratified=False` says that strata are for measuring only, and so does a window by default."""
+    data, release = swapped_in_strata()
+    how = {"metrics": "linkage", "by": "g"}
+    whole = sdc.evaluate(data, release.data, **STATED, **how, stratified=False)
+    assert whole.table.equals(sdc.evaluate(data, release.data, **how, window=0.2).table)
+    assert whole["linkage"] < release.evaluation["linkage"]
+
+
+@pytest.mark.parametrize("known", [STATED, {"window": 0.2}, {}], ids=["method", "window", "nothing"])
+def test_strata_that_do_not_exist_are_refused(known):
+    message = "stratified is True and there are no strata; name their column with by"
+    with pytest.raises(ValueError, match=message):
+        sdc.evaluate(frame(), frame(), stratified=True, **known)
+
+
+def test_a_number_by_stratum_needs_strata_of_the_masking():
+    known = {"method": "rank_swap", "parameters": {"p": "x:0.1,y:0.2"}}
+    masked = sdc.mask(strata(), "rank_swap", p={"x": 0.1, "y": 0.2}, by="g", rng=1)
+    assert sdc.evaluate(strata(), masked, by="g", metrics="linkage", **known)["linkage"] > 0
+    with pytest.raises(ValueError, match=r"p is .* and stratified is False; give one number"):
+        sdc.evaluate(strata(), masked, by="g", stratified=False, **known)
+
+
+# --- which columns ---
+
+
+def test_the_columns_that_were_masked_are_the_ones_measured():
+    data = frame()
+    release = sdc.release(data, "rank_swap", p=0.15, columns=["b", "a"], rng=1)
+    assert set(release.disclosure.columns) == {"a", "b"}
+    again = sdc.evaluate(data, release.data, disclosure=release.disclosure)
+    assert again.table.equals(release.evaluation.table)
+    for original, more in ((data, {"columns": COLUMNS}), (sdc.prepare(data), {})):
+        wider = sdc.evaluate(original, release.data, disclosure=release.disclosure, **more)
+        assert wider["linkage"] != again["linkage"]
+        assert "measured, but not masked by this method: c" in wider.notes
+    fewer = sdc.evaluate(data, release.data, disclosure=release.disclosure, columns="a")
+    assert fewer.table["variable"].unique().sort().to_list() == ["a", "all"]
+    assert fewer.notes == release.evaluation.notes
+
+
+@pytest.mark.parametrize(
+    "kind", [lambda t: t.to_numpy(), lambda t: t["a"].to_numpy(), lambda t: t.to_pandas()]
+)
+def test_every_kind_of_table_has_columns(kind):
+    data = kind(frame())
+    release = sdc.release(data, "rank_swap", p=0.15, rng=1, metrics=["linkage"])
+    again = sdc.evaluate(data, release.data, metrics=["linkage"], disclosure=release.disclosure)
+    assert again.table.equals(release.evaluation.table)
+
+
+# --- made by hand ---
+
+
+@pytest.mark.parametrize("name", sdc.METHODS)
+def test_one_made_by_hand_is_that_of_the_method(name):
+    found = sdc.Disclosure(method=name)
+    assert found == Disclosure.of(name, {})
+    assert replace(found, rules="a >= 0").window == found.window
+
+
+def test_one_made_by_hand_has_the_window():
+    masked = swapped(p=0.1)
+    found = sdc.evaluate(frame(), masked, metrics="linkage", disclosure=Disclosure("rank_swap", {"p": "0.1"}))
+    known = sdc.evaluate(frame(), masked, metrics="linkage", method="rank_swap", parameters={"p": 0.1})
+    assert found["linkage"] == known["linkage"]
+    assert found["linkage"] > sdc.evaluate(frame(), masked, metrics="linkage")["linkage"]
+
+
+def test_what_is_given_by_hand_stays():
+    narrow = disclosure_of(None, window=0.1).window
+    found = Disclosure("rank_swap", {"p": 0.5}, narrow, by="g", columns="a", paired=False, keeps=["ranks"])
+    assert (found.window, found.paired, found.keeps, found.deterministic) == (
+        narrow,
+        False,
+        ("ranks",),
+        False,
+    )
+    assert (found.by, found.columns) == (("g",), ("a",))
+    wider = replace(Disclosure("rank_swap", {"p": 0.1}), parameters={"p": 0.5})
+    assert wider.width("all", np.zeros((100, 2)), ["a", "b"]) == 50
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "nonsense"}, "unknown method 'nonsense'"),
+        ({"method": "rank_swap", "parameters": {"q": 1}}, "method 'rank_swap' has no parameter 'q'"),
+        ({"method": "rank_swap", "parameters": {"p": 3}}, "p is 3, out of range"),
+        ({"method": "rank_swap", "parameters": {"p": {"x": 0.1}}}, "there are no strata; give one number"),
+        ({"parameters": {"p": 0.1}}, "parameters are given without a method: p; name the method"),
+    ],
+)
+def test_one_that_no_method_discloses_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Disclosure(**options)
+
+
+def test_a_release_stands_for_its_disclosure():
+    data, release = swapped_in_strata()
+    found = sdc.evaluate(data, release.data, metrics="linkage", disclosure=release)
+    assert found.table.equals(release.evaluation.table)
+
+
+@pytest.mark.parametrize("given", [{"method": "rank_swap"}, "rank_swap", 0.15, frame()])
+def test_what_is_no_disclosure_is_refused_in_one_line(given):
+    message = f"disclosure is a {type(given).__name__}; give release.disclosure, or method and parameters"
+    with pytest.raises(TypeError, match=message):
+        sdc.evaluate(frame(), frame(), disclosure=given)
+
+
+# --- frozen ---
+
+
+def test_it_cannot_be_changed():
+    widths, rules = {"x": 0.1, "y": 0.2}, ["a >= 0"]
+    known = Disclosure.of("rank_swap", {"p": widths}, by=["g"], rules=rules)
+    widths["x"] = 0.9
+    rules.append("b >= 0")
+    assert (known.parameters["p"], known.rules) == ({"x": 0.1, "y": 0.2}, ("a >= 0",))
+    for mapping in (known.parameters, known.parameters["p"]):
+        for change in ("clear()", "update(p=0.9)", "popitem()", "pop('p')", "setdefault('q', 1)"):
+            with pytest.raises(TypeError, match="cannot be changed"):
+                eval(f"mapping.{change}")  # noqa: S307 - our own words
+        with pytest.raises(TypeError, match="cannot be changed"):
+            mapping["x"] = 0.9
+        with pytest.raises(TypeError, match="cannot be changed"):
+            mapping |= {"x": 0.9}
+        with pytest.raises(TypeError, match="cannot be changed"):
+            del mapping["x"]
+    with pytest.raises(FrozenInstanceError):
+        known.method = "noise"
+    assert known.width("x", np.zeros((100, 2)), ["a", "b"]) == 10
+
+
+@pytest.mark.parametrize("turn", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+def test_equal_ones_are_equal_however_they_were_kept(turn):
+    for known in (
+        Disclosure.of("rank_swap", {"p": {"x": 0.1, "y": 0.2}}, by=["g"], rules=["a >= 0"]),
+        disclosure_of(None, window={"x": 0.1}, by=["g"], stratified=True),
+    ):
+        assert turn(known) == known
+        assert {turn(known): 1}[known] == 1
+    assert Disclosure.of("rank_swap", {"p": 0.1}) != Disclosure.of("rank_swap", {"p": 0.2})
+
+
 def test_windows_by_stratum_may_be_given_by_name():
     data = strata()
     masked = sdc.mask(data, "rank_swap", p={"x": 0.1, "y": 0.4}, by="g", rng=1)
@@ -128,6 +302,11 @@ def test_nothing_is_said_twice(message):
         sdc.evaluate(frame(), frame(), disclosure=KNOWN, **REFUSED[message])
 
 
+def test_an_explicit_no_is_said_twice_as_well():
+    with pytest.raises(ValueError, match="stratified is given too; drop one"):
+        sdc.evaluate(frame(), frame(), disclosure=KNOWN, stratified=False)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -135,7 +314,7 @@ def test_nothing_is_said_twice(message):
             {"method": "rank_swap", "window": 0.1},
             "the method rank_swap determines the window and window is given",
         ),
-        ({"parameters": {"p": 0.1}}, "parameters p are given without a method; name the method"),
+        ({"parameters": {"p": 0.1}}, "parameters are given without a method: p; name the method"),
         ({"method": "swap"}, "swap"),
         ({"method": "rank_swap", "parameters": {"q": 1}}, "method 'rank_swap' has no parameter 'q'"),
         ({"method": "rank_swap", "parameters": {"p": {"x": 0.1}}}, "there are no strata; give one number"),

@@ -185,10 +185,11 @@ def test_a_window_of_strata_masked_apart_holds_within_them():
     assert rows.filter(stratum="all")["value"].item() > without.filter(stratum="all")["value"].item()
 
 
-def test_stratified_means_nothing_without_strata():
+def test_stratified_is_refused_without_strata():
     data, masked = frame(), sdc.mask(frame(), "rank_swap", p=0.2, rng=4)
-    one, other = (
-        sdc.evaluate(data, masked, metrics="linkage", window=0.2, stratified=yes) for yes in (True, False)
-    )
+    how = {"metrics": "linkage", "window": 0.2}
+    with pytest.raises(ValueError, match="stratified is True and there are no strata"):
+        sdc.evaluate(data, masked, **how, stratified=True)
+    one, other = (sdc.evaluate(data, masked, **how, stratified=no) for no in (False, None))
     assert one.table.equals(other.table)
     assert "window" in one.parts["linkage"]

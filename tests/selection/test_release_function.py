@@ -31,6 +31,13 @@ def test_a_release_is_the_masked_table_and_its_evaluation():
     assert (release.draws, release.warnings) == (1, ())
 
 
+@pytest.mark.parametrize(("method", "count"), [("copula", 0), ("ipso", 0), ("noise", 60), ("mdav", 60)])
+def test_rows_that_stand_for_no_record_have_no_number(method, count):
+    release = sdc.release(frame(), method, rng=3, metrics="ks")
+    assert release.disclosure.paired == bool(count)
+    assert release.rows.tolist() == list(range(count))
+
+
 def test_the_key_and_the_weights_are_left_alone():
     data = frame(60).with_columns(id=np.arange(60), w=np.linspace(1.0, 2.0, 60))
     release = sdc.release(data, "mdav", k=5, key="id", weights="w", metrics="brmae")

@@ -19,6 +19,7 @@ from sdckit.cli.options import (
     grid_option,
     known_rule_option,
     listing,
+    measured_roles,
     measuring,
     method_option,
     outputs,
@@ -172,7 +173,13 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @click.option(
     "--stratified",
     is_flag=True,
-    help="Each stratum of --by was masked by itself, so that the window counts ranks within it.",
+    help="Each stratum of --by was masked by itself, so that the window counts ranks within it; default with "
+    "--made-by.",
+)
+@click.option(
+    "--unstratified",
+    is_flag=True,
+    help="The file was masked as a whole, and strata of --by are only measured; default with --window.",
 )
 @click.option(
     "--unpaired",
@@ -182,7 +189,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @known_rule_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
-@roles
+@measured_roles
 @measuring
 @dialect_options
 @outputs

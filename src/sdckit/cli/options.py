@@ -25,30 +25,36 @@ def _combine_options(*options: Callable[[Command], Command]) -> Callable[[Comman
     return apply
 
 
-roles = _combine_options(
-    click.option(
-        "--columns",
-        multiple=True,
-        metavar="A,B",
-        help="Variables; by default all numeric columns without another role; repeatable.",
-    ),
-    click.option(
-        "--key",
-        multiple=True,
-        metavar="A",
-        help="Column that identifies records; never masked; several (A,B or repeated) identify together.",
-    ),
-    click.option("--weights", metavar="A", help="Column of survey weights; never masked."),
-    click.option(
-        "--by",
-        multiple=True,
-        metavar="A",
-        help="Column whose values form strata, each masked and measured by itself; repeatable.",
-    ),
-    click.option(
-        "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
-    ),
-)
+def _role_options(strata: str) -> Callable[[Command], Command]:
+    """Return the options that name columns; `strata` is what --by does with each stratum."""
+    return _combine_options(
+        click.option(
+            "--columns",
+            multiple=True,
+            metavar="A,B",
+            help="Variables; by default all numeric columns without another role; repeatable.",
+        ),
+        click.option(
+            "--key",
+            multiple=True,
+            metavar="A",
+            help="Column that identifies records; never masked; several (A,B or repeated) identify together.",
+        ),
+        click.option("--weights", metavar="A", help="Column of survey weights; never masked."),
+        click.option(
+            "--by",
+            multiple=True,
+            metavar="A",
+            help=f"Column whose values form strata, each {strata}; repeatable.",
+        ),
+        click.option(
+            "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
+        ),
+    )
+
+
+roles = _role_options("masked and measured by itself")
+measured_roles = _role_options("measured by itself, and with --made-by also masked by itself")
 dialect_options = _combine_options(
     click.option(
         "--delimiter",

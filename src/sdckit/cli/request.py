@@ -52,7 +52,7 @@ class CheckedOptions:
     made_by: str | None = None  # method that masked a file made elsewhere
     made_with: dict[str, str] | None = None  # parameters of that method
     window: float | None = None
-    stratified: bool = False
+    stratified: bool | None = None  # None: True with a method, False with a window
     paired: bool = True
     rules: list[str] | None = None
     categories: tuple[str, ...] = ()  # numeric columns whose every value has a label
@@ -114,7 +114,7 @@ class CheckedOptions:
             stratified=self.stratified,
             paired=self.paired,
             rules=self.rules,
-            by=self.by,
+            by=pair.original.roles.by,
         )
         result = evaluate_pair(
             pair, known, Measuring.of(disclosure=known, per_record=per_record, **self.measuring_options)
@@ -157,7 +157,7 @@ def check_options(given: dict[str, Any]) -> CheckedOptions:
         made_by=given.get("made_by"),
         made_with=parse_settings(given["settings"]) or None if "made_by" in given else None,
         window=given.get("window") and checks.checked_share("window", given["window"]),
-        stratified=given.get("stratified", False),
+        stratified=True if given.get("stratified") else False if given.get("unstratified") else None,
         paired=not given.get("unpaired", False),
         rules=list(given["rules"]) or None,
     )
@@ -267,6 +267,10 @@ def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, pai
         raise ValueError("--set needs a method; name it with --made-by")
     if given["window"] and given["made_by"]:
         raise ValueError("--window follows from --made-by; drop one of them")
+    if given["stratified"] and given["unstratified"]:
+        raise ValueError("--stratified and --unstratified exclude each other; drop one of them")
+    if given["stratified"] and not given["by"]:
+        raise ValueError("--stratified needs strata; name their column with --by")
     if given["ranks"] and given["as_csv"]:
         raise ValueError("--ranks and --csv exclude each other; drop one of them or use --json")
     for option in ("records", "ranks", "variables"):

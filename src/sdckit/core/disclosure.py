@@ -4,25 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from sdckit.core import checks, registry, settings
+from sdckit.core.frozen import frozen
+from sdckit.core.table import names_of
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 
 Window = Callable[[str, "Floats", Sequence[str]], Any]
+BY_METHOD: Any = None  # default of a field whose value follows from the method; any type, as it is replaced
 
 
 @dataclass(frozen=True)
 class Disclosure:
-    """Method, parameters, largest move in ranks, edit rules and strata known of a file's masking.
+    """Method, parameters, largest move in ranks, edit rules, strata and columns known of a file's masking.
 
     `method` is a name of `sdc.METHODS`, None where it is not known; `parameters` has a value for each of its
-    parameters, or values by stratum. `window(stratum, values, columns)` is the largest move in ranks among
-    the original values of a stratum ("all" for the whole file), for all columns or for each of them; None
-    where no such bound is published. `rules` are edit rules that records satisfy. `by` names the columns
-    that form strata, if each stratum was masked separately. `paired` is False where masked rows stand for no
-    original record. `keeps` lists properties that the method preserves; `deterministic` is True for a method
-    that draws no random numbers.
+    parameters, or values by stratum; those that are not given have their default. `rules` are edit rules that
+    records satisfy. `by` names the columns that form strata, if each stratum was masked separately.
+    `columns` names the masked columns; it is empty where they are not known.
+
+    The other fields follow from the method unless they are given. `window(stratum, values, columns)` is the
+    largest move in ranks among the original values of a stratum ("all" for the whole file), for all columns
+    or for each of them; None where no such bound is published. `paired` is False where masked rows stand for
+    no original record. `keeps` lists properties that the method preserves; `deterministic` is True for a
+    method that draws no random numbers.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> known = sdc.Disclosure("rank_swap", {"p": 0.35})
+    >>> data, masked = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [3.0, 4.0, 1.0, 2.0, 6.0, 5.0]
+    >>> round(sdc.evaluate(data, masked, metrics="linkage", disclosure=known)["linkage"], 3)
+    0.261
     """
 
     method: str | None = None
@@ -30,27 +44,52 @@ class Disclosure:
     window: Window | None = None
     rules: Any = None  # text, or a `Rules` object of the package `rules`
     by: tuple[str, ...] = ()
-    paired: bool = True
-    keeps: tuple[str, ...] = ()
-    deterministic: bool = False
+    paired: bool = BY_METHOD
+    keeps: tuple[str, ...] = BY_METHOD
+    deterministic: bool = BY_METHOD
+    columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._set(
+            by=tuple(names_of(self.by)), columns=tuple(names_of(self.columns)), rules=frozen(self.rules)
+        )
+        if self.method is None:
+            _require_method(self.parameters)
+            self._set_missing(paired=True, keeps=(), deterministic=False)
+        else:
+            self._complete(registry.method_named(self.method))
+        self._set(parameters=frozen(self.parameters), keeps=tuple(self.keeps))
+
+    def _complete(self, record: registry.Method) -> None:
+        """Check the parameters of the method, and set the fields that follow from method and parameters."""
+        values = settings.parameters_with_strata(record, self.parameters, grouped=bool(self.by))
+        self._set(parameters=frozen(values))
+        if self.window is None or isinstance(self.window, MethodWindow):  # the latter after `replace`
+            self._set(window=None if record.window is None else MethodWindow(record.name, self.parameters))
+        paired = record.keeps_pairing(values)
+        self._set_missing(paired=paired, keeps=record.keeps, deterministic=not record.random)
+
+    def _set(self, **values: Any) -> None:
+        """Set fields while the record is being made; later they are frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _set_missing(self, **values: Any) -> None:
+        """Set those of the fields that were not given."""
+        self._set(**{name: value for name, value in values.items() if getattr(self, name) is BY_METHOD})
 
     @classmethod
     def of(
-        cls, method: str, parameters: Mapping[str, Any], *, by: Sequence[str] = (), rules: Any = None
+        cls,
+        method: str,
+        parameters: Mapping[str, Any],
+        *,
+        by: Sequence[str] = (),
+        rules: Any = None,
+        columns: Sequence[str] = (),
     ) -> Disclosure:
         """Return the disclosure of a file masked by a method of `sdc.METHODS` with these parameters."""
-        record = registry.method_named(method)
-        values = settings.parameters_with_strata(record, parameters, grouped=bool(by))
-        return cls(
-            method=record.name,
-            parameters=values,
-            window=None if record.window is None else MethodWindow(record.name, values),
-            rules=rules,
-            by=tuple(by),
-            paired=record.keeps_pairing(values),
-            keeps=record.keeps,
-            deterministic=not record.random,
-        )
+        return cls(method, parameters, rules=rules, by=tuple(by), columns=tuple(columns))
 
     @property
     def uninformed(self) -> bool:
@@ -88,6 +127,9 @@ class GivenWindow:
 
     given: float | Callable[[Floats], Any] | Mapping[str, float | Callable[[Floats], Any]]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "given", frozen(self.given))
+
     def __call__(self, stratum: str, values: Floats, _columns: Sequence[str]) -> Any:
         """Return the largest move in ranks among the original values of a stratum."""
         window = self.given
@@ -99,31 +141,67 @@ class GivenWindow:
         return checks.whole_share(checks.checked_share("window", window), len(values))
 
 
+class HasDisclosure(Protocol):
+    """An object that carries a disclosure, such as a `Release`."""
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """What is published about the masking."""
+
+
+def checked_disclosure(given: Disclosure | HasDisclosure | None) -> Disclosure | None:
+    """Return a disclosure, or that of a release; None for None, TypeError for anything else."""
+    if given is None or isinstance(given, Disclosure):
+        return given
+    carried = getattr(given, "disclosure", None)
+    if isinstance(carried, Disclosure):
+        return carried
+    kind = type(given).__name__
+    raise TypeError(f"disclosure is a {kind}; give release.disclosure, or method and parameters")
+
+
 def disclosure_of(
     disclosure: Disclosure | None,
     *,
     method: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     window: Any = None,
-    stratified: bool = False,
+    stratified: bool | None = None,
     paired: bool = True,
     rules: Any = None,
     by: Sequence[str] = (),
 ) -> Disclosure:
-    """Return the given disclosure, or build one from the options; raise ValueError where both are given."""
+    """Return the given disclosure, or build one from the options; raise ValueError where both are given.
+
+    `by` are the columns whose strata are measured. They are the strata of the masking, too, if `stratified`
+    is True, and by default where a method is named.
+    """
     if disclosure is not None:
         stated = {"method": method, "parameters": parameters, "window": window, "rules": rules}
-        stated |= {"stratified": stratified or None, "paired": None if paired else False}
+        stated |= {"stratified": stratified, "paired": None if paired else False}
         for name in [name for name, value in stated.items() if value is not None]:
             raise ValueError(f"the disclosure says how the file was masked and {name} is given too; drop one")
         return disclosure
-    strata = tuple(by) if stratified else ()
-    if method is not None:
-        if window is not None:
-            raise ValueError(f"the method {method} determines the window and window is given too; drop one")
-        found = Disclosure.of(method, parameters or {}, by=strata, rules=rules)
-        return found if paired else replace(found, paired=False)
-    if parameters:
-        raise ValueError(f"parameters {', '.join(parameters)} are given without a method; name the method")
+    if method is not None and window is not None:
+        raise ValueError(f"the method {method} determines the window and window is given too; drop one")
+    if method is not None and by and stratified is False:
+        settings.require_one_value(registry.method_named(method), parameters or {})
     given = None if window is None else GivenWindow(window)
-    return Disclosure(window=given, rules=rules, by=strata, paired=paired)
+    strata = _strata_of_masking(by, method, stratified=stratified)
+    found = Disclosure(method, parameters or {}, given, rules, strata)
+    return found if paired else replace(found, paired=False)
+
+
+def _strata_of_masking(by: Sequence[str], method: str | None, *, stratified: bool | None) -> tuple[str, ...]:
+    """Return the columns within whose strata a file was masked; raise ValueError for strata without any."""
+    if stratified and not by:
+        raise ValueError("stratified is True and there are no strata; name their column with by")
+    apart = method is not None if stratified is None else stratified
+    return tuple(by) if apart else ()
+
+
+def _require_method(parameters: Mapping[str, Any]) -> None:
+    """Raise ValueError if there are parameters, where no method is named."""
+    if parameters:
+        names = ", ".join(parameters)
+        raise ValueError(f"parameters are given without a method: {names}; name the method")

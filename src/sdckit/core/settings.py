@@ -73,6 +73,14 @@ def _value_or_values_by_stratum(parameter: Parameter, value: Any, *, grouped: bo
     return {stratum: parameter_value(parameter, number) for stratum, number in numbers.items()}
 
 
+def require_one_value(method: Method, given: Mapping[str, Any]) -> None:
+    """Raise ValueError if a number is given by stratum, for a file that was masked as a whole."""
+    for name, value in given.items():
+        if _is_by_stratum(parameter_named(method, name), value):
+            remedy = "give one number, or leave stratified out"
+            raise ValueError(f"{name} is {value!r} and stratified is False; {remedy}")
+
+
 def parameters_in_stratum(method: Method, parameters: Mapping[str, Any], stratum: str) -> dict[str, Any]:
     """Return the parameters of one stratum, where some values are dictionaries by stratum."""
     return {p.name: _value_in_stratum(p, parameters[p.name], stratum) for p in method.parameters}

@@ -38,7 +38,7 @@ DEPTH = 4  # stack level of warnings: they name the line that calls `mask`
 
 @dataclass(frozen=True)
 class Masking:
-    """A masked table, notes on it, and the disclosure record: method, parameters, strata and rules."""
+    """A masked table, notes on it, and the disclosure record: method, parameters, strata, rules, columns."""
 
     data: Any
     notes: list[str]
@@ -200,7 +200,10 @@ def mask_prepared(
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
     made = job.table.with_values(job.names, masked, whole=whole, more=more)
     known = None if job.edits is None else job.edits.public_rules
-    return Masking(made, notes, Disclosure.of(record.name, parameters, by=data.roles.by, rules=known))
+    disclosure = Disclosure.of(
+        record.name, parameters, by=data.roles.by, rules=known, columns=data.roles.variables
+    )
+    return Masking(made, notes, disclosure)
 
 
 def _job(

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.disclosure import Disclosure, disclosure_of
+from sdckit.core.disclosure import Disclosure, HasDisclosure, checked_disclosure, disclosure_of
 from sdckit.core.table import names_of
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.notes import (
@@ -21,6 +21,7 @@ from sdckit.metrics.notes import (
     rule_notes,
     small_strata_notes,
     uninformed_notes,
+    unmasked_notes,
     unpaired_notes,
 )
 from sdckit.metrics.original import Original
@@ -124,11 +125,11 @@ def evaluate(
     missing: str = "pairwise",
     na: Any = None,
     per_record: bool = False,
-    disclosure: Disclosure | None = None,
+    disclosure: Disclosure | HasDisclosure | None = None,
     method: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     window: float | Callable[[Floats], Any] | Mapping[str, Any] | None = None,
-    stratified: bool = False,
+    stratified: bool | None = None,
     paired: bool = True,
     rules: Any = None,
     rng: Any = None,
@@ -146,11 +147,13 @@ def evaluate(
     key : str, optional
         Column that identifies records in both files; without it, rows are paired by order.
     columns : list of str, optional
-        Variables to compare; by default all numeric columns that have no other role.
+        Variables to compare; by default the masked columns that the disclosure names, or else all numeric
+        columns that have no other role.
     weights : str or array, optional
         Survey weights.
     by : str, optional
-        Column of the original whose values form strata; each gets its own rows in the table.
+        Column of the original whose values form strata; each gets its own rows in the table. If a method is
+        named, each stratum counts as masked separately; see `stratified`.
     ties : str
         How equal values are ranked: see `brmae`.
     missing : str
@@ -159,7 +162,7 @@ def evaluate(
         Values that stand for a missing cell.
     per_record : bool
         Also give each record's share of every loss and risk.
-    disclosure : Disclosure, optional
+    disclosure : Disclosure or Release, optional
         What is published about the masking, as `release` returns it: the linkage attacks use it. If it
         names strata, these are the strata of the table.
     method, parameters : str and dict, optional
@@ -168,8 +171,10 @@ def evaluate(
     window : float or function, optional
         The largest move in ranks where no method is named: a share of the records, or a function of the
         original values; either also by stratum, in a dictionary.
-    stratified : bool
-        True if each stratum was masked separately, so that the window holds within strata.
+    stratified : bool, optional
+        True if each stratum was masked separately, so that the window holds within strata; False if the
+        file was masked as a whole and strata are only measured. By default True with a method and strata,
+        False with a window.
     paired : bool
         False where the rows of the masked file stand for no original record, as in synthetic data: only
         metrics that do not compare row by row are given, and the others are named in a note.
@@ -193,21 +198,29 @@ def evaluate(
     brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
     possible; an unrelated order would score 0.625
     """
-    disclosure = disclosure_of(
-        disclosure,
+    known = checked_disclosure(disclosure)
+    prepared = _original_for(known, original, columns=columns, key=key, weights=weights, by=by, na=na)
+    known = disclosure_of(
+        known,
         method=method,
         parameters=parameters,
         window=window,
         stratified=stratified,
         paired=paired,
         rules=rules,
-        by=names_of(by),
+        by=prepared.roles.by,
     )
-    how = Measuring.of(metrics, disclosure, ties=ties, missing=missing, per_record=per_record, rng=rng)
-    prepared = Original.of(
-        original, columns=columns, key=key, weights=weights, by=_strata_columns(disclosure, by), na=na
-    )
-    return evaluate_pair(pair_of(prepared, masked), disclosure, how)
+    how = Measuring.of(metrics, known, ties=ties, missing=missing, per_record=per_record, rng=rng)
+    return evaluate_pair(pair_of(prepared, masked), known, how)
+
+
+def _original_for(known: Disclosure | None, original: Any, **roles: Any) -> Original:
+    """Return the original prepared with the given roles; columns and strata are those of the disclosure."""
+    if known is not None:
+        roles["by"] = _strata_columns(known, roles["by"])
+        if known.columns and roles["columns"] is None and not isinstance(original, Original):
+            roles["columns"] = list(known.columns)
+    return Original.of(original, **roles)
 
 
 @dataclass(frozen=True)
@@ -256,6 +269,7 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
     if not disclosure.paired:
         notes |= dict.fromkeys(unpaired_notes(pair, how.left_out))
     notes |= dict.fromkeys(uninformed_notes(disclosure, how.metrics))
+    notes |= dict.fromkeys(unmasked_notes(disclosure, pair.columns))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
     scores = _score_groups(groups, how, notes)

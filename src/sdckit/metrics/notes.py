@@ -57,6 +57,12 @@ def uninformed_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[
     return [f"{', '.join(named)} {verb} the intruder does not know the method; else give method="]
 
 
+def unmasked_notes(disclosure: Disclosure, columns: Sequence[str]) -> list[str]:
+    """Return a note naming the measured columns that are not among the masked ones, where these are known."""
+    others = [name for name in columns if disclosure.columns and name not in disclosure.columns]
+    return [f"measured, but not masked by this method: {', '.join(others)}"] if others else []
+
+
 def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:
     """Return notes on the numbers of cells that are missing in one of the two files only."""
     counts = pair.counts

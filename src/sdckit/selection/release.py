@@ -31,8 +31,9 @@ class Release:
     """A masked table that meets its limits, with its own evaluation.
 
     `disclosure` is what the masking publishes about itself, `rows` the number, from 0, of the original row
-    that each masked row stands for; `draws` counts the tables drawn until one met the limits, `warnings`
-    has the texts of the warnings issued meanwhile.
+    that each masked row stands for, empty where masked rows stand for no original record
+    (`disclosure.paired` is False); `draws` counts the tables drawn until one met the limits, `warnings` has
+    the texts of the warnings issued meanwhile.
     """
 
     data: Any
@@ -133,7 +134,7 @@ def make_release(
                     pair = pair_by_row(original, written)  # the rows are in the original order
                     result = plan.evaluate(pair, made, rng)
                 require_limits(plan.limits, result)
-                rows = np.arange(original.n)
+                rows = np.arange(original.n if made.disclosure.paired else 0)
                 release = Release(written, result, made.disclosure, rows, count, tuple(warned))
                 if report is not None:
                     report(release, pair)
