@@ -187,6 +187,20 @@ def test_numbers_in_place_of_a_column_are_the_same_weights():
         sdc.prepare(prepared, weights=weights + 1)
 
 
+@pytest.mark.parametrize("form", [pl.DataFrame.to_series, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
+def test_weights_may_be_a_column_with_a_name(form):
+    given = sdc.prepare(data(), columns=NAMES, weights=form(data().select("w"))).weights
+    assert given.tolist() == sdc.prepare(data(), columns=NAMES, weights="w").weights.tolist()
+
+
+def test_weights_with_two_columns_or_of_text_are_refused():
+    for weights in (data().select(NAMES), data().select(NAMES).to_numpy()):
+        with pytest.raises(ValueError, match="weights has 2 columns; give one number per record"):
+            sdc.prepare(data(), columns=NAMES, weights=weights)
+    with pytest.raises(TypeError, match="column 'g' is not numeric but text"):
+        sdc.prepare(data(), columns=NAMES, weights=data()["g"])
+
+
 def test_a_role_that_was_left_open_can_be_added():
     prepared = sdc.prepare(data(), columns=NAMES)
     assert prepared.roles == Roles(NAMES)

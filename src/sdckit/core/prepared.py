@@ -181,6 +181,9 @@ def weight_values(table: Table, weights: Any) -> Floats | None:
         name = str(weights)
         values = table.floats(table.numeric_columns([name]))[:, 0]
     else:
-        name, values = "weights", Table(weights).floats(["x1"])[:, 0]
+        name, given = "weights", Table(weights)
+        if len(given.names) != 1:
+            raise ValueError(f"weights has {len(given.names)} columns; give one number per record")
+        values = given.floats(given.numeric_columns(given.names))[:, 0]
         checks.require_length("weights", len(values), table.n)
     return checks.checked_weights(values, name)
