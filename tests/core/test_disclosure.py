@@ -148,7 +148,7 @@ def test_a_number_by_stratum_needs_strata_of_the_masking():
     known = {"method": "rank_swap", "parameters": {"p": "x:0.1,y:0.2"}}
     masked = sdc.mask(strata(), "rank_swap", p={"x": 0.1, "y": 0.2}, by="g", rng=1)
     assert sdc.evaluate(strata(), masked, by="g", metrics="linkage", **known)["linkage"] > 0
-    with pytest.raises(ValueError, match=r"p is .* and stratified is False; give one number"):
+    with pytest.raises(ValueError, match=r"p is .* and the file was masked as a whole; give one number"):
         sdc.evaluate(strata(), masked, by="g", stratified=False, **known)
 
 

@@ -77,8 +77,7 @@ def require_one_value(method: Method, given: Mapping[str, Any]) -> None:
     """Raise ValueError if a number is given by stratum, for a file that was masked as a whole."""
     for name, value in given.items():
         if _is_by_stratum(parameter_named(method, name), value):
-            remedy = "give one number, or leave stratified out"
-            raise ValueError(f"{name} is {value!r} and stratified is False; {remedy}")
+            raise ValueError(f"{name} is {value!r} and the file was masked as a whole; give one number")
 
 
 def parameters_in_stratum(method: Method, parameters: Mapping[str, Any], stratum: str) -> dict[str, Any]:
