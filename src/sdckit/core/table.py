@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats, Ints
 
 LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
+SAFE_DIGITS = 10**15  # a decimal of up to 15 digits comes back from float64 as it was
 
 
 class Table:
@@ -158,7 +159,7 @@ class Table:
         return "text" if dtype == nw.String else str(dtype)
 
     def _column_floats(self, name: str) -> Floats:
-        """Return a column as float64; raise ValueError for integers or decimals beyond 2**53."""
+        """Return a column as float64; raise ValueError for integers or decimals that lose digits."""
         assert self.frame is not None  # noqa: S101 - arrays were dealt with
         series = self.frame[name]
         if series.dtype.is_integer() or series.dtype.is_decimal():
@@ -169,7 +170,27 @@ class Table:
                     f"column {name!r} has {what} beyond 2**53, which lose digits; leave it out with columns"
                 )
         values = series.cast(nw.Float64).to_numpy()
+        if series.dtype.is_decimal():
+            lost = _cell_losing_digits(series)
+            if lost is not None:
+                raise ValueError(
+                    f"column {name!r} has decimals that lose digits, such as {lost}; "
+                    "leave it out with columns or round it to 15 digits"
+                )
         return np.asarray(values, np.float64)
+
+
+def _cell_losing_digits(series: nw.Series[Any]) -> Decimal | None:
+    """Return the first cell of a column of decimals that a float changes; None if all of them survive."""
+    largest = max((abs(end) for end in (series.min(), series.max()) if end is not None), default=0)
+    if largest * 10 ** getattr(series.dtype, "scale", 38) < SAFE_DIGITS:
+        return None
+    return next((cell for cell in series.drop_nulls().to_list() if _loses_digits(cell)), None)
+
+
+def _loses_digits(cell: Decimal) -> bool:
+    """Return True if the shortest text of the nearest float is another decimal."""
+    return Decimal(repr(float(cell))) != cell
 
 
 def names_of(columns: Any) -> list[str]:
@@ -282,6 +303,12 @@ def _floats_from_objects(array: Any) -> Any:
     if large:
         what = "integers" if isinstance(large[0], Integral) else "decimals"
         raise ValueError(f"the array has {what} beyond 2**53, which lose digits; leave their columns out")
+    lost = next((c for c in cells if isinstance(c, Decimal) and not is_missing(c) and _loses_digits(c)), None)
+    if lost is not None:
+        raise ValueError(
+            f"the array has decimals that lose digits, such as {lost}; leave their columns out or round them "
+            "to 15 digits"
+        )
     return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells]).reshape(array.shape)
 
 
