@@ -54,7 +54,14 @@ def _metrics() -> dict[str, Any]:
     return {name: getattr(family, name) for family in families for name in family.__all__}
 
 
+def _public_names() -> list[str]:
+    """Return the names that `from sdckit import *` binds."""
+    return sorted([*_HOMES, *_metrics()])
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return _public_names()
     if name in _HOMES:
         value = getattr(import_module(f"sdckit.{_HOMES[name]}"), name)
     elif name.startswith("_") or find_spec(f"sdckit.{name}") or name not in _metrics():
@@ -66,4 +73,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(["__version__", *_HOMES, *_metrics()])
+    return ["__version__", *_public_names()]

@@ -27,6 +27,7 @@ import polars as pl
 import pyarrow as pa
 
 import sdckit as sdc
+from sdckit import *
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
@@ -44,6 +45,8 @@ def same(a: pd.DataFrame, b: pl.DataFrame, c: pa.Table, d: Matrix) -> None:
 
 
 assert_type(sdc.mask([1.0, 2.0, 3.0], "mdav"), np.typing.NDArray[np.float64])
+assert_type(brmae([1.0, 2.0], [2.0, 1.0]), float)
+VERSION  # type: ignore[name-defined]
 """
 
 
@@ -60,6 +63,13 @@ def test_type_hints_can_be_read(name):
 def test_type_hints_name_every_parameter(name):
     hints = typing.get_type_hints(getattr(sdc, name))
     assert {"columns", "by", "rng", "return"} <= set(hints)
+
+
+def test_importing_all_names_gives_the_public_ones_and_no_others():
+    code = "names = set(dir()); from sdckit import *; print(*sorted(set(dir()) - names - {'names'}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == sorted(set(dir(sdc)) - {"__version__"}) == sorted(sdc.__all__)
+    assert {"evaluate", "mask", "METRICS", "brmae", "rmae"} <= set(sdc.__all__)
 
 
 def test_each_metric_is_in_the_namespace_of_its_family_only():

@@ -1,6 +1,8 @@
 """Weighted losses against twins and worked examples."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,3 +72,34 @@ def test_one_heavy_record_is_noted():
     notes = sdc.evaluate(x, y, weights=[50.0] + [1.0] * 9, metrics="brmae").notes
     assert any("over a quarter of the weight" in note for note in notes)
     assert not sdc.evaluate(x, y, weights=[1.0] * 10, metrics="brmae").notes
+
+
+def test_weights_may_be_a_column_of_any_name():
+    frame = pl.DataFrame({"a": [1.5, 2.0, 2.0, 4.0], "w": [1.0, 2.0, 1.0, 2.0]})
+    x, y = frame.select("a"), 2 * frame.select("a")
+    expected = sdc.mae(x, y, weights=[1.0, 2.0, 1.0, 2.0])
+    columns = [
+        frame["w"],
+        pd.Series(frame["w"].to_list(), name="w"),
+        frame.to_arrow()["w"],
+        frame.select("w"),
+    ]
+    for weights in columns:
+        assert sdc.mae(x, y, weights=weights) == expected
+        assert sdc.evaluate(x, y, weights=weights, metrics="mae")["mae"] == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "text"),
+    [
+        (np.ones((4, 2)), ValueError, "^weights has 2 columns; give one number per record$"),
+        (pl.DataFrame({"v": [1.0] * 4, "w": [1.0] * 4}), ValueError, "^weights has 2 columns; give one"),
+        (pl.Series("w", list("abcd")), TypeError, "^column 'w' is not numeric but text; convert it or leave"),
+        (pl.Series("w", [1.0, 2.0]), ValueError, "^weights has 2 values"),
+    ],
+)
+def test_other_weights_are_refused_in_one_line(weights, error, text):
+    x = [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(error, match=text) as refusal:
+        sdc.mae(x, x, weights=weights)
+    assert "\n" not in str(refusal.value)

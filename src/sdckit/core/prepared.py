@@ -174,7 +174,10 @@ def _read_variables(table: Table, roles: Roles) -> tuple[Floats, list[Floats]]:
 
 
 def weight_values(table: Table, weights: Any) -> Floats | None:
-    """Return survey weights as floats, from the named column or from one number per record."""
+    """Return survey weights as floats, from the named column or from one number per record.
+
+    Numbers may be an array, a series of any name or a table with one column.
+    """
     if weights is None:
         return None
     if isinstance(weights, (str, int)):
