@@ -115,23 +115,28 @@ def sources():
     ]
 
 
-def texts(node):
-    """The pieces of text of a display, in displays within it, too; of a dictionary, its keys."""
-    parts = node.keys if isinstance(node, ast.Dict) else node.elts
-    for part in parts:
-        if isinstance(part, ast.Constant) and isinstance(part.value, str):
-            yield part.value
-        elif isinstance(part, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
-            yield from texts(part)
+def own_parts(statement):
+    """The parts of a statement that are no statements themselves: of a function, its head and decorators."""
+    for part in ast.iter_child_nodes(statement):
+        if not isinstance(part, (ast.stmt, ast.excepthandler, ast.match_case)):
+            yield part
+
+
+def texts(statement):
+    """The pieces of text in a statement: in displays, keys and values, calls, comparisons, all alike."""
+    for part in own_parts(statement):
+        for node in ast.walk(part):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
 
 
 def lists_of(names, code, most=2):
-    """The displays in some code that hold more than so many of the names, options apart."""
+    """The statements in some code that hold more than so many of the names, options apart."""
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict)):
+        if isinstance(node, (ast.stmt, ast.match_case)):
             found = {text.partition(":")[0] for text in texts(node)} & set(names)
             if len(found) > most:
-                yield f"line {node.lineno}: {', '.join(sorted(found))}"
+                yield f"line {getattr(node, 'lineno', 0)}: {', '.join(sorted(found))}"
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(HERE)))
@@ -151,11 +156,23 @@ def test_no_file_lists_metrics_or_methods(path):
         "a = {'brmae': 1, 'ks': 2, 'rid': 3}",
         "a = {'brmae', 'ks', 'rid', 'other'}",
         "a = [('brmae', 1), ('ks', 2), ('rid', 3)]",
+        "a = (Kind('brmae', 1), Kind('ks', 2), Kind(name='rid'))",
+        "a = {1: 'brmae', 2: 'ks', 3: 'rid'}",
+        "f('brmae', 'ks', 'rid')",
+        "if name in ('brmae', 'ks') or name == 'rid': pass",
+        "a = dict([('brmae', f(1)), ('ks', 2)]) | {'rid': 3}",
+        "@f('brmae', 'ks', 'rid')\ndef g(): ...",
+        "a = [f(x) for x in ('brmae', 'ks', 'rid')]",
     ],
 )
 def test_a_list_of_metrics_would_be_found(code):
     assert len(list(lists_of(sdc.METRICS, code))) == 1
     assert not list(lists_of(sdc.METRICS, code.replace("rid", "other")))
+
+
+def test_statements_that_name_one_metric_each_are_no_list():
+    code = "def f():\n    if x == 'brmae':\n        return 'ks'\n    return 'rid'"
+    assert not list(lists_of(sdc.METRICS, code))
 
 
 def test_no_metric_shares_its_name_with_a_module_of_its_family():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -38,61 +38,6 @@ TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked
 OUTLIERS = 0.02  # share of the records, those farthest from the mean, whose risk is reported separately
 
 
-def _nearest_attack(
-    space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options: dict[str, Any]
-) -> NearestAttack:
-    """Return the nearest-record attack on a pair, after transforming both files by `space`."""
-    ours, theirs = space(pair)
-    if options["direction"] == TO_MASKED:
-        return NearestAttack(theirs, ours, options["places"])
-    fixed = space is not whitened and pair.complete
-    ground = standardised if space is corrected else space  # edit rules do not move originals
-    store, name = pair.original.cache, f"tree {ground.__name__}"
-    tree = cached_value(store, name, lambda: kd_tree.build(ours)) if fixed else None
-    return NearestAttack(ours, theirs, options["places"], tree)
-
-
-def rank_files(pair: Pair) -> tuple[Floats, Floats]:
-    """Return both files as mid-ranks."""
-    ours, theirs = tie_blocks_of_files(pair)
-    return ours.mid_ranks, theirs.mid_ranks
-
-
-def _window_attack(pair: Pair, options: dict[str, Any]) -> WindowAttack:
-    """Return the attack within the published move in ranks, or within the option `within` if set."""
-    known = pair.window
-    within = checks.whole_share(options["within"], pair.original.n)
-    width = within if options["within"] or known is None else known
-    return _make_window_attack(pair, options, width)
-
-
-def _window_attack_apart_from_rules(pair: Pair, options: dict[str, Any]) -> WindowAttack:
-    """Return the attack within the published move, ignoring columns that edit rules name."""
-    named = () if pair.rules is None else pair.rules.columns
-    known = 0.0 if pair.window is None else pair.window
-    width = np.where([name in named for name in pair.columns], float(pair.original.n), known)
-    return _make_window_attack(pair, options, width)
-
-
-def _make_window_attack(pair: Pair, options: dict[str, Any], width: Any) -> WindowAttack:
-    """Return the attack that links each record to one at most `width` ranks away, in the given direction."""
-    ours, theirs = tie_blocks_of_files(pair)
-    return WindowAttack(*((ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)), width)
-
-
-def _matching_attack(pair: Pair, options: dict[str, Any]) -> MatchingAttack:
-    """Return the one-to-one matching attack; raise NotApplicable for more than 2,000 records."""
-    n = pair.original.n
-    if n > LARGEST:
-        raise checks.NotApplicable(
-            f"matching links at most {LARGEST} records and the data have {n}; use dbrl"
-        )
-    files = (pair.original.values, pair.masked)
-    ours, theirs = standardised(pair) if options["distance"] == "standardised" else files
-    there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
-    return MatchingAttack(*there, options["distance"])
-
-
 @dataclass(frozen=True)
 class AttackKind:
     """A kind of linkage attack: how to prepare it, texts that describe it, and which pairs it applies to.
@@ -108,52 +53,125 @@ class AttackKind:
     suits: Callable[[Pair], bool] = lambda pair: True  # noqa: ARG005 - any pair
 
 
-KINDS = (
-    AttackKind(
-        "dbrl", partial(_nearest_attack, standardised), "nearest record", "picks the nearest record{each}"
-    ),
-    AttackKind(
-        "dbrl_mahalanobis",
-        partial(_nearest_attack, whitened),
-        "nearest by Mahalanobis distance",
-        "picks the nearest record{each}, by the Mahalanobis distance of the release,",
-    ),
-    AttackKind(
-        "dbrl_rank",
-        partial(_nearest_attack, rank_files),
-        "nearest ranks",
-        "picks the record with the nearest ranks{each}",
-    ),
-    AttackKind(
-        "window",
-        _window_attack,
-        "guess in the window",
-        "guesses among the records within the published window of ranks{each}",
-        lambda pair: pair.window is not None,
-    ),
-    AttackKind(
-        "matching",
-        _matching_attack,
-        "one-to-one matching",
-        "links all records at once, one to one,",
-        lambda pair: pair.original.n <= LARGEST,
-    ),
-    AttackKind(
-        "rules",
-        partial(_nearest_attack, corrected),
-        "nearest record within the rules",
-        "projects each published record onto the known edit rules and picks the nearest record{each}",
-        breaks_rules,
-    ),
-    AttackKind(
-        "window_rules",  # where a release obeys rules, they may have moved values beyond the window
-        _window_attack_apart_from_rules,
-        "guess in the window, rules apart",
-        "guesses among the records within the published window, rules apart,{each}",
-        lambda pair: pair.window is not None and pair.rules is not None,
-    ),
+ATTACKS: dict[str, AttackKind] = {}  # filed by `@linkage_attack`, in the order of their definition
+Make = TypeVar("Make", bound="Callable[[Pair, dict[str, Any]], LinkageAttack]")
+
+
+def linkage_attack(title: str, does: str, **more: Any) -> Callable[[Make], Make]:
+    """Return a decorator that files a function as the attack of its name, for `linkage` to try."""
+
+    def register(make: Make) -> Make:
+        """File the function in `ATTACKS` under its own name and return it unchanged."""
+        ATTACKS[make.__name__] = AttackKind(make.__name__, make, title, does, **more)
+        return make
+
+    return register
+
+
+def _nearest_attack(
+    space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options: dict[str, Any]
+) -> NearestAttack:
+    """Return the nearest-record attack on a pair, after transforming both files by `space`."""
+    ours, theirs = space(pair)
+    if options["direction"] == TO_MASKED:
+        return NearestAttack(theirs, ours, options["places"])
+    fixed = space is not whitened and pair.complete
+    ground = standardised if space is corrected else space  # edit rules do not move originals
+    store, name = pair.original.cache, f"tree {ground.__name__}"
+    tree = cached_value(store, name, lambda: kd_tree.build(ours)) if fixed else None
+    return NearestAttack(ours, theirs, options["places"], tree)
+
+
+@linkage_attack("nearest record", "picks the nearest record{each}")
+def dbrl(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
+    """Return the attack by the nearest record in standard deviations."""
+    return _nearest_attack(standardised, pair, options)
+
+
+@linkage_attack(
+    "nearest by Mahalanobis distance",
+    "picks the nearest record{each}, by the Mahalanobis distance of the release,",
 )
-ATTACKS = {kind.name: kind for kind in KINDS}
+def dbrl_mahalanobis(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
+    """Return the attack by the nearest record in the Mahalanobis distance of the release."""
+    return _nearest_attack(whitened, pair, options)
+
+
+def rank_files(pair: Pair) -> tuple[Floats, Floats]:
+    """Return both files as mid-ranks."""
+    ours, theirs = tie_blocks_of_files(pair)
+    return ours.mid_ranks, theirs.mid_ranks
+
+
+@linkage_attack("nearest ranks", "picks the record with the nearest ranks{each}")
+def dbrl_rank(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
+    """Return the attack by the record with the nearest mid-ranks."""
+    return _nearest_attack(rank_files, pair, options)
+
+
+@linkage_attack(
+    "guess in the window",
+    "guesses among the records within the published window of ranks{each}",
+    suits=lambda pair: pair.window is not None,
+)
+def window(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
+    """Return the attack within the published move in ranks, or within the option `within` if set."""
+    known = pair.window
+    within = checks.whole_share(options["within"], pair.original.n)
+    width = within if options["within"] or known is None else known
+    return _make_window_attack(pair, options, width)
+
+
+def _make_window_attack(pair: Pair, options: dict[str, Any], width: Any) -> WindowAttack:
+    """Return the attack that links each record to one at most `width` ranks away, in the given direction."""
+    ours, theirs = tie_blocks_of_files(pair)
+    return WindowAttack(*((ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)), width)
+
+
+@linkage_attack(
+    "one-to-one matching",
+    "links all records at once, one to one,",
+    suits=lambda pair: pair.original.n <= LARGEST,
+)
+def matching(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
+    """Return the one-to-one matching attack; raise NotApplicable for more than 2,000 records."""
+    n = pair.original.n
+    if n > LARGEST:
+        raise checks.NotApplicable(
+            f"matching links at most {LARGEST} records and the data have {n}; use dbrl"
+        )
+    files = (pair.original.values, pair.masked)
+    ours, theirs = standardised(pair) if options["distance"] == "standardised" else files
+    there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
+    return MatchingAttack(*there, options["distance"])
+
+
+@linkage_attack(
+    "nearest record within the rules",
+    "projects each published record onto the known edit rules and picks the nearest record{each}",
+    suits=breaks_rules,
+)
+def rules(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
+    """Return the attack by the nearest record to each published one moved to where the rules hold."""
+    return _nearest_attack(corrected, pair, options)
+
+
+@linkage_attack(
+    "guess in the window, rules apart",
+    "guesses among the records within the published window, rules apart,{each}",
+    suits=lambda pair: pair.window is not None and pair.rules is not None,
+)
+def window_rules(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
+    """Return the attack within the published move, ignoring columns that edit rules name.
+
+    Where a release obeys rules, they may have moved values beyond the window.
+    """
+    named = () if pair.rules is None else pair.rules.columns
+    known = 0.0 if pair.window is None else pair.window
+    width = np.where([name in named for name in pair.columns], float(pair.original.n), known)
+    return _make_window_attack(pair, options, width)
+
+
 DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "standardised"}
 
 
