@@ -220,3 +220,9 @@ def test_a_choice_reports_the_progress_of_its_release():
         choice = searched(workers=1)
     choice.apply(with_identifier(), progress=lambda *step: seen.append(step))
     assert seen
+
+
+def test_an_evaluation_reports_its_progress():
+    seen = []
+    sdc.evaluate(frame(), sdc.mask(frame(), "mdav", k=3), progress=lambda *step: seen.append(step))
+    assert {step for step, _ in seen} == {"measuring"}

@@ -27,7 +27,7 @@ from sdckit.metrics.notes import (
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.stratified_risk import measures_linkage, score_within_strata
-from sdckit.progress import track
+from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.rules import rules_of
 from sdckit.rules.edits import named_columns
 
@@ -133,6 +133,7 @@ def evaluate(
     paired: bool = True,
     rules: Any = None,
     rng: Any = None,
+    progress: ProgressCallback | None = None,
 ) -> Evaluation:
     """Measure the information loss and disclosure risk of a masked file, per variable and stratum.
 
@@ -183,6 +184,8 @@ def evaluate(
         many masked records break them.
     rng : None, int or numpy Generator
         For `ties="random"`.
+    progress : callable, optional
+        Called as `progress(step, share done)` during the work.
 
     Returns
     -------
@@ -211,7 +214,8 @@ def evaluate(
         by=prepared.roles.by,
     )
     how = Measuring.of(metrics, known, ties=ties, missing=missing, per_record=per_record, rng=rng)
-    return evaluate_pair(pair_of(prepared, masked), known, how)
+    with reported_to(progress):
+        return evaluate_pair(pair_of(prepared, masked), known, how)
 
 
 def _original_for(known: Disclosure | None, original: Any, **roles: Any) -> Original:
