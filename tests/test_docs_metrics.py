@@ -152,13 +152,13 @@ def of_files(tarragona, census):
         f"Two files, of {n} and {census.height:,} records, with {census.width} numeric variables each",
         f"Tarragona has {zeros} zeros",
         f"an IL1 of {whole:.2f}, as if the average cell had changed by {whole:.0%}".replace("%", " %"),
-        f"TREASURY, brings {share['TREASURY']:.1f}",
-        f"the median variable brings {pl.Series(share.values()).median():.2f}",
+        f"TREASURY, has {share['TREASURY']:.1f}",
+        f"the median variable has {pl.Series(share.values()).median():.2f}",
         f"Of the {n} firms, {block} have exactly the same paid-up capital, {value:,.0f}",
         f"only {capital.n_unique()} distinct values",
         f"| random, on average | {drawn[0]:.3f} | {drawn[1]:.4f} | {drawn[2]:.4f} |",
         f"| random, the worst draw | {worst[0]:.3f} | {worst[1]:.4f} | {worst[2]:.4f} |",
-        f"The block of {block} adds {(block**2 - 1) / 3 / (n * n // 2):.3f}",
+        f"The group of {block} adds {(block**2 - 1) / 3 / (n * n // 2):.3f}",
     ]
 
 
@@ -238,7 +238,7 @@ def of_thirty_runs():
     assert between.row(between["median"].arg_min(), named=True)["metric"] == "il1"
     assert table.filter(method="mdav")["difference"].abs().max() < 1e-6
     return [
-        f"none scores more than {largest[0]:.2f} in brMAE or {largest[1]:.2f} in brMSE",
+        f"none has more than {largest[0]:.2f} in brMAE or {largest[1]:.2f} in brMSE",
         f"IL1s {medians['il1s']:.3f}, brMAE {medians['brmae']:.3f}, IL1 {medians['il1']:.3f}, medians of 30",
         f"Tarragona: {max(medians.values()) - min(medians.values()):.2f} from best to weakest",
         f"The study checks {claims.height} claims of the note: {counts['holds']} hold",
