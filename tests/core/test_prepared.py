@@ -59,8 +59,8 @@ WRONG = {
     "unknown stratum": ({"by": ["g", "z"]}, "unknown column 'z'"),
     "unknown weights": ({"weights": "z"}, "unknown column 'z'"),
     "text": ({"columns": ["g"]}, "column 'g' is not numeric but text"),
-    "two roles": ({"columns": ["a", "w"], "weights": "w"}, "column 'w' is a variable but also key, weights"),
-    "grouped": ({"columns": ["a", "b"], "by": "b"}, "column 'b' is a variable but also key, weights or"),
+    "two roles": ({"columns": ["a", "w"], "weights": "w"}, "column 'w' is a variable but also the survey"),
+    "grouped": ({"columns": ["a", "b"], "by": "b"}, "column 'b' is a variable but also a stratum"),
     "no code": ({"na": "none"}, "na is 'none'; give the number"),
 }
 
@@ -209,7 +209,7 @@ def test_a_role_that_was_left_open_can_be_added():
     assert more.roles == Roles(NAMES, by=("g",), weights="w")
     assert len(more.parts) == 2
     assert prepared.weights is None
-    with pytest.raises(ValueError, match="column 'a' is a variable but also key, weights or stratum"):
+    with pytest.raises(ValueError, match="column 'a' is a variable but also a stratum"):
         sdc.prepare(prepared, by="a")
 
 

@@ -101,7 +101,7 @@ CASES = {
     "unknown key": ({}, mask("--key idd"), r"unknown column 'idd' \(did you mean 'id'\?\); choose from"),
     "unknown weights": ({}, mask("--weights wight"), r"unknown column 'wight' \(did you mean 'weight'\?\)"),
     "no columns at all": ({}, [*plain("--columns"), ","], "no numeric column left; name some"),
-    "two roles": ({}, mask("--weights age"), "column 'age' is a variable but also key, weights or stratum"),
+    "two roles": ({}, mask("--weights age"), "column 'age' is a variable but also the survey weights"),
     "unknown method": ({}, mask(method="mdaw"), r"unknown method 'mdaw' \(did you mean 'mdav'\?\)"),
     "unknown metric": ({}, mask("--metrics brmaee"), r"unknown metric 'brmaee' \(did you mean 'brmae'\?\)"),
     "unknown metric to measure": ({}, evaluate("--metrics entropy"), "unknown metric 'entropy'; choose from"),

@@ -128,7 +128,7 @@ RECOMMEND_CASES = {
         recommend("--key id"),
         "key 'id' repeats in 1 record of the original data; use a unique key",
     ),
-    "key as a variable": ({}, recommend("--key age"), "column 'age' is a variable but also key, weights or"),
+    "key as a variable": ({}, recommend("--key age"), "column 'age' is a variable but also the key"),
     "unknown key of a release": ({}, recommend("--key idd"), r"unknown column 'idd' \(did you mean 'id'\?\)"),
     # outputs
     "release exists": ({"out.csv": "precious"}, recommend(), "'out.csv' exists already; choose another name"),

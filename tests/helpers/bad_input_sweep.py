@@ -185,7 +185,7 @@ SWEEP_CASES = {
     "key to be masked": (
         {},
         sweep(f"{GOOD} --key age"),
-        "column 'age' is a variable but also key, weights or",
+        "column 'age' is a variable but also the key",
     ),
     "stratum to be masked": (
         {},

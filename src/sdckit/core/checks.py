@@ -99,13 +99,31 @@ def checked_weights(values: Floats, name: str) -> Floats:
     return values
 
 
-def require_one_role(columns: Collection[str] | None, roles: Collection[str]) -> None:
-    """Raise ValueError if one of the variables `columns` is also a key, weight or stratum column."""
-    for name in columns or ():
-        if name in roles:
-            raise ValueError(
-                f"column {name!r} is a variable but also key, weights or stratum; give it one role"
-            )
+def require_one_role(columns: Collection[str], role: str, others: Collection[str], other_role: str) -> None:
+    """Raise ValueError if a column with one role, in words such as "the key", also has another one."""
+    for name in columns:
+        if name in others:
+            raise ValueError(f"column {name!r} is {role} but also {other_role}; give it one role")
+
+
+def require_some_left(columns: Collection[str], dropped: Collection[str]) -> None:
+    """Raise ValueError if every column of a table is dropped."""
+    if dropped and set(columns) <= set(dropped):
+        raise ValueError("all columns are dropped, so that nothing is left to publish; drop fewer of them")
+
+
+def require_some_known(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that an intruder knows; raise ValueError if there is none."""
+    if not names:
+        raise ValueError("known names no column; name what the intruder knows, or leave known= out")
+    return names
+
+
+def checked_unit(names: Sequence[str]) -> str | None:
+    """Return the name of the one column of units, None without one; raise ValueError for several."""
+    if len(names) > 1:
+        raise ValueError(f"unit names {len(names)} columns, {', '.join(names)}; join them into one column")
+    return names[0] if names else None
 
 
 def require_representable(masked: Floats, names: Sequence[str], method: str) -> None:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.roles import Roles, keys_of, resolve_roles, strata_of, warn_about_objects, warn_about_roles
+from sdckit.core.roles import (
+    Roles,
+    keys_of,
+    resolve_roles,
+    strata_of,
+    unique_names,
+    warn_about_objects,
+    warn_about_roles,
+)
 from sdckit.core.table import Table, names_of
 
 if TYPE_CHECKING:
@@ -49,31 +57,27 @@ class PreparedTable:
         data: Any,
         *,
         columns: Any = None,
-        key: Any = None,
         weights: Any = None,
-        by: Any = None,
-        na: Any = None,
         leave_out: Iterable[str] = (),
         warn: bool = True,
+        **roles: Any,
     ) -> Self:
         """Return the prepared table of `data`; data prepared before are returned with the further options.
 
-        Options that contradict prepared data raise ValueError. Numeric columns in `leave_out` are variables
-        only where `columns` names them. With `warn`, and without `columns`, warnings name variables that look
-        like an identifier or a survey weight.
+        `roles` are the other options of `resolve_roles`; one that contradicts prepared data is refused.
+        Numeric columns in `leave_out` are variables only where `columns` names them. With `warn`, and without
+        `columns`, warnings name variables that look like an identifier or a survey weight.
         """
         if isinstance(data, cls):
-            return data.with_options(columns=columns, key=key, weights=weights, by=by, na=na)
+            return data.with_options(columns=columns, weights=weights, **roles)
         table = Table(data)
-        roles = resolve_roles(
-            table, columns=columns, key=key, weights=weights, by=by, na=na, leave_out=leave_out
-        )
+        found = resolve_roles(table, columns=columns, weights=weights, leave_out=leave_out, **roles)
         if warn and columns is None:
-            warn_about_objects(table, roles.other_columns)
-        values, codes = _read_variables(table, roles)
+            warn_about_objects(table, found.other_columns)
+        values, codes = _read_variables(table, found)
         if warn and columns is None:
-            warn_about_roles(table, roles.variables, values)
-        return cls(roles, values, weights=weight_values(table, weights), table=table, codes=codes)
+            warn_about_roles(table, found.variables, values)
+        return cls(found, values, weights=weight_values(table, weights), table=table, codes=codes)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -102,20 +106,16 @@ class PreparedTable:
             found[:, j] = self.values[:, self.columns.index(name)] if known else read[:, others.index(name)]
         return found
 
-    def with_options(self, *, columns: Any, key: Any, weights: Any, by: Any, na: Any) -> Self:
+    def with_options(
+        self, *, columns: Any = None, weights: Any = None, na: Any = None, **options: Any
+    ) -> Self:
         """Return the same data with added roles; raise ValueError for an option that contradicts one."""
         roles = self.roles
         if columns is not None and set(names_of(columns)) != set(self.columns):
             raise _contradiction_error("columns", self.columns, names_of(columns), "name its columns")
         if na is not None and set(checks.missing_codes(na)) != set(roles.na):
             raise _contradiction_error("na", roles.na, checks.missing_codes(na), "declare missing codes")
-        added: dict[str, Any] = {}
-        for option, given, known in (("key", key, roles.key), ("by", by, roles.by)):
-            names = tuple(dict.fromkeys(names_of(given)))
-            if known and given is not None and names != known:
-                raise _contradiction_error(option, known, names, f"give {option}")
-            if names and not known:
-                added[option] = names
+        added = _added_roles(roles, options)
         found = None if weights is None else self._new_weights(weights)
         if found is not None and isinstance(weights, (str, int)):
             added["weights"] = str(weights)
@@ -150,6 +150,20 @@ class PreparedTable:
         other.roles, other.weights = roles, weights
         other.__dict__.pop("strata", None)
         return other
+
+
+def _added_roles(roles: Roles, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the given roles that prepared data lack; raise ValueError for one that contradicts theirs."""
+    added: dict[str, Any] = {}
+    for option, given in options.items():
+        names, known = unique_names(given), roles.columns_with(option)
+        if known and given is not None and set(names) != set(known):
+            raise _contradiction_error(option, known, names, f"give {option}")
+        if option == "known" and given is not None:
+            checks.require_some_known(names)
+        if names and not known:
+            added[option] = checks.checked_unit(names) if option == "unit" else names
+    return added
 
 
 def _contradiction_error(option: str, known: Iterable[Any], given: Iterable[Any], remedy: str) -> ValueError:

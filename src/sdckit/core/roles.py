@@ -1,10 +1,11 @@
-"""Roles of columns: variables, key, survey weights and strata, resolved and checked in one place."""
+"""Roles of columns: masked, key, unit, strata, published or not, known or not; resolved in one place."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -24,13 +25,49 @@ IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" o
 )
 
 
+OPTIONS = (  # keywords of every function that takes a table, in the order of its signature
+    *("columns", "key", "weights", "by", "na"),
+    *("untouched", "known", "unknown", "confidential", "unit", "drop"),
+)
+WORDS = {  # what a column with a role is
+    "variables": "a variable",
+    "key": "the key",
+    "unit": "the unit",
+    "untouched": "untouched",
+    "drop": "dropped",
+    "weights": "the survey weights",
+    "by": "a stratum",
+    "known": "known",
+    "unknown": "unknown",
+    "confidential": "confidential",
+}
+EXCLUSIVE = (  # pairs of roles that no column has both
+    *combinations(("variables", "key", "unit", "untouched", "drop"), 2),
+    *product(("variables", "unit"), ("weights", "by")),
+    *combinations(("known", "unknown", "confidential"), 2),
+    *product(("known", "unknown", "confidential"), ("key", "unit", "drop")),
+)
+
+
+class Undecided(NamedTuple):
+    """A column that needs a decision before it is published, and why."""
+
+    column: str
+    reason: str
+
+
 @dataclass(frozen=True)
 class Roles:
-    """Names of the columns that are variables, key, survey weights and strata, and the missing codes.
+    """Names of the columns by their role: what is masked, published and known; and the missing codes.
 
-    `variables` are masked and measured. The columns of `key` together identify a record; the values of the
-    columns of `by` form strata. `weights` is the column of survey weights, None without weights and where
-    weights were given as numbers. `na` are the numbers that stand for a missing cell.
+    `variables` are masked and measured. The columns of `key` together identify a record and are never
+    released; `unit` is the column of households, firms or persons, whose values repeat. `untouched` are
+    published as they are, by decision; `drop` are not published. `weights` is the column of survey weights,
+    None without weights and where weights were given as numbers. The values of the columns of `by` form
+    strata. `na` are the numbers that stand for a missing cell.
+
+    The intruder knows the columns of `known` (None: all that are published), less those of `unknown`; he
+    wants to learn those of `confidential`. `undecided` are columns that need a decision before a release.
     """
 
     variables: tuple[str, ...]
@@ -38,18 +75,48 @@ class Roles:
     weights: str | None = None
     by: tuple[str, ...] = ()
     na: tuple[float, ...] = ()
+    untouched: tuple[str, ...] = ()
+    known: tuple[str, ...] | None = None
+    unknown: tuple[str, ...] = ()
+    confidential: tuple[str, ...] = ()
+    unit: str | None = None
+    drop: tuple[str, ...] = ()
+    undecided: tuple[Undecided, ...] = ()
+
+    def columns_with(self, role: str) -> tuple[str, ...]:
+        """Return the names of the columns that have a role, such as "key" or "unit"."""
+        found = getattr(self, role)
+        return () if found is None else (found,) if isinstance(found, str) else found
 
     @property
     def other_columns(self) -> list[str]:
-        """Names of the columns that are a key, a stratum or the survey weights."""
-        return [*self.key, *self.by, *([] if self.weights is None else [self.weights])]
+        """Names of the columns that have a role and so are no variables, each once."""
+        roles = ("key", "by", "weights", "unit", "untouched", "drop")
+        return list(dict.fromkeys(name for role in roles for name in self.columns_with(role)))
+
+    def published(self, columns: Iterable[str]) -> list[str]:
+        """Return those of a table's columns that a release has: all but the key and the dropped ones."""
+        return [name for name in columns if name not in self.key and name not in self.drop]
+
+    def known_columns(self, published: Iterable[str]) -> list[str]:
+        """Return those of the published columns whose original values the intruder knows."""
+        others = {*self.key, *self.drop, *self.unknown, *self.confidential, *self.columns_with("unit")}
+        return [
+            name for name in published if name not in others and (self.known is None or name in self.known)
+        ]
 
     def check(self, table: Table | None) -> None:
-        """Raise ValueError if the table lacks a named column, or if a variable also has another role."""
+        """Raise ValueError if the table lacks a named column, or one has roles that exclude each other."""
         if table is None:
             raise ValueError("the prepared data have no table to read roles from; prepare the table anew")
-        checks.require_known(self.other_columns, table.names)
-        checks.require_one_role(self.variables, self.other_columns)
+        for role in WORDS:
+            if role != "variables":
+                checks.require_known(self.columns_with(role), table.names)
+        for one, other in EXCLUSIVE:
+            checks.require_one_role(
+                self.columns_with(one), WORDS[one], self.columns_with(other), WORDS[other]
+            )
+        checks.require_some_left(table.names, self.drop)
 
 
 def resolve_roles(
@@ -60,6 +127,12 @@ def resolve_roles(
     weights: Any = None,
     by: Any = None,
     na: Any = None,
+    untouched: Any = None,
+    known: Any = None,
+    unknown: Any = None,
+    confidential: Any = None,
+    unit: Any = None,
+    drop: Any = None,
     leave_out: Iterable[str] = (),
 ) -> Roles:
     """Return the checked roles of a table's columns from the options that a user gave.
@@ -67,18 +140,30 @@ def resolve_roles(
     Without `columns`, all numeric columns without another role are variables, those in `leave_out` excepted.
     """
     checks.require_two_records(table.n)
-    if table.frame is None and not leave_out and columns is key is weights is by is na is None:
+    named = (key, weights, by, na, untouched, known, unknown, confidential, unit, drop)
+    if table.frame is None and not leave_out and columns is None and all(one is None for one in named):
         return Roles(tuple(table.names))
     asked = Roles(
-        variables=tuple(names_of(columns)),
-        key=tuple(dict.fromkeys(names_of(key))),
+        variables=unique_names(columns),
+        key=unique_names(key),
         weights=str(weights) if isinstance(weights, (str, int)) else None,
-        by=tuple(dict.fromkeys(names_of(by))),
+        by=unique_names(by),
         na=tuple(checks.missing_codes(na)),
+        untouched=unique_names(untouched),
+        known=None if known is None else checks.require_some_known(unique_names(known)),
+        unknown=unique_names(unknown),
+        confidential=unique_names(confidential),
+        unit=checks.checked_unit(unique_names(unit)),
+        drop=unique_names(drop),
     )
     asked.check(table)
     variables = table.numeric_columns(columns, leave_out=[*asked.other_columns, *leave_out])
     return replace(asked, variables=tuple(variables))
+
+
+def unique_names(given: Any) -> tuple[str, ...]:
+    """Return column names, given as one name or several, each once."""
+    return tuple(dict.fromkeys(names_of(given)))
 
 
 def strata_of(table: Table, by: str | Sequence[str] | None) -> list[tuple[str, Ints]]:

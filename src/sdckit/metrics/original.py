@@ -113,6 +113,12 @@ def prepare(
     weights: Any = None,
     by: str | Sequence[str] | None = None,
     na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
 ) -> Original:
     """Read and sort original data once; `key` identifies records, `by` forms strata.
 
@@ -134,6 +140,18 @@ def prepare(
         Column whose values form strata: each is masked apart, and measured apart as well.
     na : number or list of numbers, optional
         Values that stand for a missing cell, such as -999.
+    untouched : list of str, optional
+        Columns that are published as they are; the intruder knows them unless they are `unknown`.
+    known : list of str, optional
+        All that the intruder knows of the people; by default every published column but `key` and `unit`.
+    unknown : list of str, optional
+        Published columns that the intruder does not know, such as survey weights.
+    confidential : list of str, optional
+        Columns that the intruder wants to learn and so does not know.
+    unit : str, optional
+        Column of households, firms or persons of a panel, whose values repeat.
+    drop : list of str, optional
+        Columns that are not published.
 
     Returns
     -------
@@ -146,4 +164,17 @@ def prepare(
     >>> sdc.brmae(original, [20.0, 10.0, 30.0])
     0.5
     """
-    return Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
+    return Original.of(
+        original,
+        columns=columns,
+        key=key,
+        weights=weights,
+        by=by,
+        na=na,
+        untouched=untouched,
+        known=known,
+        unknown=unknown,
+        confidential=confidential,
+        unit=unit,
+        drop=drop,
+    )
