@@ -13,6 +13,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+UInt64s = npt.NDArray[np.uint64]
 Int = int | np.int64  # an integer in a kernel
 
 MARKS = (b"@kernel", b"@inner", b"@inlined")  # a module with one of these contains kernels
