@@ -7,25 +7,14 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.core.text import plural
+from sdckit.core.text_cells import MARKED, OTHERWISE, are_numbers, is_mostly_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from sdckit.io.source import Source
 
-PLAIN = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-OTHERWISE = r"^[+-]?([0-9]{1,3}([,. '][0-9]{3})+|[0-9]+)([.,][0-9]+)?$"  # 1,234.5 or 1.234,5 or 1,5 or +5
 COMMA = r"^-?[0-9]+,[0-9]+$"
-CURRENCY = (
-    r"([A-Z]{0,3}\p{Sc}|(?i:AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|MXN|NOK|NZD|PLN|RON|SEK|TRY|USD|ZAR"
-    r"|euros?|dollars?|pounds?|francs?|kr\.?|zł))"
-)
-FIGURE = r"([0-9]{1,3}([,. '\x{a0}\x{202f}][0-9]{3})+([.,][0-9]*)?|[0-9]+[.,]?[0-9]*|[.,][0-9]+)"
-MARKED = (  # $5, -$5, 12 EUR, 5%
-    rf"^[+-]?\s*{CURRENCY}\s*[+-]?{FIGURE}$"
-    rf"|^[+-]?{FIGURE}\s*({CURRENCY}|[%‰]|(?i:percent|per cent|p\.?c\.?))$"
-)
-CODE = r"^-?0[0-9]"  # a cell such as 007 makes its column one of codes
 FEW = 3  # different words that are taken for missing codes at most
 
 
@@ -45,13 +34,11 @@ def _reason_and_remedy(column: pl.Series, source: Source) -> tuple[str, str] | N
     comma = source.dialect.decimal_comma
     cells = column.alias("cell").drop_nulls().str.strip_chars()
     cells = cells.filter(~cells.is_in(["", *source.dialect.missing]))
-    plain = (cells.str.replace(",", ".", literal=True) if comma else cells).str.contains(PLAIN)
-    odd = cells.filter(~plain)
-    numbers = len(cells) - len(odd) + len(odd.filter(odd.str.contains(OTHERWISE) | odd.str.contains(MARKED)))
-    if not len(cells) or 2 * numbers < len(cells) or cells.str.contains(CODE).any():
+    if not is_mostly_numbers(cells, decimal_comma=comma):
         return None
     if source.text is None:
         return "the file stores it so", "store it as numbers first"
+    odd = cells.filter(~are_numbers(cells, decimal_comma=comma)[0])
     if len(odd):
         return _reason_of_odd_cells(odd, comma=comma)
     if comma and cells.str.contains(".", literal=True).any():

@@ -1,0 +1,67 @@
+"""What the name of a column says about its role: words for identifiers, units, weights and codes."""
+
+from __future__ import annotations
+
+import re
+
+WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])|[0-9]+")  # "personID" has two words
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the set of the words of a text."""
+    return frozenset(text.split())
+
+
+IDENTIFIERS = _words(
+    "id ids idn ident identifier key nr uuid guid pid hid hhid uid ssn nif "
+    "nino iban caseid serial idhh idpers idind respid seqn passport phone email"
+)
+COUNTERS = _words("no number record row index")
+UNITS = _words(
+    "hh hhid hhold household dwelling family firm company enterprise establishment plant farm school "
+    "hospital patient person panel pid hid idhh serial hogar vivienda empresa persona menage foyer "
+    "entreprise haushalt betrieb unternehmen"
+)
+WEIGHTS = _words(
+    "weight weights wgt wgts wt wts wght pweight aweight iweight fweight pwgt hwgt fnlwgt afnlwgt "
+    "finalwt pond pondera ponderacion ponderation expansion fexp facexp gewicht gewichte "
+    "hochrechnungsfaktor peso poids"
+)
+CODES = _words(
+    "zip zipcode postcode postal plz isco isced nace isic naics sic nuts municipality muni town city "
+    "commune canton region province district county country nationality occupation industry code codes "
+    "cod"
+)
+HEIGHTS = _words("height bmi stature")
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a column name in small letters: firm and id for firm_id, firmId and "Firm ID"."""
+    return [word.lower() for word in WORD.findall(name)]
+
+
+def names_record(name: str) -> bool:
+    """Return True for names that a unique number of a record may have: firm_id, record no, row."""
+    return bool({*words_of(name)} & (IDENTIFIERS | COUNTERS)) or names_unit(name)
+
+
+def names_unit(name: str) -> bool:
+    """Return True for names of a household, firm or person, such as hhid or firm, but not firm_income."""
+    words = words_of(name)
+    ends = {*words[:1], *words[-1:]}
+    return bool(words) and bool(ends & IDENTIFIERS or {*words} <= UNITS | COUNTERS)
+
+
+def names_code(name: str) -> bool:
+    """Return True for names of classifications and areas, such as nace, postcode or region_id."""
+    return bool({*words_of(name)} & CODES)
+
+
+def names_weights(name: str) -> bool:
+    """Return True for names such as weight, hh_wgt or fnlwgt."""
+    return bool({*words_of(name)} & WEIGHTS)
+
+
+def names_height(name: str) -> bool:
+    """Return True for names of a body's height, beside which a weight is one of bodies, too."""
+    return bool({*words_of(name)} & HEIGHTS)

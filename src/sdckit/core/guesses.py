@@ -1,0 +1,256 @@
+"""Guess the role of a column from its name, type and values; the only place that makes such guesses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from sdckit.core import cells, text_cells
+from sdckit.core.column_names import names_code, names_height, names_record, names_unit, names_weights
+from sdckit.core.table import is_missing, is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from sdckit.core.table import Table
+    from sdckit.kernels.jit import Floats
+
+Role = Literal["variable", "code", "key", "unit", "weights", "date", "text", "nested"]
+
+MOST_CODES = 20  # distinct whole numbers of a code, at most
+REPEATED = 5  # records that share a code on average, at least
+NEAR_UNIQUE = 0.95  # share of distinct values from which a column singles records out
+SAMPLE = 5_000  # rows that are looked at first: most columns are clear after them
+LARGE_UNIT = 100  # rows of a unit on average, at most; larger groups are codes
+SORTED_UNITS = 100  # distinct numbers from which unnamed sorted runs are taken for units
+LONGEST_RUN = 15  # rows of a household; longer runs must be even, as in a panel
+
+LOOKS = {
+    "variable": "a variable",
+    "code": "a code",
+    "key": "an identifier",
+    "unit": "an identifier of households, firms or persons",
+    "weights": "a survey weight",
+    "date": "a date",
+    "text": "text",
+    "nested": "nested data",
+}
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a column looks like: its role, the reason, and whether somebody has to decide on it.
+
+    `role` is variable (numbers to mask), code (categories, numbers or not), key (one value a record), unit
+    (household, firm or person, whose records share the value), weights, date, text or nested. A column that
+    is `undecided` is not to be released before its role is named. `reason` has no value of any cell.
+    """
+
+    role: Role
+    reason: str
+    undecided: bool = False
+
+    @property
+    def looks_like(self) -> str:
+        """The role in words that follow "looks like", such as "an identifier"."""
+        return LOOKS[self.role]
+
+
+def guess_columns(
+    table: Table, *, labelled: Collection[str] = (), na: Iterable[float] = ()
+) -> dict[str, Guess]:
+    """Return what each column of a table looks like; an array has variables only.
+
+    `labelled` names columns of which every value has a label; numbers in `na` stand for missing cells.
+    """
+    if table.frame is None:
+        return dict.fromkeys(table.names, Guess("variable", "a column of an array"))
+    body = any(map(names_height, table.names))
+    found = {}
+    for name in table.names:
+        guess = guess_column(table.column(name), name, labelled=name in labelled, na=na)
+        if body and guess.role == "weights" and name.lower() == "weight":
+            guess = Guess("variable", "numbers; beside a column of heights, no survey weight")
+        found[name] = guess
+    return found
+
+
+def guess_column(
+    column: nw.Series[Any], name: str | None = None, *, labelled: bool = False, na: Iterable[float] = ()
+) -> Guess:
+    """Return what one column looks like; arguments as for `guess_columns`."""
+    name, kind = column.name if name is None else name, column.dtype
+    if labelled:
+        return Guess("code", "every value has a label", undecided=bool(kind.is_numeric()))
+    if kind.is_numeric():
+        return _guess_numbers(column, name, na)
+    return _guess_other_type(column, name)
+
+
+def _guess_other_type(column: nw.Series[Any], name: str) -> Guess:
+    """Return the guess for a column that is not numeric."""
+    kind = column.dtype
+    if kind == nw.Boolean:
+        return Guess("code", "true or false")
+    if kind.is_temporal():
+        return _guess_date(column, "dates" if kind == nw.Date else "dates or times")
+    if kind.is_nested() or kind == nw.Binary:
+        return Guess("nested", "cells are lists, records or bytes", undecided=True)
+    return _guess_objects(column) if kind in {nw.Object, nw.Unknown} else _guess_text(column, name)
+
+
+def is_near_unique(column: nw.Series[Any]) -> bool:
+    """Return True if at least 95 % of the observed values of a column are distinct, and it has 3 or more."""
+    few = column if len(column) <= SAMPLE else column[cells.sample_rows(len(column), SAMPLE)]
+    if len(few) < len(column) and _distinct_share(few) < NEAR_UNIQUE:  # a sample repeats less than the column
+        return False
+    return len(cells.observed(column)) > 2 and _distinct_share(column) >= NEAR_UNIQUE
+
+
+def _distinct_share(column: nw.Series[Any]) -> float:
+    """Return the share of the observed values that are distinct; 0 without any."""
+    seen = cells.observed(column)
+    return seen.n_unique() / len(seen) if len(seen) else 0.0
+
+
+def _guess_date(column: nw.Series[Any], what: str) -> Guess:
+    """Return the guess for a column of dates: undecided if they are nearly all different."""
+    if is_near_unique(column):
+        return Guess("date", f"{what}, at least 95 % of them distinct", undecided=True)
+    return Guess("date", what)
+
+
+def _guess_objects(column: nw.Series[Any]) -> Guess:
+    """Return the guess for a column of Python objects."""
+    seen = [cell for cell in column.to_list() if not is_missing(cell)]
+    if seen and all(is_number(cell) for cell in seen):
+        return Guess("text", "numbers stored as objects", undecided=True)
+    if seen and all(isinstance(cell, date) for cell in seen):
+        return _guess_date(column, "dates")
+    if any(isinstance(cell, (list, tuple, dict, set, np.ndarray)) for cell in seen):
+        return Guess("nested", "cells are lists or records", undecided=True)
+    return Guess("text", "objects of several types", undecided=True)
+
+
+# --- text ---
+
+
+def _guess_text(column: nw.Series[Any], name: str) -> Guess:
+    """Return the guess for a column of text or categories."""
+    seen = cells.observed(column)
+    if not len(seen):
+        return Guess("text", "no cell has a value")
+    few = cells.sample_text(seen, SAMPLE)
+    if text_cells.date_format(few) is not None:
+        return _guess_date(column, "dates stored as text")
+    if text_cells.is_mostly_numbers(few):
+        return Guess("text", "mostly numbers, but stored as text", undecided=True)
+    if is_near_unique(column):
+        if len(seen) == len(column) and seen.n_unique() == len(seen):
+            return Guess("key", "text, every value distinct", undecided=True)
+        return Guess("text", "text, at least 95 % of the values distinct", undecided=True)
+    return _guess_repeated_text(seen, name)
+
+
+def _guess_repeated_text(seen: nw.Series[Any], name: str) -> Guess:
+    """Return the guess for text whose values repeat: a unit if many values are named like one."""
+    distinct = seen.n_unique()
+    if (
+        names_unit(name)
+        and not names_code(name)
+        and distinct > MOST_CODES
+        and len(seen) <= LARGE_UNIT * distinct
+    ):
+        return Guess("unit", "named like an identifier, and values repeat", undecided=True)
+    return Guess("text", "text" if distinct > MOST_CODES else "text of few values")
+
+
+# --- numbers ---
+
+
+def _guess_numbers(column: nw.Series[Any], name: str, na: Iterable[float]) -> Guess:
+    """Return the guess for a column of numbers."""
+    if cells.beyond_floats(column):
+        unique = column.null_count() == 0 and column.n_unique() == len(column)
+        return Guess("key" if unique else "unit", "whole numbers of 16 digits or more", undecided=True)
+    values = cells.as_floats(column, na)
+    seen = values[~np.isnan(values)]
+    if not seen.size:
+        return Guess("variable", "no cell has a value")
+    few = seen if seen.size <= SAMPLE else seen[cells.sample_rows(seen.size, SAMPLE)]
+    whole = cells.all_whole(few) and cells.all_whole(seen)
+    weight = _guess_weights(seen, name, complete=seen.size == values.size)
+    if not whole:
+        return weight or Guess("variable", "numbers")
+    return (
+        _guess_code(few, seen)
+        or weight
+        or _guess_identifier(seen, name, complete=seen.size == values.size)
+        or _guess_named_code(few, name)
+        or Guess("variable", "whole numbers")
+    )
+
+
+def _guess_code(few: Floats, seen: Floats) -> Guess | None:
+    """Return the guess that few whole numbers, each often repeated, are codes; else None."""
+    if len(np.unique(few)) > MOST_CODES:
+        return None
+    distinct = len(np.unique(seen))
+    if distinct > MOST_CODES or seen.size < REPEATED * distinct:
+        return None
+    return Guess("code", f"at most {MOST_CODES} distinct whole numbers", undecided=True)
+
+
+def _guess_named_code(few: Floats, name: str) -> Guess | None:
+    """Return the guess that repeated whole numbers named like a code, such as a postcode, are one."""
+    if names_code(name) and (few >= 0).all() and few.size > 2:
+        return Guess("code", "whole numbers named like a code", undecided=True)
+    if cells.are_calendar_dates(few):
+        return Guess("date", "whole numbers that are dates, year first", undecided=True)
+    return None
+
+
+def _guess_weights(seen: Floats, name: str, *, complete: bool) -> Guess | None:
+    """Return the guess that positive numbers are survey weights, by name or by a mean of 1; else None."""
+    if not complete or seen.min() <= 0:
+        return None
+    if names_weights(name):
+        return Guess("weights", "named like a survey weight", undecided=True)
+    if seen.size >= 30 and seen.min() < seen.max() and abs(seen.mean() - 1) < 1e-6:
+        return Guess("weights", "positive numbers with a mean of 1", undecided=True)
+    return None
+
+
+def _guess_identifier(seen: Floats, name: str, *, complete: bool) -> Guess | None:
+    """Return the guess that whole numbers identify records (distinct) or units (repeated); else None."""
+    record, unit = (named(name) and not names_code(name) for named in (names_record, names_unit))
+    spread = seen.max() - seen.min() + 1
+    if seen.size < 3 or not (record or unit or spread <= seen.size):
+        return None  # checked before counting, which takes longer
+    distinct = cells.count_distinct(seen)
+    if distinct == seen.size and complete and (record or spread == seen.size):
+        reason = "named like an identifier" if record else "one after the other"
+        return Guess("key", f"distinct whole numbers, {reason}", undecided=True)
+    if distinct <= MOST_CODES or distinct == seen.size:
+        return None
+    if unit:
+        role: Role = "code" if seen.size > LARGE_UNIT * distinct else "unit"
+        return Guess(role, "named like an identifier, and values repeat", undecided=True)
+    return _guess_sorted_units(seen, distinct)
+
+
+def _guess_sorted_units(seen: Floats, distinct: int) -> Guess | None:
+    """Return the guess that numbers that rise by one from run to run number units; else None."""
+    starts = np.flatnonzero(np.diff(seen, prepend=np.nan) != 0)
+    mean = seen.size / distinct
+    if len(starts) != distinct or distinct < SORTED_UNITS or not 1.2 <= mean <= LARGE_UNIT:
+        return None  # a value in two runs, too few units, or units that hardly repeat
+    longest = np.diff(starts, append=seen.size).max()
+    steady = (np.diff(seen[starts]) == 1).mean() >= 0.9
+    if not steady or longest > max(LONGEST_RUN, 3 * mean):
+        return None
+    return Guess("unit", "whole numbers in runs, each one more than the last", undecided=True)
