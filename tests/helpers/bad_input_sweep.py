@@ -190,7 +190,7 @@ SWEEP_CASES = {
     "stratum to be masked": (
         {},
         sweep(f"{GOOD} --by age"),
-        "column 'age' is a variable but also key, weights",
+        "column 'age' is a variable but also a stratum",
     ),
     "infinity to sweep": (
         changed(income=["inf", "-inf", *map(str, PEOPLE["income"][2:])]),

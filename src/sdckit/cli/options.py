@@ -25,14 +25,18 @@ def _combine_options(*options: Callable[[Command], Command]) -> Callable[[Comman
     return apply
 
 
+def _names_option(name: str, text: str) -> Callable[[Command], Command]:
+    """Return a repeatable option that names columns, with its help text."""
+    return click.option(name, multiple=True, metavar="A,B", help=text)
+
+
 def _role_options(strata: str) -> Callable[[Command], Command]:
     """Return the options that name columns; `strata` is what --by does with each stratum."""
     return _combine_options(
-        click.option(
+        _names_option(
             "--columns",
-            multiple=True,
-            metavar="A,B",
-            help="Variables; by default all numeric columns without another role; repeatable.",
+            "Variables; by default all numeric columns without another role, less those that look like codes "
+            "or identifiers; repeatable.",
         ),
         click.option(
             "--key",
@@ -47,6 +51,17 @@ def _role_options(strata: str) -> Callable[[Command], Command]:
             metavar="A",
             help=f"Column whose values form strata, each {strata}; repeatable.",
         ),
+        _names_option("--untouched", "Columns published as they are; repeatable."),
+        _names_option(
+            "--known",
+            "What the intruder knows; repeatable.  [default: all published columns but --unknown ones]",
+        ),
+        _names_option("--unknown", "Published columns unknown to the intruder, as weights; repeatable."),
+        _names_option("--confidential", "Columns that the intruder wants to learn; repeatable."),
+        click.option(
+            "--unit", metavar="A", help="Column of households, firms or persons; its values repeat."
+        ),
+        _names_option("--drop", "Columns that are not published; repeatable."),
         click.option(
             "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
         ),

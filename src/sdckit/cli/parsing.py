@@ -60,6 +60,17 @@ def parse_names(texts: Sequence[str], known: Collection[str] = ()) -> list[str] 
     return list(dict.fromkeys(found)) if texts else None
 
 
+def quoted_name(name: str) -> str:
+    """Return a name as `parse_names` takes it: in quotation marks where it has a comma or such marks."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"' if "," in name or '"' in name else name
+
+
+def parse_name(text: str | None, known: Collection[str] = ()) -> str | None:
+    """Return the one name that an option gives, without blanks around it unless `known` has it with them."""
+    return text if text is None or text in known else text.strip()
+
+
 def _split_names(text: str, known: Collection[str]) -> list[str]:
     """Return the names in a text with commas between them; `known` names may have blanks at their ends."""
     exact, found = (next(csv.reader([text], skipinitialspace=skip), []) for skip in (False, True))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Ints
     from sdckit.metrics.pair import Pair
 
+SEVERAL = ("key", "by", "untouched", "unknown", "confidential", "drop")  # roles of any number of columns
 REPORT_SUFFIXES = (".html", ".htm")
 
 
@@ -43,6 +44,12 @@ class CheckedOptions:
     key: list[str]
     weights: str | None
     by: list[str]
+    untouched: list[str]
+    known: list[str] | None
+    unknown: list[str]
+    confidential: list[str]
+    unit: str | None
+    drop: list[str]
     na: list[str] | None
     metrics: list[str] | None
     ties: str
@@ -59,8 +66,9 @@ class CheckedOptions:
 
     @property
     def role_columns(self) -> list[str]:
-        """Names of the key, stratum and weight columns, which are neither masked nor measured."""
-        return [*self.key, *self.by, *([self.weights] if self.weights else [])]
+        """Names of the columns that have another role and so are neither masked nor measured."""
+        single = [name for name in (self.weights, self.unit) if name]
+        return [*self.key, *self.by, *self.untouched, *self.drop, *single]
 
     @property
     def measuring_options(self) -> dict[str, Any]:
@@ -82,6 +90,12 @@ class CheckedOptions:
             weights=self.weights,
             by=self.by,
             na=self.na,
+            untouched=self.untouched,
+            known=self.known,
+            unknown=self.unknown,
+            confidential=self.confidential,
+            unit=self.unit,
+            drop=self.drop,
             leave_out=self.categories,
         )
         if action == "masked":
@@ -186,8 +200,8 @@ def check_sweep_options(given: dict[str, Any]) -> tuple[CheckedOptions, Any, dic
         if plan:
             raise ValueError("--plan excludes --grid and --method; put all grids into one of them")
         plan, file_options = plan_of_file(given["plan"])
-        file_options |= {"metrics": [file_options["metrics"]]} if "metrics" in file_options else {}
-        given |= {name: value for name, value in file_options.items() if given[name] in (None, ())}
+        missing = [name for name in file_options if given[name] in (None, ())]
+        given |= {name: _as_given(name, file_options[name]) for name in missing}
     settings_of(plan)
     repeated = given["replications"]
     checks.one_of("format", given["form"], sweep_output.FORMATS)
@@ -199,6 +213,18 @@ def check_sweep_options(given: dict[str, Any]) -> tuple[CheckedOptions, Any, dic
         "detail": given["detail"],
     }
     return check_options(given | {"as_json": False, "as_csv": False}), plan, more
+
+
+def _as_given(option: str, value: Any) -> Any:
+    """Return an entry of a plan's file as the command line would give that option."""
+    if option in {"replications", "draws"}:
+        return value
+    names = [str(one) for one in value] if isinstance(value, list) else [str(value)]
+    if option not in {"weights", "unit"}:
+        return tuple(map(parsing.quoted_name, names) if isinstance(value, list) else names)
+    if len(names) > 1:
+        raise ValueError(f"{option} in the plan names {len(names)} columns; name one")
+    return names[0] if names else None
 
 
 def _plan_from_options(given: dict[str, Any]) -> dict[str, Any] | None:
@@ -226,12 +252,11 @@ def check_search_options(given: dict[str, Any]) -> dict[str, Any]:
 
 def _role_options(given: dict[str, Any], known: Collection[str] = ()) -> dict[str, Any]:
     """Return the options that name columns, split into names; `known` are the columns of the file."""
-    weights = given["weights"]
     return {
         "columns": parsing.parse_names(given["columns"], known),
-        "key": parsing.parse_names(given["key"], known) or [],
-        "weights": weights if weights is None or weights in known else weights.strip(),
-        "by": parsing.parse_names(given["by"], known) or [],
+        "known": parsing.parse_names(given["known"], known),
+        **{name: parsing.parse_names(given[name], known) or [] for name in SEVERAL},
+        **{name: parsing.parse_name(given[name], known) for name in ("weights", "unit")},
     }
 
 

@@ -47,6 +47,12 @@ def mask(
     rng: Any = None,
     decimals: int | str | None = None,
     na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
     rules: Any = None,
     groups: str | None = None,
     **parameters: Any,
@@ -64,6 +70,12 @@ def mask(
     rng: Any = None,
     decimals: int | str | None = None,
     na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
     rules: Any = None,
     groups: str | None = None,
     **parameters: Any,
@@ -82,7 +94,8 @@ def mask(
     method : str
         A name from `sdc.METHODS`.
     columns : list of str, optional
-        Variables to mask; by default all numeric columns that have no other role.
+        Variables to mask; by default all numeric columns that have no other role, less those that look like
+        codes or identifiers.
     key, weights : str, optional
         Columns that are not masked because they identify or weight records.
     by : str, optional
@@ -93,6 +106,8 @@ def mask(
         Round masked cells; "original" to the decimals that each column shows. None does not round.
     na : number or list of numbers, optional
         Values that stand for a missing cell; they are left where they are.
+    untouched, known, unknown, confidential, unit, drop
+        Other roles of columns, as for `prepare`.
     rules : text or list of text, optional
         What records must satisfy, such as "total = wages + other" or "age >= 0"; "discover" finds totals
         and columns without negative values. Masked records are changed as little as the rules ask for.
@@ -112,7 +127,20 @@ def mask(
     >>> print(sdc.mask([1.0, 2.0, 30.0, 31.0], "mdav", k=2))
     [ 1.5  1.5 30.5 30.5]
     """
-    prepared = PreparedTable.of(data, columns=columns, key=key, weights=weights, by=by, na=na)
+    prepared = PreparedTable.of(
+        data,
+        columns=columns,
+        key=key,
+        weights=weights,
+        by=by,
+        na=na,
+        untouched=untouched,
+        known=known,
+        unknown=unknown,
+        confidential=confidential,
+        unit=unit,
+        drop=drop,
+    )
     return mask_prepared(
         prepared,
         method,

@@ -124,6 +124,12 @@ def evaluate(
     ties: str = "average",
     missing: str = "pairwise",
     na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
     per_record: bool = False,
     disclosure: Disclosure | HasDisclosure | None = None,
     method: str | None = None,
@@ -161,6 +167,8 @@ def evaluate(
         "pairwise", or "penalise" for the bounded losses.
     na : number or list of numbers, optional
         Values that stand for a missing cell.
+    untouched, known, unknown, confidential, unit, drop
+        Other roles of columns, as for `prepare`: what is published as it is, and what the intruder knows.
     per_record : bool
         Also give each record's share of every loss and risk.
     disclosure : Disclosure or Release, optional
@@ -201,10 +209,24 @@ def evaluate(
     brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
     possible; an unrelated order would score 0.625
     """
-    known = checked_disclosure(disclosure)
-    prepared = _original_for(known, original, columns=columns, key=key, weights=weights, by=by, na=na)
-    known = disclosure_of(
-        known,
+    disclosed = checked_disclosure(disclosure)
+    prepared = _original_for(
+        disclosed,
+        original,
+        columns=columns,
+        key=key,
+        weights=weights,
+        by=by,
+        na=na,
+        untouched=untouched,
+        known=known,
+        unknown=unknown,
+        confidential=confidential,
+        unit=unit,
+        drop=drop,
+    )
+    disclosed = disclosure_of(
+        disclosed,
         method=method,
         parameters=parameters,
         window=window,
@@ -213,17 +235,17 @@ def evaluate(
         rules=rules,
         by=prepared.roles.by,
     )
-    how = Measuring.of(metrics, known, ties=ties, missing=missing, per_record=per_record, rng=rng)
+    how = Measuring.of(metrics, disclosed, ties=ties, missing=missing, per_record=per_record, rng=rng)
     with reported_to(progress):
-        return evaluate_pair(pair_of(prepared, masked), known, how)
+        return evaluate_pair(pair_of(prepared, masked), disclosed, how)
 
 
-def _original_for(known: Disclosure | None, original: Any, **roles: Any) -> Original:
+def _original_for(disclosed: Disclosure | None, original: Any, **roles: Any) -> Original:
     """Return the original prepared with the given roles; columns and strata are those of the disclosure."""
-    if known is not None:
-        roles["by"] = _strata_columns(known, roles["by"])
-        if known.columns and roles["columns"] is None and not isinstance(original, Original):
-            roles["columns"] = list(known.columns)
+    if disclosed is not None:
+        roles["by"] = _strata_columns(disclosed, roles["by"])
+        if disclosed.columns and roles["columns"] is None and not isinstance(original, Original):
+            roles["columns"] = list(disclosed.columns)
     return Original.of(original, **roles)
 
 

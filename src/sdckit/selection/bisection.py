@@ -52,6 +52,12 @@ def recommend(
     ties: str = "average",
     missing: str = "pairwise",
     na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
     rules: Any = None,
     decimals: int | str | None = None,
     replications: int = REPLICATIONS,
@@ -73,6 +79,8 @@ def recommend(
         Methods and grids, as for `sweep`; by default the same methods with their default grids.
     columns, key, weights, by, ties, missing, na, rules, workers, progress
         As for `sweep`.
+    untouched, known, unknown, confidential, unit, drop
+        Other roles of columns, as for `prepare`.
     decimals : int or "original", optional
         Round as `mask` does, also in the release: settings are judged by what would be released.
     replications : int
@@ -103,7 +111,20 @@ def recommend(
     warned: list[str] = []
     with collect_warnings(warned):
         settings = drop_unpaired_methods(settings_of(plan))
-        prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
+        prepared = Original.of(
+            original,
+            columns=columns,
+            key=key,
+            weights=weights,
+            by=by,
+            na=na,
+            untouched=untouched,
+            known=known,
+            unknown=unknown,
+            confidential=confidential,
+            unit=unit,
+            drop=drop,
+        )
         conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing, decimals=decimals)
         task, settings = sweeping.make_task(
             prepared, conditions, settings, **options, per_variable=False, detail=False

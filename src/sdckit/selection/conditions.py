@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sdckit.core.text import shortened
+from sdckit.core.roles import OPTIONS, Roles
 from sdckit.metrics.original import Original
 
-if TYPE_CHECKING:
-    from sdckit.core.roles import Roles
+COMPARED = {  # roles that decide the risk, in the words of an error
+    option: {"by": "strata by", "na": "missing codes"}.get(option, option)
+    for option in OPTIONS
+    if option not in {"columns", "weights"}
+}
 
 
 @dataclass(frozen=True)
@@ -35,16 +38,16 @@ class Conditions:
     def prepare(self, data: Any) -> Original:
         """Prepare data for a release with these roles; raise ValueError if prepared with other roles."""
         roles = self.roles
-        weights = self.weights if roles.weights is None else roles.weights
-        original = Original.of(
-            data, columns=roles.variables, weights=weights, by=roles.by or None, na=roles.na or None
-        )
-        for what, ours, theirs in (
-            ("strata by", original.roles.by, roles.by),
-            ("missing codes", original.roles.na, roles.na),
-        ):
-            if set(ours) != set(theirs):
-                found, wanted = (shortened([str(one) for one in names]) or "none" for names in (ours, theirs))
+        options: dict[str, Any] = {
+            option: getattr(roles, option) or None for option in OPTIONS if option != "columns"
+        }
+        if roles.weights is None:
+            options["weights"] = self.weights
+        original = Original.of(data, columns=roles.variables, **options)
+        for option, what in COMPARED.items():
+            ours, theirs = (set(names.columns_with(option)) for names in (original.roles, roles))
+            if ours != theirs:
+                found, wanted = (", ".join(sorted(map(str, names))) or "none" for names in (ours, theirs))
                 raise ValueError(
                     f"the data are prepared with {what} {found} and the recommendation is for {wanted}; "
                     "apply it to the data that it was made with"

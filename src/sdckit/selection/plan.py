@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, parameters, registry
 from sdckit.core.disclosure import Disclosure
+from sdckit.core.roles import OPTIONS
 from sdckit.core.settings import method_text, parameter_named, parameters_of, parameters_text
 from sdckit.masking import METHODS
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from sdckit.core.registry import Method
 
 LARGEST_GRID = 1_000_000
-TOML_OPTIONS = ("replications", "draws", "metrics")  # entries of a TOML file that are not methods
+TOML_OPTIONS = ("replications", "draws", "metrics", *OPTIONS)  # entries of a TOML file that are not methods
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,17 @@ def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ValueError(f"metrics in '{path}' is {metrics!r}; give names in a list")  # noqa: TRY004 - a file
     if isinstance(metrics, list):
         options["metrics"] = ",".join(str(name) for name in metrics)
+    for name in [name for name in OPTIONS if name in options]:
+        _require_names(name, options[name], path)
     for name in content:
         checks.one_of(f"entry of '{path}'", name, [*METHODS, *TOML_OPTIONS])
     return content, options
+
+
+def _require_names(option: str, given: Any, path: Path) -> None:
+    """Raise ValueError unless an entry of a TOML file has names of columns, or missing codes."""
+    kinds = (str, int, float) if option == "na" else (str,)
+    several = given if isinstance(given, list) else [given]
+    if not all(isinstance(one, kinds) and not isinstance(one, bool) for one in several):
+        what = "missing codes" if option == "na" else "names of columns"
+        raise ValueError(f"{option} in '{path}' is {given!r}; give {what} in a list")

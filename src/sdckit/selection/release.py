@@ -164,6 +164,12 @@ def release(
     weights: Any = None,
     by: str | Sequence[str] | None = None,
     na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
     rules: Any = None,
     groups: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -190,6 +196,8 @@ def release(
         As for `mask`.
     weights : str or array, optional
         Survey weights of the losses; a column of that name is not masked.
+    untouched, known, unknown, confidential, unit, drop
+        Other roles of columns, as for `prepare`.
     metrics, ties, missing
         As for `evaluate`.
     max_risk : dict, optional
@@ -234,5 +242,18 @@ def release(
     )
     warned: list[str] = []
     with collect_warnings(warned):
-        original = Original.of(data, columns=columns, key=key, weights=weights, by=by, na=na)
+        original = Original.of(
+            data,
+            columns=columns,
+            key=key,
+            weights=weights,
+            by=by,
+            na=na,
+            untouched=untouched,
+            known=known,
+            unknown=unknown,
+            confidential=confidential,
+            unit=unit,
+            drop=drop,
+        )
     return make_release(plan, original, rng=rng, progress=progress, warned=warned)

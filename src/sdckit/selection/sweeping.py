@@ -158,6 +158,12 @@ def sweep(
     ties: str = "average",
     missing: str = "pairwise",
     na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
     rules: Any = None,
     replications: int = 1,
     draws: str = "common",
@@ -186,6 +192,8 @@ def sweep(
     metrics, columns, key, weights, by, ties, missing, na
         As for `evaluate`; each stratum is masked by itself. A metric may set its own options, as in
         "brmae:ties=first" or "il1:zeros=drop".
+    untouched, known, unknown, confidential, unit, drop
+        Other roles of columns, as for `prepare`.
     rules
         As for `mask`: every masked table is corrected to satisfy them before it is measured.
     replications : int
@@ -235,7 +243,20 @@ def sweep(
     }
     warned: list[str] = []
     with collect_warnings(warned):
-        prepared = Original.of(original, columns=columns, key=key, weights=weights, by=by, na=na)
+        prepared = Original.of(
+            original,
+            columns=columns,
+            key=key,
+            weights=weights,
+            by=by,
+            na=na,
+            untouched=untouched,
+            known=known,
+            unknown=unknown,
+            confidential=confidential,
+            unit=unit,
+            drop=drop,
+        )
         conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
         task, settings = make_task(prepared, conditions, wanted, **options)
     runs = runs_of(settings, repeated)
