@@ -38,6 +38,7 @@ _HOMES = {
     "mask": "masking",
     "prepare": "metrics.original",
     "rank_table": "metrics.rank_summary",
+    "recode": "core.recode",
     "recommend": "selection.bisection",
     "release": "selection.release",
     "risk": "metrics",

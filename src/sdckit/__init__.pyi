@@ -1,6 +1,7 @@
 # Made by tools/make_reference.py.
 from sdckit.core.checks import NotApplicable as NotApplicable
 from sdckit.core.disclosure import Disclosure as Disclosure
+from sdckit.core.recode import recode as recode
 from sdckit.io.datasets import load_dataset as load_dataset
 from sdckit.io.datasets import load_sample as load_sample
 from sdckit.masking import METHODS as METHODS

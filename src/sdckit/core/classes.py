@@ -33,7 +33,7 @@ def cell_numbers(column: nw.Series[Any]) -> Ints:
     if kind in {nw.Object, nw.Unknown} or kind.is_nested():
         return _number_objects(column.to_list())
     cells = column.to_polars()
-    if kind.is_integer() or kind == nw.Boolean or kind in {nw.Date, nw.Datetime, nw.Duration, nw.Time}:
+    if kind.is_integer() or kind == nw.Boolean or kind.is_temporal():
         return _number_with_gaps(cells.to_physical().cast(pl.Int64))
     return _number_with_gaps(cells.cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64))
 

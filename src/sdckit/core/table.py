@@ -104,10 +104,11 @@ class Table:
         *,
         whole: Iterable[str] = (),
         more: dict[str, Ints] | None = None,
+        recoded: Iterable[nw.Series[Any]] = (),
     ) -> Any:
         """Return a copy of the table, in the caller's type, with new values in some columns.
 
-        `more` are new columns of whole numbers.
+        `more` are new columns of whole numbers, `recoded` columns that replace those of the same name.
         """
         values = values + 0.0  # turns -0.0 into 0.0, since its sign would be published
         if self.frame is None:
@@ -118,36 +119,29 @@ class Table:
             return array.reshape(np.shape(self.native)) if np.ndim(self.native) == 1 else array
         integers = set(whole)
         fresh = [
-            self._replaced_series(name, values[:, j], whole=name in integers)
+            replaced_series(self.frame[name], values[:, j], whole=name in integers)
             for j, name in enumerate(columns)
         ]
         backend = self.frame.implementation
         fresh += [
             nw.new_series(name, column, nw.Int64, backend=backend) for name, column in (more or {}).items()
         ]
-        frame = self.frame.with_columns(*fresh)
-        if self.series and not more:
+        return self.with_columns([*fresh, *recoded])
+
+    def with_columns(self, columns: Iterable[nw.Series[Any]]) -> Any:
+        """Return a copy of the table, in the caller's type, with replaced and added columns."""
+        if self.frame is None:
+            raise TypeError("an array has no named columns; give a dataframe instead")
+        frame = self.frame.with_columns(*columns)
+        added = frame.columns[len(self.names) :]
+        if self.series and not added:
             return frame[self.names[0]].alias(self.labels).to_native()
         native = frame.to_native()
         if self.batch:
             return native.combine_chunks().to_batches()[0]
         if self.labels is not None and not self.series:
-            native.columns = [*self.labels, *more] if more else self.labels
+            native.columns = [*self.labels, *added] if added else self.labels
         return native
-
-    def _replaced_series(self, name: str, values: Floats, *, whole: bool) -> nw.Series[Any]:
-        """Return a column with new values, as integers if `whole` and if it held integers before."""
-        assert self.frame is not None  # noqa: S101 - arrays were dealt with
-        old = self.frame[name]
-        integer = whole and old.dtype.is_integer()
-        largest = np.fmax.reduce(np.abs(values), initial=0)
-        if integer and largest > LARGEST_INTEGER:
-            raise ValueError(
-                f"column {name!r} has masked values up to {largest:.3g}, too large for whole numbers; "
-                "weaken the masking or do not round"
-            )
-        make = _pandas_series if self.frame.implementation.is_pandas() else _other_series
-        return make(old, values, integer=integer)
 
     def _is_numeric(self, name: str) -> bool:
         """Return True if the column has a numeric type."""
@@ -191,6 +185,19 @@ def _cell_losing_digits(series: nw.Series[Any]) -> Decimal | None:
 def _loses_digits(cell: Decimal) -> bool:
     """Return True if the shortest text of the nearest float is another decimal."""
     return Decimal(repr(float(cell))) != cell
+
+
+def replaced_series(old: nw.Series[Any], values: Floats, *, whole: bool) -> nw.Series[Any]:
+    """Return a column with new values, as integers if `whole` and if it held integers before."""
+    integer = whole and old.dtype.is_integer()
+    largest = np.fmax.reduce(np.abs(values), initial=0)
+    if integer and largest > LARGEST_INTEGER:
+        raise ValueError(
+            f"column {old.name!r} has masked values up to {largest:.3g}, too large for whole numbers; "
+            "weaken the masking or do not round"
+        )
+    make = _pandas_series if old.implementation.is_pandas() else _other_series
+    return make(old, values, integer=integer)
 
 
 def names_of(columns: Any) -> list[str]:
