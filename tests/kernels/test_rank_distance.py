@@ -219,3 +219,14 @@ def test_long_runs_of_values_that_only_differ_in_their_last_bits_are_sorted_at_o
     monkeypatch.setattr(packed_sort, "sort_exactly", lambda *given: calls.append(at_once(*given)))
     assert_sums(average_distance(ordered, y), x, y)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("far", [1e300, -1e300, 0.0, 5e-324])
+def test_long_runs_of_near_ties_are_ordered_exactly(far):
+    # One value far away leaves few bits to tell the others apart: hundreds agree in all of them.
+    rng = np.random.default_rng(3)
+    x = 1 + 1e-6 * rng.integers(0, 600, (2, 900))
+    y = x[:, rng.permutation(900)]
+    x[:, 7], y[:, 500] = far, -far
+    for sums, ours, theirs in zip(distances(ColumnStack(x).order(y), "average"), x, y, strict=True):
+        assert_sums(sums, ours, theirs)

@@ -116,16 +116,25 @@ def _find_runs(
 
 @inner
 def order_run(keys: Ints, width: int, begin: int, end: int, row_of: Ints, values: Floats) -> None:
-    """Sort one short run of keys in place by their exact values, equal ones by label."""
+    """Sort one run of keys in place by their exact values, equal ones by label (Shell's sort)."""
     low = (np.int64(1) << width) - 1
-    for t in range(begin + 1, end):
-        key = keys[t]
-        value = value_at(key, low, row_of, values)
-        place = t
-        while place > begin and value_at(keys[place - 1], low, row_of, values) > value:
-            keys[place] = keys[place - 1]
-            place -= 1
-        keys[place] = key
+    gap = 1
+    while 9 * gap < end - begin:  # short runs, which are the rule, are sorted by insertion alone
+        gap = 3 * gap + 1
+    while gap > 0:
+        for t in range(begin + gap, end):
+            key = keys[t]
+            value = value_at(key, low, row_of, values)
+            place = t
+            while place >= begin + gap:
+                other = keys[place - gap]
+                before = value_at(other, low, row_of, values)
+                if before < value or (before == value and other < key):
+                    break
+                keys[place] = other
+                place -= gap
+            keys[place] = key
+        gap //= 3
 
 
 @kernel

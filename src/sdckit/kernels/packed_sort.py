@@ -28,7 +28,7 @@ QUANTISED = 1 << 24  # rows from which on too few bits of a float64 fit beside t
 
 
 @inlined
-def _order_bits(bits: Int) -> Int:
+def ordered_bits(bits: Int) -> Int:
     """Map the bits of a finite float64 to an integer of the same order; -0.0 and 0.0 map to 0."""
     sign = bits >> 63  # all bits set for negative values
     return ((bits & 0x7FFFFFFFFFFFFFFF) ^ sign) - sign
@@ -62,7 +62,7 @@ def fill_keys(bits: Ints, labels: Ints, width: int, keys: Ints) -> Int:
     low = (np.int64(1) << width) - 1
     cut = np.int64(0)
     for i in range(bits.size):
-        value = _order_bits(bits[i])
+        value = ordered_bits(bits[i])
         cut |= value & low
         keys[i] = _key(value, low, labels[i])
     return cut
@@ -76,7 +76,7 @@ def _fill_keys_apart(bits: Ints, labels: Ints, width: int, heavy: Int, keys: Int
     front = np.uint64(0)  # unsigned, so that no index needs a check for being negative
     back = np.uint64(bits.size - 1)
     for i in range(bits.size):
-        value = _order_bits(bits[i])
+        value = ordered_bits(bits[i])
         cut |= value & low
         key = _key(value, low, labels[i])
         keys[front] = key  # written on both sides, kept on one: no branch to mispredict
@@ -106,7 +106,7 @@ def sort_as_floats(keys: Ints) -> None:
 def _count_leading_bits(bits: Ints, counts: Ints) -> None:
     """Add each value to the histogram of the 16 leading bits of ordered values."""
     for i in range(bits.size):
-        counts[(_order_bits(bits[i]) >> 48) + 32768] += 1
+        counts[(ordered_bits(bits[i]) >> 48) + 32768] += 1
 
 
 @kernel
@@ -119,7 +119,7 @@ def _fill_quantised_keys(
     values may share a key, equal ones always do.
     """
     for i in range(bits.size):
-        value = _order_bits(bits[i])
+        value = ordered_bits(bits[i])
         cell = (value >> 48) + 32768
         share = below[cell] + np.float64(value & 0xFFFFFFFFFFFF) * step[cell]
         keys[i] = (np.int64(share) << width) | (labels[i] + 1)
@@ -161,7 +161,7 @@ def sort_keys(values: Floats, labels: Ints, keys: Ints, *, inside_ties: bool = T
     width = label_width(n - 1)
     heavy = heavy_value(values)
     if heavy is not None:
-        target = np.int64(_order_bits(np.float64(heavy).view(np.int64)))
+        target = np.int64(ordered_bits(np.float64(heavy).view(np.int64)))
         cut, front = _fill_keys_apart(bits, labels, width, target, keys)
         block = _sort_apart(keys, front, target >> width, width, inside_ties=inside_ties)
         if block is not None:

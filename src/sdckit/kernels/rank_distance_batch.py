@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inner, kernel
 from sdckit.kernels.near_ties import (
@@ -14,10 +15,12 @@ from sdckit.kernels.near_ties import (
     write_block_ends,
     write_block_starts,
 )
-from sdckit.kernels.packed_sort import fill_keys, flip_negatives, label_width, labels_of
+from sdckit.kernels.packed_sort import label_width, labels_of, ordered_bits
 from sdckit.kernels.rank_distance import OrderedColumn, tie_sum, to_middles2
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import mean_gap
+
+ShortKeys = npt.NDArray[np.uint32]
 
 RULES = ("average", "first", "last", "expected")  # the tie rules that one sort by row answers
 BY_ROW = ("average", "first", "last", "begin", "end")  # doubled ranks; first and last position of a tie block
@@ -36,8 +39,10 @@ class SortedStack:
         self.width = label_width(rows.size - 1)
         self.keys = np.empty(values.shape, np.int64)
         self.first = np.empty(values.shape, np.int64)
-        cut = _fill_stack(values.view(np.int64), rows, self.width, self.keys)
-        self.keys.view(np.float64).sort()  # faster than as integers
+        short_keys = np.empty(values.shape, np.uint32)
+        cut = _fill_short_keys(values.view(np.int64), self.width, short_keys)
+        short_keys.sort()  # less than half the time of 64 bits
+        self.keys[:] = short_keys
         self.tied = _find_stack_blocks(self.keys, self.width, cut, rows, values, self.first)
 
     def tie_blocks(self, j: Int) -> Ints:
@@ -144,23 +149,35 @@ def _tied_by_row(keys: Ints, low: Int, first: Ints, last: Ints, what: int, found
 
 
 @kernel
-def _fill_stack(bits: Ints, labels: Ints, width: int, keys: Ints) -> Ints:
-    """Write the sort keys of each column (one line each); return the cut-off bits of each column."""
-    cut = np.empty(len(bits), np.int64)
+def _fill_short_keys(bits: Ints, width: int, keys: ShortKeys) -> Bools:
+    """Write 32-bit sort keys of each column (one line each); return which columns lost bits of their values.
+
+    A key has the leading bits of the value's distance from the smallest value, in steps of the float64
+    grid, above the row's label. Values that agree in these bits are compared exactly later.
+    """
+    lost = np.zeros(len(bits), np.bool_)
     for c in range(len(bits)):
-        cut[c] = fill_keys(bits[c], labels, width, keys[c])
-    return cut
+        lowest, highest = ordered_bits(bits[c, 0]), ordered_bits(bits[c, 0])
+        for i in range(bits.shape[1]):
+            value = ordered_bits(bits[c, i])
+            lowest, highest = min(lowest, value), max(highest, value)
+        shift = np.uint64(0)
+        while (np.uint64(highest - lowest) >> shift) >> np.uint64(32 - width):
+            shift += np.uint64(1)
+        cut = np.uint64(0)
+        for i in range(bits.shape[1]):
+            above = np.uint64(ordered_bits(bits[c, i]) - lowest)  # wraps around, and is right as unsigned
+            cut |= above & ((np.uint64(1) << shift) - np.uint64(1))
+            keys[c, i] = ((above >> shift) << np.uint64(width)) | np.uint64(i + 1)
+        lost[c] = cut != 0
+    return lost
 
 
 @kernel
-def _find_stack_blocks(keys: Ints, width: int, cut: Ints, rows: Ints, masked: Floats, first: Ints) -> Bools:
-    """Sort near ties exactly and write the start of each tie block; return which columns may have ties.
-
-    The keys are sorted as floats, and turned into integers first.
-    """
+def _find_stack_blocks(keys: Ints, width: int, cut: Bools, rows: Ints, masked: Floats, first: Ints) -> Bools:
+    """Sort near ties exactly and write the start of each tie block; return which columns may have ties."""
     tied = np.zeros(len(keys), np.bool_)
     for c in range(len(keys)):
-        flip_negatives(keys[c])
         tied[c] = count_collisions(keys[c], width, 0, rows.size) > 0
         if tied[c] and not cut[c]:
             write_block_starts(keys[c], width, first[c])
