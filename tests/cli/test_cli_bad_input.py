@@ -11,10 +11,11 @@ import command
 from bad_input import CASES, FULL_DISK, MASKED, PEOPLE, text
 from bad_input_files import FILE_CASES
 from bad_input_masking import MASKING_CASES
+from bad_input_recode import RECODE_CASES
 from bad_input_recommend import RECOMMEND_CASES
 from bad_input_sweep import SWEEP_CASES
 
-EVERY = CASES | FILE_CASES | MASKING_CASES | SWEEP_CASES | RECOMMEND_CASES | FULL_DISK
+EVERY = CASES | FILE_CASES | MASKING_CASES | SWEEP_CASES | RECOMMEND_CASES | RECODE_CASES | FULL_DISK
 # Outside this process, whose streams and warnings pytest replaces; the others in this one, to save time.
 APART = [
     *list(CASES)[::2],

@@ -68,7 +68,15 @@ def _role_options(strata: str) -> Callable[[Command], Command]:
     )
 
 
-roles = _role_options("masked and measured by itself")
+recode_option = click.option(
+    "--recode",
+    "recode",
+    multiple=True,
+    metavar="A=HOW",
+    help="Coarsen a column that is not masked: age=5 (bands), income=round:100, town=rare:20 (merge rare "
+    "categories), born=year, quarter or month; repeatable.",
+)
+roles = _combine_options(_role_options("masked and measured by itself"), recode_option)
 measured_roles = _role_options("measured by itself, and with --made-by also masked by itself")
 dialect_options = _combine_options(
     click.option(

@@ -50,6 +50,7 @@ class CheckedOptions:
     confidential: list[str]
     unit: str | None
     drop: list[str]
+    recode: dict[str, str]
     na: list[str] | None
     metrics: list[str] | None
     ties: str
@@ -68,7 +69,7 @@ class CheckedOptions:
     def role_columns(self) -> list[str]:
         """Names of the columns that have another role and so are neither masked nor measured."""
         single = [name for name in (self.weights, self.unit) if name]
-        return [*self.key, *self.by, *self.untouched, *self.drop, *single]
+        return [*self.key, *self.by, *self.untouched, *self.drop, *self.recode, *single]
 
     @property
     def measuring_options(self) -> dict[str, Any]:
@@ -96,6 +97,7 @@ class CheckedOptions:
             confidential=self.confidential,
             unit=self.unit,
             drop=self.drop,
+            recode=self.recode or None,
             leave_out=self.categories,
         )
         if action == "masked":
@@ -219,6 +221,8 @@ def _as_given(option: str, value: Any) -> Any:
     """Return an entry of a plan's file as the command line would give that option."""
     if option in {"replications", "draws"}:
         return value
+    if option == "recode":
+        return tuple(f"{column}={way}" for column, way in value.items())
     names = [str(one) for one in value] if isinstance(value, list) else [str(value)]
     if option not in {"weights", "unit"}:
         return tuple(map(parsing.quoted_name, names) if isinstance(value, list) else names)
@@ -257,6 +261,7 @@ def _role_options(given: dict[str, Any], known: Collection[str] = ()) -> dict[st
         "known": parsing.parse_names(given["known"], known),
         **{name: parsing.parse_names(given[name], known) or [] for name in SEVERAL},
         **{name: parsing.parse_name(given[name], known) for name in ("weights", "unit")},
+        "recode": parse_settings(given.get("recode", ()), "--recode", "age=5"),
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.recode import parse_recodings, recode_columns
 from sdckit.core.roles import (
     Roles,
     keys_of,
@@ -23,6 +24,8 @@ from sdckit.core.table import Table, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import narwhals as nw
 
     from sdckit.kernels.jit import Floats, Ints
 
@@ -77,7 +80,8 @@ class PreparedTable:
         values, codes = _read_variables(table, found)
         if warn and columns is None:
             warn_about_roles(table, found.variables, values)
-        return cls(found, values, weights=weight_values(table, weights), table=table, codes=codes)
+        made = cls(found, values, weights=weight_values(table, weights), table=table, codes=codes)
+        return made.with_recoded_columns()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -90,6 +94,24 @@ class PreparedTable:
         if self.roles.by and self.table is None:
             raise ValueError("the prepared data have no table to read strata from; prepare the table anew")
         return strata_of(self.table, self.roles.by) if self.table else [("all", np.arange(self.n))]
+
+    @cached_property
+    def recoded(self) -> dict[str, nw.Series[Any]]:
+        """The recoded columns as they are published, by name; empty without recodings."""
+        if self.roles.recode and self.table is None:
+            raise ValueError("the prepared data have no table to recode; prepare the table anew")
+        return recode_columns(self.table, self.roles.recode, self.roles.na) if self.table else {}
+
+    def with_recoded_columns(self) -> Self:
+        """Return the data after recoding columns, so that a recoding that does not fit is refused at once."""
+        self.recoded  # noqa: B018 - cached
+        return self
+
+    def published_column(self, name: str) -> nw.Series[Any]:
+        """Return a column that is not masked as it is published: recoded where that is asked for."""
+        if self.table is None:
+            raise ValueError(f"the prepared data have no table with column {name!r}; prepare the table anew")
+        return self.recoded[name] if name in self.recoded else self.table.column(name)
 
     def require_unique_key(self) -> None:
         """Raise ValueError if the key is missing in a record or shared by two records."""
@@ -123,7 +145,7 @@ class PreparedTable:
             return self
         more = replace(roles, **added)
         more.check(self.table)
-        return self.with_roles(more, self.weights if found is None else found)
+        return self.with_roles(more, self.weights if found is None else found).with_recoded_columns()
 
     def _new_weights(self, weights: Any) -> Floats | None:
         """Return the weights if the data have none, None if they have the same; else raise ValueError."""
@@ -148,7 +170,8 @@ class PreparedTable:
         """Return a copy of the prepared data with other roles of columns and other weights."""
         other = copy(self)
         other.roles, other.weights = roles, weights
-        other.__dict__.pop("strata", None)
+        for name in ("strata", "recoded"):
+            other.__dict__.pop(name, None)
         return other
 
 
@@ -156,6 +179,9 @@ def _added_roles(roles: Roles, options: dict[str, Any]) -> dict[str, Any]:
     """Return the given roles that prepared data lack; raise ValueError for one that contradicts theirs."""
     added: dict[str, Any] = {}
     for option, given in options.items():
+        if option == "recode":
+            added |= _added_recodings(roles, given)
+            continue
         names, known = unique_names(given), roles.columns_with(option)
         if known and given is not None and set(names) != set(known):
             raise _contradiction_error(option, known, names, f"give {option}")
@@ -164,6 +190,15 @@ def _added_roles(roles: Roles, options: dict[str, Any]) -> dict[str, Any]:
         if names and not known:
             added[option] = checks.checked_unit(names) if option == "unit" else names
     return added
+
+
+def _added_recodings(roles: Roles, given: Any) -> dict[str, Any]:
+    """Return the recodings that prepared data lack; raise ValueError for others than theirs."""
+    recodings = parse_recodings(given)
+    if roles.recode and given is not None and set(recodings) != set(roles.recode):
+        ours, theirs = ([f"{one.column}={one}" for one in found] for found in (roles.recode, recodings))
+        raise _contradiction_error("recode", ours, theirs, "give recode")
+    return {"recode": recodings} if recodings and not roles.recode else {}
 
 
 def _contradiction_error(option: str, known: Iterable[Any], given: Iterable[Any], remedy: str) -> ValueError:

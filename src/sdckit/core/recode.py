@@ -77,9 +77,9 @@ def recode(data: Any, recodings: Mapping[str, Any], *, na: Any = None) -> Any:
 
 
 def parse_recodings(given: Any) -> tuple[Recoding, ...]:
-    """Return the checked recodings of a dictionary such as {"age": 5, "town": "rare:20"}."""
-    if given is None:
-        return ()
+    """Return the recodings of a dictionary such as {"age": 5, "town": "rare:20"}; parsed ones unchanged."""
+    if given is None or (isinstance(given, tuple) and all(isinstance(one, Recoding) for one in given)):
+        return given or ()
     if not isinstance(given, Mapping):
         raise TypeError(f"recode is {type(given).__name__}; give a dict such as {{'age': 5, 'born': 'year'}}")
     return tuple(_parse_recoding(str(column), way) for column, way in given.items())

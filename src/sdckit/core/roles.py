@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.recode import Recoding, parse_recodings
 from sdckit.core.table import is_missing, is_number, names_of
 from sdckit.core.warned import warn
 
@@ -27,7 +28,7 @@ IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" o
 
 OPTIONS = (  # keywords of every function that takes a table, in the order of its signature
     *("columns", "key", "weights", "by", "na"),
-    *("untouched", "known", "unknown", "confidential", "unit", "drop"),
+    *("untouched", "known", "unknown", "confidential", "unit", "drop", "recode"),
 )
 WORDS = {  # what a column with a role is
     "variables": "a variable",
@@ -40,12 +41,14 @@ WORDS = {  # what a column with a role is
     "known": "known",
     "unknown": "unknown",
     "confidential": "confidential",
+    "recode": "recoded",
 }
 EXCLUSIVE = (  # pairs of roles that no column has both
     *combinations(("variables", "key", "unit", "untouched", "drop"), 2),
     *product(("variables", "unit"), ("weights", "by")),
     *combinations(("known", "unknown", "confidential"), 2),
-    *product(("known", "unknown", "confidential"), ("key", "unit", "drop")),
+    *product(("known", "unknown", "confidential", "recode"), ("key", "unit", "drop")),
+    *product(("recode",), ("variables", "by")),
 )
 
 
@@ -67,7 +70,8 @@ class Roles:
     strata. `na` are the numbers that stand for a missing cell.
 
     The intruder knows the columns of `known` (None: all that are published), less those of `unknown`; he
-    wants to learn those of `confidential`. `undecided` are columns that need a decision before a release.
+    wants to learn those of `confidential`. `recode` says how untouched columns are coarsened when they are
+    published. `undecided` are columns that need a decision before a release.
     """
 
     variables: tuple[str, ...]
@@ -81,17 +85,20 @@ class Roles:
     confidential: tuple[str, ...] = ()
     unit: str | None = None
     drop: tuple[str, ...] = ()
+    recode: tuple[Recoding, ...] = ()
     undecided: tuple[Undecided, ...] = ()
 
     def columns_with(self, role: str) -> tuple[str, ...]:
         """Return the names of the columns that have a role, such as "key" or "unit"."""
+        if role == "recode":
+            return tuple(one.column for one in self.recode)
         found = getattr(self, role)
         return () if found is None else (found,) if isinstance(found, str) else found
 
     @property
     def other_columns(self) -> list[str]:
         """Names of the columns that have a role and so are no variables, each once."""
-        roles = ("key", "by", "weights", "unit", "untouched", "drop")
+        roles = ("key", "by", "weights", "unit", "untouched", "drop", "recode")
         return list(dict.fromkeys(name for role in roles for name in self.columns_with(role)))
 
     def published(self, columns: Iterable[str]) -> list[str]:
@@ -133,6 +140,7 @@ def resolve_roles(
     confidential: Any = None,
     unit: Any = None,
     drop: Any = None,
+    recode: Any = None,
     leave_out: Iterable[str] = (),
 ) -> Roles:
     """Return the checked roles of a table's columns from the options that a user gave.
@@ -140,7 +148,7 @@ def resolve_roles(
     Without `columns`, all numeric columns without another role are variables, those in `leave_out` excepted.
     """
     checks.require_two_records(table.n)
-    named = (key, weights, by, na, untouched, known, unknown, confidential, unit, drop)
+    named = (key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode)
     if table.frame is None and not leave_out and columns is None and all(one is None for one in named):
         return Roles(tuple(table.names))
     asked = Roles(
@@ -155,6 +163,7 @@ def resolve_roles(
         confidential=unique_names(confidential),
         unit=checks.checked_unit(unique_names(unit)),
         drop=unique_names(drop),
+        recode=parse_recodings(recode),
     )
     asked.check(table)
     variables = table.numeric_columns(columns, leave_out=[*asked.other_columns, *leave_out])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from sdckit.core.prepared import PreparedTable
@@ -53,6 +53,7 @@ def mask(
     confidential: str | Sequence[str] | None = None,
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
+    recode: Mapping[str, Any] | None = None,
     rules: Any = None,
     groups: str | None = None,
     **parameters: Any,
@@ -76,6 +77,7 @@ def mask(
     confidential: str | Sequence[str] | None = None,
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
+    recode: Mapping[str, Any] | None = None,
     rules: Any = None,
     groups: str | None = None,
     **parameters: Any,
@@ -106,7 +108,7 @@ def mask(
         Round masked cells; "original" to the decimals that each column shows. None does not round.
     na : number or list of numbers, optional
         Values that stand for a missing cell; they are left where they are.
-    untouched, known, unknown, confidential, unit, drop
+    untouched, known, unknown, confidential, unit, drop, recode
         Other roles of columns, as for `prepare`.
     rules : text or list of text, optional
         What records must satisfy, such as "total = wages + other" or "age >= 0"; "discover" finds totals
@@ -140,6 +142,7 @@ def mask(
         confidential=confidential,
         unit=unit,
         drop=drop,
+        recode=recode,
     )
     return mask_prepared(
         prepared,

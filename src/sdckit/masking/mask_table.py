@@ -198,7 +198,7 @@ def mask_prepared(
         masked = job.with_codes(masked)
     whole = [name for name, d in zip(job.names, job.places or (), strict=False) if d == 0]
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
-    made = job.table.with_values(job.names, masked, whole=whole, more=more)
+    made = job.table.with_values(job.names, masked, whole=whole, more=more, recoded=data.recoded.values())
     known = None if job.edits is None else job.edits.public_rules
     disclosure = Disclosure.of(
         record.name, parameters, by=data.roles.by, rules=known, columns=data.roles.variables

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
@@ -119,6 +119,7 @@ def prepare(
     confidential: str | Sequence[str] | None = None,
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
+    recode: Mapping[str, Any] | None = None,
 ) -> Original:
     """Read and sort original data once; `key` identifies records, `by` forms strata.
 
@@ -152,6 +153,9 @@ def prepare(
         Column of households, firms or persons of a panel, whose values repeat.
     drop : list of str, optional
         Columns that are not published.
+    recode : dict, optional
+        How columns that are not masked are coarsened when they are published, as in
+        `{"age": 5, "town": "rare:20", "born": "year"}`; see `recode`. Risks compare with the original cells.
 
     Returns
     -------
@@ -177,4 +181,5 @@ def prepare(
         confidential=confidential,
         unit=unit,
         drop=drop,
+        recode=recode,
     )

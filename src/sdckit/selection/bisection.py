@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,7 @@ def recommend(
     confidential: str | Sequence[str] | None = None,
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
+    recode: Mapping[str, Any] | None = None,
     rules: Any = None,
     decimals: int | str | None = None,
     replications: int = REPLICATIONS,
@@ -79,7 +80,7 @@ def recommend(
         Methods and grids, as for `sweep`; by default the same methods with their default grids.
     columns, key, weights, by, ties, missing, na, rules, workers, progress
         As for `sweep`.
-    untouched, known, unknown, confidential, unit, drop
+    untouched, known, unknown, confidential, unit, drop, recode
         Other roles of columns, as for `prepare`.
     decimals : int or "original", optional
         Round as `mask` does, also in the release: settings are judged by what would be released.
@@ -124,6 +125,7 @@ def recommend(
             confidential=confidential,
             unit=unit,
             drop=drop,
+            recode=recode,
         )
         conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing, decimals=decimals)
         task, settings = sweeping.make_task(

@@ -267,7 +267,11 @@ def plan_of_file(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _require_names(option: str, given: Any, path: Path) -> None:
-    """Raise ValueError unless an entry of a TOML file has names of columns, or missing codes."""
+    """Raise ValueError unless an entry of a TOML file has names of columns, missing codes or recodings."""
+    if option == "recode":
+        if not isinstance(given, dict):
+            raise ValueError(f"recode in '{path}' is {given!r}; give a table such as {{age = 5}}")
+        return
     kinds = (str, int, float) if option == "na" else (str,)
     several = given if isinstance(given, list) else [given]
     if not all(isinstance(one, kinds) and not isinstance(one, bool) for one in several):

@@ -170,6 +170,7 @@ def release(
     confidential: str | Sequence[str] | None = None,
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
+    recode: Mapping[str, Any] | None = None,
     rules: Any = None,
     groups: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -196,7 +197,7 @@ def release(
         As for `mask`.
     weights : str or array, optional
         Survey weights of the losses; a column of that name is not masked.
-    untouched, known, unknown, confidential, unit, drop
+    untouched, known, unknown, confidential, unit, drop, recode
         Other roles of columns, as for `prepare`.
     metrics, ties, missing
         As for `evaluate`.
@@ -255,5 +256,6 @@ def release(
             confidential=confidential,
             unit=unit,
             drop=drop,
+            recode=recode,
         )
     return make_release(plan, original, rng=rng, progress=progress, warned=warned)

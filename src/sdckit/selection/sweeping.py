@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -164,6 +164,7 @@ def sweep(
     confidential: str | Sequence[str] | None = None,
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
+    recode: Mapping[str, Any] | None = None,
     rules: Any = None,
     replications: int = 1,
     draws: str = "common",
@@ -192,7 +193,7 @@ def sweep(
     metrics, columns, key, weights, by, ties, missing, na
         As for `evaluate`; each stratum is masked by itself. A metric may set its own options, as in
         "brmae:ties=first" or "il1:zeros=drop".
-    untouched, known, unknown, confidential, unit, drop
+    untouched, known, unknown, confidential, unit, drop, recode
         Other roles of columns, as for `prepare`.
     rules
         As for `mask`: every masked table is corrected to satisfy them before it is measured.
@@ -256,6 +257,7 @@ def sweep(
             confidential=confidential,
             unit=unit,
             drop=drop,
+            recode=recode,
         )
         conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
         task, settings = make_task(prepared, conditions, wanted, **options)

@@ -1,0 +1,70 @@
+"""Recoding beside masking: what is published is coarse, what is compared is the original."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+
+RNG = np.random.default_rng(5)
+N = 60
+PEOPLE = pl.DataFrame(
+    {
+        "age": RNG.integers(18, 90, N),
+        "town": RNG.choice(["a", "b", "c", "d"], N, p=[0.6, 0.3, 0.05, 0.05]),
+        "income": np.round(RNG.lognormal(7, 1, N), 1),
+        "rent": np.round(RNG.lognormal(5, 1, N), 1),
+        "w": RNG.uniform(1, 9, N),
+    }
+)
+HOW = {"age": 10, "town": "rare:9", "w": "round:1"}
+
+
+def test_a_recoded_column_is_published_coarse_and_not_masked():
+    masked = sdc.mask(PEOPLE, "mdav", k=3, weights="w", recode=HOW)
+    assert masked.drop("income", "rent").equals(sdc.recode(PEOPLE, HOW).drop("income", "rent"))
+    assert masked.select("income", "rent").equals(
+        sdc.mask(PEOPLE.select("income", "rent"), "mdav", k=3).select("income", "rent")
+    )
+
+
+def test_prepared_data_keep_the_original_cells_and_the_published_ones():
+    original = sdc.prepare(PEOPLE, weights="w", recode=HOW)
+    assert original.columns == ("income", "rent")
+    assert original.table.column("age").to_list() == PEOPLE["age"].to_list()
+    assert original.published_column("age").to_list() == (PEOPLE["age"] // 10 * 10).to_list()
+    assert original.published_column("rent").to_list() == PEOPLE["rent"].to_list()
+    with pytest.raises(
+        ValueError, match=r"prepared with recode age=10, town=rare:9, w=round:1 and recode is now age=5"
+    ):
+        sdc.mask(original, "mdav", k=3, recode={"age": 5})
+    assert sdc.mask(original, "mdav", k=3, recode=HOW).equals(sdc.mask(original, "mdav", k=3))
+
+
+def test_recodings_are_added_to_prepared_data():
+    original = sdc.prepare(PEOPLE, columns=["income"])
+    assert sdc.mask(original, "mdav", k=3, recode={"age": 10})["age"].max() == 80
+    with pytest.raises(ValueError, match="'income' is recoded but also a variable"):
+        sdc.mask(original, "mdav", k=3, recode={"income": 10})
+
+
+def test_a_recommendation_recodes_its_release():
+    choice = sdc.recommend(
+        PEOPLE.drop("w"), max_risk={"linkage": 1}, plan={"mdav": {"k": [3, 5]}}, recode={"age": 10}, rng=1
+    )
+    assert choice.apply(PEOPLE.drop("w"), rng=1).data["age"].is_in(range(0, 99, 10)).all()
+
+
+@pytest.mark.parametrize(
+    ("roles", "text"),
+    [
+        ({"columns": ["age", "income"]}, "'age'"),
+        ({"drop": "age"}, "'age'"),
+        ({"key": "age"}, "'age'"),
+        ({"by": "age"}, "'age'"),
+        ({"unit": "age"}, "'age'"),
+    ],
+)
+def test_recoded_columns_have_no_role_that_forbids_it(roles, text):
+    with pytest.raises(ValueError, match=text):
+        sdc.prepare(PEOPLE, recode={"age": 10}, **roles)
