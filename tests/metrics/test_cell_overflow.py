@@ -159,3 +159,23 @@ def test_relative_changes_whose_sum_overflows_have_their_mean():
     assert score.value.overall == pytest.approx(0.825e308)
     assert score.records == pytest.approx([1.65e308, 0.0])
     assert sdc.il1([1.7e308, 5e-324], [-1.7e308, 1e-323]) == 1.5
+
+
+def test_parts_of_mse_are_finite_where_mse_is():
+    x, y = [1e154] * 3 + [0.0], [2e154] * 3 + [0.0]
+    assert sdc.mse_marginal(x, y) == sdc.mse(x, y) == pytest.approx(7.5e307)
+    assert sdc.mse_permutation(x, y) == 0
+    turned = sdc.evaluate(x, y[::-1], metrics=["mse", "mse_marginal", "mse_permutation"])
+    parts = turned["mse_marginal"] + turned["mse_permutation"]
+    assert parts == pytest.approx(turned["mse"])
+    level = turned.summary.filter(metric="mse_permutation")["random"][0]
+    assert level == pytest.approx(7.5e307)  # 1.5e308 in all, half of it of the distribution
+
+
+def test_sorted_values_near_the_largest_number_have_their_distance():
+    x = np.array([-1.7e308, 1.7e308, 1e308, 0.0])
+    assert sdc.wasserstein(x, x[::-1]) == 0
+    assert sdc.wasserstein(x, x / 2) == pytest.approx(sdc.wasserstein(x / 1e10, x / 2e10))
+    assert sdc.wasserstein(x, x / 2, scale="spread") == pytest.approx(
+        sdc.wasserstein(x / 1e10, x / 2e10, scale="spread")
+    )

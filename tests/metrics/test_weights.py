@@ -1,5 +1,7 @@
 """Weighted losses against twins and worked examples."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -103,3 +105,33 @@ def test_other_weights_are_refused_in_one_line(weights, error, text):
     with pytest.raises(error, match=text) as refusal:
         sdc.mae(x, x, weights=weights)
     assert "\n" not in str(refusal.value)
+
+
+def with_missing_cells(n=60):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3))
+    y = x + 0.3 * rng.normal(size=(n, 3))
+    x[1, 0] = y[1, 0] = y[4, 1] = NAN
+    return x, y, rng.choice([1.0, 0.5, 0.25, 0.125], n)  # exact also as multiples of 1e-320
+
+
+WEIGHTED = [
+    name
+    for name, metric in sdc.METRICS.items()
+    if metric.family == "loss" and "weights" in inspect.signature(metric.function).parameters
+]
+
+
+@pytest.mark.parametrize("missing", ["pairwise", "penalise"])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_no_weighted_metric_depends_on_the_scale_of_the_weights(name, missing):
+    x, y, w = with_missing_cells()
+    found = [
+        sdc.evaluate(x, y, metrics=name, weights=w * scale, missing=missing, per_record=True)
+        for scale in (1.0, 1e308, 1e-320)
+    ]
+    for other in found[1:]:
+        for column in ("value", "random", "n_used"):
+            mine, theirs = (result.table[column].cast(float).to_numpy() for result in (found[0], other))
+            np.testing.assert_allclose(theirs, mine, rtol=1e-12)
+        np.testing.assert_allclose(other.records.to_numpy(), found[0].records.to_numpy(), rtol=1e-12)

@@ -21,6 +21,7 @@ from sdckit.core.roles import (
     warn_about_roles,
 )
 from sdckit.core.table import Table, names_of
+from sdckit.kernels.scaling import powers_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -225,7 +226,8 @@ def _read_variables(table: Table, roles: Roles) -> tuple[Floats, list[Floats]]:
 def weight_values(table: Table, weights: Any) -> Floats | None:
     """Return survey weights as floats, from the named column or from one number per record.
 
-    Numbers may be an array, a series of any name or a table with one column.
+    Numbers may be an array, a series of any name or a table with one column. The weights are divided by the
+    largest power of two up to the largest of them: no digit changes, and their sums stay within range.
     """
     if weights is None:
         return None
@@ -238,4 +240,5 @@ def weight_values(table: Table, weights: Any) -> Floats | None:
             raise ValueError(f"weights has {len(given.names)} columns; give one number per record")
         values = given.floats(given.numeric_columns(given.names))[:, 0]
         checks.require_length("weights", len(values), table.n)
-    return checks.checked_weights(values, name)
+    found = checks.checked_weights(values, name)
+    return found / powers_of_two(found)

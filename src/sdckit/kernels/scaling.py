@@ -36,8 +36,6 @@ def spread(values: Floats, weights: Floats | None = None) -> Floats:
     seen = ~np.isnan(values)
     free = np.maximum(seen.sum(0) - 1, 1)
     unit = powers_of_two(values)
-    if weights is not None:
-        weights = weights / powers_of_two(weights)  # their sum stays within range, whatever their scale
     squares = deviations(values / unit, weights) ** 2
     if weights is None:
         return unit * np.sqrt(squares.sum(0) / free)

@@ -60,6 +60,12 @@ def suppressed_weight(pair: Pair) -> Floats:
     return np.array([record_weights(pair)[pair.suppressed(j)].sum() for j in range(pair.p)])
 
 
+def add_suppressed(pair: Pair, costs: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Return each variable's summed costs and weights with its suppressed cells added at cost 1."""
+    gone = suppressed_weight(pair)
+    return costs + gone, weights + gone
+
+
 def penalise_suppressed(pair: Pair, variables: Floats, empty: Bools | None = None) -> Floats:
     """Return each variable's mean with its suppressed cells counted as 1, the largest loss.
 

@@ -10,7 +10,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
-from sdckit.metrics.averages import pooled_means, record_means, suppressed_weight
+from sdckit.metrics.averages import add_suppressed, pooled_means, record_means
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values
 
@@ -50,8 +50,7 @@ def score_il_variables(
         costs[j] = found.sum() if w is None else (w * found).sum()
         weights[j] = found.size if w is None else w.sum()
     if penalise:
-        gone = suppressed_weight(pair)
-        costs, weights = costs + gone, weights + gone
+        costs, weights = add_suppressed(pair, costs, weights)
     value = pooled_means(costs, weights)
     extra: dict[str, Any] = {}
     if detail:

@@ -36,15 +36,15 @@ def may_have_overflowed(score: Score) -> bool:
 def repair_score(plain: Score, pair: Pair, columns: list[VariableCells]) -> Score:
     """Return the score with numbers that are not finite computed again; those beyond all floats stay."""
     costs = [_scaled_costs(pair, j, cells) for j, cells in enumerate(columns)]
-    found = replace(plain, value=_merge_values(plain.value, _means(costs, columns)))
+    found = replace(plain, value=merge_values(plain.value, _means(costs, columns)))
     if plain.random is not None:
-        found = replace(found, random=_merge_values(plain.random, _unrelated_means(pair, columns)))
+        found = replace(found, random=merge_values(plain.random, _unrelated_means(pair, columns)))
     if plain.records is not None:
         found = replace(found, records=_merge(plain.records, _record_means(pair, costs, columns)))
     return found
 
 
-def _merge_values(plain: Values, other: Values) -> Values:
+def merge_values(plain: Values, other: Values) -> Values:
     """Return file and variable values, those that are not finite from `other`."""
     overall = plain.overall if math.isfinite(plain.overall) else other.overall
     return Values(overall, _merge(plain.variables, other.variables))
@@ -80,19 +80,19 @@ def _means(costs: list[Scaled], columns: list[VariableCells]) -> Values:
     used = [found[cells.counts] for found, cells in zip(costs, columns, strict=True)]
     weights = [Scaled.of(cells.weights[cells.counts]) for cells in columns]
     sums = [(found * weight).sum() for found, weight in zip(used, weights, strict=True)]
-    return _pooled(sums, [weight.sum() for weight in weights])
+    return pooled_scaled(Scaled.stack(sums), Scaled.stack([weight.sum() for weight in weights]))
 
 
-def _pooled(sums: list[Scaled], weights: list[Scaled]) -> Values:
+def pooled_scaled(costs: Scaled, shares: Scaled) -> Values:
     """Return sum / weight for each variable and for all together; NaN where the weight is 0."""
-    costs, shares = Scaled.stack(sums), Scaled.stack(weights)
     return Values(float((costs.sum() / shares.sum()).floats()), (costs / shares).floats())
 
 
 def _unrelated_means(pair: Pair, columns: list[VariableCells]) -> Values:
     """Return the mean costs over permutations of the masked values, as `VariableCells.unrelated_totals`."""
     totals = [_unrelated_totals(pair, j, cells) for j, cells in enumerate(columns)]
-    return _pooled(*map(list, zip(*totals, strict=True)))
+    costs, shares = zip(*totals, strict=True)
+    return pooled_scaled(Scaled.stack(list(costs)), Scaled.stack(list(shares)))
 
 
 def _unrelated_totals(pair: Pair, j: int, cells: VariableCells) -> tuple[Scaled, Scaled]:

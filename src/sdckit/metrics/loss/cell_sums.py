@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sdckit.kernels.jit import Floats, Ints, inlined, kernel
-from sdckit.kernels.scaling import powers_of_two
 from sdckit.kernels.tie_rules import mean_cross_gap
 
 if TYPE_CHECKING:
@@ -106,18 +105,12 @@ def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints
 def sums_and_counts(pair: Pair) -> tuple[Floats, Ints]:
     """Return the sums of costs and weights and the counts of cells of each variable, computed once."""
     if "cells" not in pair.cache:
-        weights = np.empty(0) if pair.original.weights is None else _in_range(pair.original.weights)
+        weights = np.empty(0) if pair.original.weights is None else pair.original.weights
         sums, counts = np.zeros((pair.p, 6)), np.zeros((pair.p, 3), np.int64)
         _cell_sums(pair.original.by_variable, pair.by_variable, weights, sums, counts)
         pair.cache["cells"] = sums, counts
     found: tuple[Floats, Ints] = pair.cache["cells"]
     return found
-
-
-def _in_range(weights: Floats) -> Floats:
-    """Return the weights, divided by a power of two if their products with costs might leave the range."""
-    unit = powers_of_two(weights)
-    return weights if 2.0**-100 < unit < 2.0**100 else weights / unit
 
 
 def variable_scales(original: Original) -> Floats:

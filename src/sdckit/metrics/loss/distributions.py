@@ -11,6 +11,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
+from sdckit.kernels.scaling import powers_of_two
 from sdckit.metrics.loss.per_variable import (
     couple_quantiles,
     explain_value,
@@ -215,12 +216,23 @@ def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str =
 
 def quantile_distance(x: Floats, y: Floats, weights: Floats | None) -> float:
     """Return the mean distance between the values of two columns at the same quantile."""
+    x, y, unit = _within_half(x, y)
     pieces = couple_quantiles(x, y, weights)
-    return float((pieces.weights * np.abs(pieces.x - pieces.y)).sum() / pieces.weights.sum())
+    return 4 * (unit * float((pieces.weights * np.abs(pieces.x - pieces.y)).sum() / pieces.weights.sum()))
+
+
+def _within_half(x: Floats, y: Floats) -> tuple[Floats, Floats, float]:
+    """Return two columns divided by 4 units, and the unit, a power of two: no value exceeds 1/2.
+
+    So neither a difference nor a sum of them leaves the range of numbers.
+    """
+    unit = powers_of_two(np.concatenate([x, y]))
+    return x / unit / 4, y / unit / 4, float(unit)
 
 
 def quantile_distance_in_range(x: Floats, y: Floats, weights: Floats | None) -> float:
     """Return the mean distance at the same quantile as a share of the joint range."""
+    x, y, _ = _within_half(x, y)
     span = max(x.max(), y.max()) - min(x.min(), y.min())
     return min(1.0, quantile_distance(x, y, weights) / span) if span > 0 else 0.0
 

@@ -12,14 +12,19 @@ from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE
 from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.scaling import powers_of_two
 from sdckit.metrics.averages import pooled_means, record_weights
+from sdckit.metrics.loss.cell_overflow import merge_values, pooled_scaled
 from sdckit.metrics.loss.cell_sums import MSE
 from sdckit.metrics.loss.per_variable import CoupledColumns, couple_quantiles
+from sdckit.metrics.loss.scaled_numbers import Scaled
 from sdckit.metrics.pair import Pair, pair_of
-from sdckit.metrics.score import Score
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from sdckit.metrics.original import Original
 
@@ -30,13 +35,16 @@ ROUNDING = 1e-14  # share of MSE below which a part is the rounding error of the
 REFERENCE = "Hardy, Littlewood & Polya 1952, Inequalities (rearrangements)"
 
 
-def sums_of_parts(pair: Pair) -> dict[Part, Floats]:
+def sums_of_parts(pair: Pair) -> dict[Part, Scaled]:
     """Return each variable's weighted sum of both parts of the squared error, computed once."""
     if "parts of mse" not in pair.cache:
         found = [_part_sums(pieces) for pieces in _coupled_columns(pair)]
-        marginal, permutation = (np.concatenate(part) for part in zip(*found, strict=True))
-        pair.cache["parts of mse"] = {"marginal": marginal, "permutation": permutation}
-    sums: dict[Part, Floats] = pair.cache["parts of mse"]
+        marginal, permutation, powers = (np.concatenate(part) for part in zip(*found, strict=True))
+        pair.cache["parts of mse"] = {
+            "marginal": Scaled(marginal, powers),
+            "permutation": Scaled(permutation, powers),
+        }
+    sums: dict[Part, Scaled] = pair.cache["parts of mse"]
     return sums
 
 
@@ -50,8 +58,8 @@ def _coupled_columns(pair: Pair) -> Iterator[CoupledColumns]:
     several = max(1, CELLS_AT_ONCE // pair.original.n)
     for begin in range(0, pair.p, several):
         y = pair.by_variable[begin : begin + several]
-        x, places = _sorted_columns(pair.original, begin, len(y))
-        yield CoupledColumns(x, np.take(y, places), np.sort(y), np.empty(0))
+        x, positions = _sorted_columns(pair.original, begin, len(y))
+        yield CoupledColumns(x, np.take(y, positions), np.sort(y), np.empty(0))
 
 
 def _sorted_columns(original: Original, begin: int, several: int) -> tuple[Floats, Ints]:
@@ -69,22 +77,23 @@ def _sorted_columns(original: Original, begin: int, several: int) -> tuple[Float
     return found
 
 
-def _part_sums(pieces: CoupledColumns) -> tuple[Floats, Floats]:
-    """Return the marginal and the permutation part of the squared error, one sum per row of columns."""
+def _part_sums(pieces: CoupledColumns) -> tuple[Floats, Floats, NDArray[np.int32]]:
+    """Return both parts of the squared error, marginal and permutation, and the power of two of their unit.
+
+    Each has one sum per row of columns.
+    """
     x, own, y, weights = pieces
-    sums = np.zeros((len(x), 2))
+    sums, power = np.zeros((len(x), 2)), np.zeros(len(x), np.int32)
     if not x.size:
-        return sums[:, 0], sums[:, 1]
+        return sums[:, 0], sums[:, 1], power
     largest = np.abs((x[:, 0], x[:, -1], y[:, 0], y[:, -1])).max(0)
-    power = np.zeros(len(x), np.int64)
     if not ((largest > 1e-140) & (largest < 1e140)).all():  # squares would leave the range of numbers
-        power = np.clip(np.frexp(largest)[1], -1000, 1000).astype(np.int64)
+        power = np.clip(np.frexp(largest)[1], -1000, 1000)
         x, own, y = (np.ldexp(part, -power[:, None]) for part in (x, own, y))
     _add_parts(x, own, y, weights, sums)
     marginal, permutation = sums.T
     permutation[permutation < ROUNDING * marginal] = 0.0
-    with np.errstate(over="ignore"):
-        return np.ldexp(marginal, 2 * power), np.ldexp(permutation, 2 * power)
+    return marginal, permutation, 2 * power
 
 
 @kernel
@@ -118,22 +127,34 @@ def score_split(
     if pair.original.weights is not None:
         weights = np.array([record_weights(pair)[pair.both(j)].sum() for j in range(pair.p)])
     extra: dict[str, Any] = {}
-    if detail and part == "permutation":
-        with np.errstate(invalid="ignore"):  # both beyond the range of numbers: no level
-            extra["random"] = pooled_means(_unrelated_squares(pair) - sums["marginal"], weights)
+    with np.errstate(over="ignore", invalid="ignore"):  # a mean beyond the range of numbers is infinite
+        value = _means(sums[part], weights)
+        if detail and part == "permutation":
+            extra["random"] = _means(_unrelated_squares(pair).minus(sums["marginal"]), weights)
     if per_record:
         extra["records"] = np.full(pair.original.n, np.nan)
-    return Score(pooled_means(sums[part], weights), pair.counts.both, np.zeros(pair.p, np.int64), **extra)
+    return Score(value, pair.counts.both, np.zeros(pair.p, np.int64), **extra)
 
 
-def _unrelated_squares(pair: Pair) -> Floats:
+def _means(sums: Scaled, weights: Floats) -> Values:
+    """Return sum / weight for each variable and for all cells together, also where a sum overflows."""
+    plain = pooled_means(sums.floats(), weights)
+    return (
+        plain
+        if math.isfinite(plain.overall)
+        else merge_values(plain, pooled_scaled(sums, Scaled.of(weights)))
+    )
+
+
+def _unrelated_squares(pair: Pair) -> Scaled:
     """Return each variable's squared error for an unrelated order: the mean over all permutations."""
-    found = np.zeros(pair.p)
+    found, powers = np.zeros(pair.p), np.zeros(pair.p, np.int32)
     for j in np.flatnonzero(pair.counts.both):
         x, y, weights = pair.cells(int(j))
-        with np.errstate(over="ignore", invalid="ignore"):
-            found[j] = MSE.unrelated_sum(x, y, np.ones(x.size) if weights is None else weights)
-    return found
+        unit = powers_of_two(np.concatenate([x, y]))
+        powers[j] = 2 * (np.frexp(unit)[1] - 1)
+        found[j] = MSE.unrelated_sum(x / unit, y / unit, np.ones(x.size) if weights is None else weights)
+    return Scaled(found, powers)
 
 
 def _explain_marginal(score: Score) -> str:

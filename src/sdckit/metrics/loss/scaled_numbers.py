@@ -49,6 +49,10 @@ class Scaled:
     def __truediv__(self, other: Scaled) -> Scaled:
         return Scaled(self.mantissas / other.mantissas, self.exponents - other.exponents)
 
+    def minus(self, other: Scaled) -> Scaled:
+        """Return the differences from other scaled numbers."""
+        return Scaled.stack([self, Scaled(-other.mantissas, other.exponents)]).sum()
+
     def __getitem__(self, chosen: NDArray[np.bool_]) -> Scaled:
         return Scaled(self.mantissas[chosen], self.exponents[chosen])
 
