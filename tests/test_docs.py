@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import sdckit as sdc
+from sdckit.cli import mask
 from sdckit.cli import sdckit as commands
+from sdckit.kernels.tie_rules import TIES
 
 HERE = Path(__file__).parent.parent
 README = (HERE / "README.md").read_text(encoding="utf-8")
@@ -74,3 +76,13 @@ def test_no_placeholder_is_left():
     for file in (HERE / "README.md", HERE / "CONTRIBUTING.md", HERE / "CHANGELOG.md"):
         for line in file.read_text(encoding="utf-8").splitlines():
             assert not re.fullmatch(r"[A-Z]{3,}", line), f"{file.name}: {line}"
+
+
+def test_the_readme_counts_the_methods():
+    assert f"Of {len(sdc.METHODS)} methods and their parameters" in " ".join(README.split())
+
+
+def test_the_help_names_every_rule_for_ties():
+    (ties,) = [option for option in mask.params if option.name == "ties"]
+    named = re.findall(r"\w+", ties.help.split(":")[1].replace(" or ", ", "))
+    assert tuple(named) == TIES

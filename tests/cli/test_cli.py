@@ -184,7 +184,7 @@ def test_tables_for_people(tmp_path, pair, columns):
     words = [*words, "--ranks"]
     shown = good(tmp_path, *words, COLUMNS=columns).stdout
     assert max(map(len, shown.splitlines())) <= int(columns)
-    for word in (*VARIABLES, "süd", "brmae", "il1s", "random order", "expected", "tie_sd", "what it means"):
+    for word in (*VARIABLES, "süd", "brmae", "il1s", "by chance", "expected", "tie_sd", "what it means"):
         assert re.search(rf"\b{word}\b", shown), word
     for metric in ("brmae", "brmse"):
         assert re.search(rf"^( +{metric}){{4,}} *$", shown, re.MULTILINE), metric

@@ -322,11 +322,22 @@ def test_an_explicit_no_is_said_twice_as_well():
             {"disclosure": Disclosure(by=("g",)), "by": "h"},
             "by is h and the file was masked within strata of g",
         ),
+        (
+            {"window": {"x": 0.1}},
+            "window is given by stratum and there are no strata; name their column with by",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         sdc.evaluate(frame(), frame(), **options)
+
+
+def test_a_window_by_stratum_is_one_within_strata():
+    assert disclosure_of(None, window={"x": 0.1}, by=["g"]).by == ("g",)
+    text = "window is given by stratum and stratified is False; give one window for the file"
+    with pytest.raises(ValueError, match=text):
+        disclosure_of(None, window={"x": 0.1}, by=["g"], stratified=False)
 
 
 def test_what_is_stated_becomes_one_record():

@@ -295,7 +295,7 @@ def test_records_that_share_no_column_are_grouped_last():
     "values", [np.zeros((2, 3)), np.full((9, 3), np.nan), np.zeros((0, 3)), np.zeros((9, 0))]
 )
 def test_too_few_records_are_refused(values):
-    with pytest.raises(ValueError, match=r"records have a value, fewer than k = 3; choose a smaller k"):
+    with pytest.raises(ValueError, match=r"records with a value: [02], fewer than k = 3; choose a smaller k"):
         mdav(values, k=3)
 
 

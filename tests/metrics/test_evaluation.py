@@ -157,3 +157,31 @@ def test_values_near_the_largest_number_give_no_warning():
     assert sdc.mse_permutation(x, y) == np.inf
     result = sdc.evaluate(x, y, per_record=True)
     assert result["brmae"] == pytest.approx(sdc.brmae(x / 1e300, y / 1e300), rel=1e-12)
+
+
+def test_a_metric_that_was_not_measured_is_named_as_such():
+    result = sdc.evaluate([1.0, 2.0, 4.0], [1.0, 4.0, 2.0], metrics=["brmae", "mae"])
+    with pytest.raises(ValueError, match=r"^dbrl was not measured; measured: brmae, mae; add it to metrics$"):
+        result["dbrl"]
+    with pytest.raises(ValueError, match=r"^unknown metric 'dbrll' \(did you mean 'dbrl'"):
+        result["dbrll"]
+
+
+def test_a_window_by_stratum_holds_within_the_strata():
+    data = pl.DataFrame({"x": RNG.normal(size=60), "g": ["a", "b"] * 30})
+    masked = sdc.mask(data, "rank_swap", p=0.2, by="g", rng=1)
+    window = {"a": 0.2, "b": 0.2}
+    found = sdc.evaluate(data, masked, by="g", window=window, metrics="window")
+    named = sdc.evaluate(data, masked, by="g", method="rank_swap", parameters={"p": 0.2}, metrics="window")
+    assert found["window"] == named["window"]
+
+
+def test_strata_of_the_masking_and_of_a_prepared_original_must_agree():
+    data = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "region": list("abab"), "sector": list("aabb")})
+    release = sdc.release(data, "mdav", k=2, by="region", columns="x")
+    text = (
+        "^the file was masked within strata of region and the original is prepared with strata sector; "
+        "prepare it with by='region'$"
+    )
+    with pytest.raises(ValueError, match=text):
+        sdc.evaluate(sdc.prepare(data, columns="x", by="sector"), release.data, disclosure=release)

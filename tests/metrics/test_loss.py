@@ -185,7 +185,7 @@ def test_missing_cells_are_left_out_pairwise_and_counted():
     for name in CELLS:
         assert result[name] == pytest.approx(naive.cell_loss(name, x.tolist(), y.tolist()))
     assert any("suppressed cells, left out of every metric: 2" in note for note in result.notes)
-    assert any("1 cells are missing in the original" in note for note in result.notes)
+    assert any("1 cell is missing in the original" in note for note in result.notes)
 
 
 def test_penalty_example():

@@ -1,5 +1,7 @@
 """What the report says of its marks and columns, and what it keeps to itself: losses of few records."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +11,8 @@ import sdckit as sdc
 from read_page import Read, bare, specs
 from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
+from sdckit.metrics.risk.linkage_scores import ATTACKS
+from sdckit.report.measures import attack_rows
 from sdckit.report.privacy import THRESHOLD, variables_to_hide
 
 
@@ -135,3 +139,9 @@ def test_the_good_side_of_the_map_follows_the_loss():
 def test_ranges_hold_records_of_each_file():
     text = Read(bare(pair=reports.pair())).text
     assert "Every range holds at least 10 records of each file" in text
+
+
+def test_attacks_that_are_no_metric_are_listed_by_their_title():
+    found = sdc.evaluate([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 3.0], metrics="linkage")
+    rows = attack_rows(replace(found, parts={"linkage": {"dbrl": 0.5, "window_rules": 0.25}}))
+    assert [row["title"] for row in rows] == [sdc.METRICS["dbrl"].title, ATTACKS["window_rules"].title]

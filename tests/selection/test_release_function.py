@@ -226,3 +226,13 @@ def test_an_evaluation_reports_its_progress():
     seen = []
     sdc.evaluate(frame(), sdc.mask(frame(), "mdav", k=3), progress=lambda *step: seen.append(step))
     assert {step for step, _ in seen} == {"measuring"}
+
+
+def test_limits_on_rows_that_stand_for_no_record_are_refused():
+    with pytest.raises(ValueError, match=r"^rows of copula stand for no original record, so that no"):
+        sdc.release(np.random.default_rng(0).normal(size=(50, 2)), "copula", max_risk={"linkage": 0.5})
+
+
+def test_the_window_is_limited_by_linkage():
+    with pytest.raises(ValueError, match=r"^window cannot be limited by itself; limit linkage, which"):
+        sdc.release(np.arange(10.0), "rank_swap", max_risk={"window": 0.5})

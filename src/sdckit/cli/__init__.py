@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import parsing, terminal
+from sdckit.cli import examples, parsing, terminal
 from sdckit.cli.options import (
     decimals_option,
     dialect_options,
@@ -22,6 +22,7 @@ from sdckit.cli.options import (
     measured_roles,
     measuring,
     method_option,
+    metrics_option,
     outputs,
     report_option,
     roles,
@@ -29,21 +30,12 @@ from sdckit.cli.options import (
     ruling,
     seed_option,
     set_option,
+    ties_seed_option,
 )
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-EXAMPLES = """\b
-Examples:
-  sdckit demo
-  sdckit mask data.csv -o masked.csv --method mdav --set k=5
-  sdckit evaluate data.csv masked.csv --key id
-  sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
-  sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
-  sdckit paper -o paper/
-"""
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -84,7 +76,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 @click.group(
     cls=parsing.CommandGroup,
-    epilog=EXAMPLES,
+    epilog=examples.ALL,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -99,7 +91,7 @@ def sdckit(context: click.Context) -> None:
         terminal.print_line(context.get_help())
 
 
-@sdckit.command(epilog="\b\nExamples:\n  sdckit demo\n  sdckit demo -o somewhere/else")
+@sdckit.command(epilog=examples.DEMO)
 @click.option(
     "-o", "--output", metavar="FOLDER", default="sdckit-demo", show_default=True, help="Folder to write."
 )
@@ -116,11 +108,7 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
     run_demo(Path(output), quiet=quiet)
 
 
-@sdckit.command(
-    epilog="\b\nExamples:\n  sdckit mask data.csv -o masked.csv --method mdav --set k=5\n"
-    "  sdckit mask data.csv -o masked.parquet --method noise --set percent=20 --by region --key id\n"
-    "  sdckit mask data.csv -o masked.csv --method rank_swap --rule 'total = wages + other'"
-)
+@sdckit.command(epilog=examples.MASK)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option("--method", metavar="NAME", required=True, help="How to mask; see `sdckit methods`.")
@@ -146,12 +134,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     commands.mask(data, output, given)
 
 
-@sdckit.command(
-    epilog="\b\nExamples:\n  sdckit evaluate data.csv masked.csv\n"
-    "  sdckit evaluate data.csv masked.csv --key id --by region --json\n"
-    "  sdckit evaluate data.csv masked.csv --made-by rank_swap --set p=0.15\n"
-    "  sdckit evaluate data.csv a.csv b.csv c.csv --report map.html"
-)
+@sdckit.command(epilog=examples.EVALUATE)
 @click.argument("original", type=click.Path(path_type=Path))
 @click.argument("masked", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--variables", is_flag=True, help="Also show every variable.")
@@ -190,7 +173,9 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @measured_roles
-@measuring
+@metrics_option
+@ruling
+@ties_seed_option
 @dialect_options
 @outputs
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
@@ -203,12 +188,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     commands.evaluate(original, masked, given)
 
 
-@sdckit.command(
-    epilog="\b\nExamples:\n  sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30\n"
-    "  sdckit sweep data.csv -o sweep/ --grid noise.percent=10:300:10 --grid rank_swap --replications 30\n"
-    "  sdckit sweep data.csv -o sweep/ --method all --report map.html\n"
-    "  sdckit sweep data.csv -o sweep/ --plan plan.toml --format csv"
-)
+@sdckit.command(epilog=examples.SWEEP)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
@@ -250,11 +230,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     commands.sweep(data, output, given)
 
 
-@sdckit.command(
-    epilog="\b\nExamples:\n  sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv\n"
-    "  sdckit recommend data.csv --max-risk linkage=0.1 --max-risk linkage_outliers=0.3 \\\n"
-    "      --minimise brmae -o masked.csv --report report.html"
-)
+@sdckit.command(epilog=examples.RECOMMEND)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option(
@@ -297,9 +273,7 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
     commands.recommend(data, output, given)
 
 
-@sdckit.command(
-    epilog="\b\nExamples:\n  sdckit paper -o paper/\n  sdckit paper -o paper/ --data sample --replications 3"
-)
+@sdckit.command(epilog=examples.PAPER)
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
 )
@@ -334,68 +308,24 @@ def paper(output: Path, **given: Any) -> None:
     Writes a folder with the numbers, the figures, a comparison with R's sdcMicro, a verdict on each claim
     and one page, index.html, that holds all of it. After Ctrl-C the same command resumes.
     """
-    from sdckit import progress
-    from sdckit.core import checks, randomness
-    from sdckit.paper import command
+    from sdckit.cli.study import run_study
 
-    progress.show_progress(not given["quiet"])
-    randomness.generator(given["seed"])
-    try:
-        lines = command.run(
-            output,
-            data=parsing.parse_names(given["data"]) or [],
-            replications=checks.checked_count("replications", given["replications"]),
-            formats=parsing.parse_names(given["formats"]) or [],
-            seed=given["seed"],
-            workers=given["workers"] and checks.checked_count("workers", given["workers"]),
-            overwrite=given["overwrite"],
-        )
-    except KeyboardInterrupt as stop:
-        place = output / command.PRIVATE
-        raise KeyboardInterrupt(f"finished runs are in '{place}'; the same command resumes") from stop
-    for line in lines if not given["quiet"] else ():
-        terminal.print_line(line)
+    run_study(output, given)
 
 
-@sdckit.command(epilog="\b\nExamples:\n  sdckit metrics\n  sdckit metrics --json")
+@sdckit.command(epilog=examples.METRICS)
 @listing
 def metrics(**given: bool) -> None:
     """List the metrics: what each measures, its range and options."""
-    from sdckit.metrics import METRICS
+    from sdckit.cli import registered
 
-    rows = [
-        {
-            "metric": metric.name,
-            "title": metric.title,
-            "measures": metric.summary,
-            "family": metric.family,
-            "range": metric.range_text,
-            "measured": metric.status,
-            "options": ", ".join(parameter.name for parameter in metric.parameters),
-            "reference": metric.reference,
-        }
-        for metric in METRICS.values()
-    ]
-    terminal.show_rows(rows, given)
+    terminal.show_rows(registered.metric_rows(), given)
 
 
-@sdckit.command(epilog="\b\nExamples:\n  sdckit methods\n  sdckit methods --csv")
+@sdckit.command(epilog=examples.METHODS)
 @listing
 def methods(**given: bool) -> None:
     """List the masking methods and their parameters."""
-    from sdckit.masking import METHODS
+    from sdckit.cli import registered
 
-    rows = [
-        {
-            "method": method.name,
-            "title": method.title,
-            "does": method.summary,
-            "parameters": "; ".join(terminal.parameter_text(parameter) for parameter in method.parameters),
-            "keeps": "; ".join(method.keeps),
-            "rows": terminal.rows_text(method),
-            "tried": method.status,
-            "reference": method.reference,
-        }
-        for method in METHODS.values()
-    ]
-    terminal.show_rows(rows, given)
+    terminal.show_rows(registered.method_rows(), given)

@@ -42,7 +42,8 @@ def _role_options(strata: str) -> Callable[[Command], Command]:
             "--key",
             multiple=True,
             metavar="A",
-            help="Column that identifies records; never masked; several (A,B or repeated) identify together.",
+            help="Column that identifies records, a direct identifier and no key variable "
+            "(quasi-identifier); never masked; several (A,B or repeated) identify together.",
         ),
         click.option("--weights", metavar="A", help="Column of survey weights; never masked."),
         click.option(
@@ -116,23 +117,21 @@ ruling = _combine_options(
 seed_option = click.option(
     "--seed", type=int, help="Seed of random draws. Keep it secret: with it a masking can be undone."
 )
-measuring = _combine_options(
-    click.option(
-        "--metrics",
-        multiple=True,
-        metavar="A,B",
-        help="Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
-    ),
-    ruling,
-    seed_option,
+ties_seed_option = click.option("--seed", type=int, help="Seed for --ties random.")
+metrics_option = click.option(
+    "--metrics",
+    multiple=True,
+    metavar="A,B",
+    help="Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
 )
+measuring = _combine_options(metrics_option, ruling, seed_option)
 grid_option = click.option(
     "--grid",
     "grids",
     multiple=True,
     metavar="METHOD.PARAMETER=VALUES",
     help="Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone has its default grid; "
-    "without --grid and --method, the five default methods are tried (see sdckit methods).",
+    "without --grid and --method, the default methods are tried (see sdckit methods).",
 )
 decimals_option = click.option(
     "--decimals",

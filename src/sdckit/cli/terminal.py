@@ -128,7 +128,7 @@ def evaluation_table(result: Evaluation) -> Table:
         meaning = result.meaning[row["metric"]].split(";")[0]  # the other columns have the rest
         figures = [number(row["value"]), number(row["random"]), *([ties] if tied else [])]
         rows.append([row["metric"], *figures, meaning])
-    columns = ["metric", "value", "random order", *(["tie range"] if tied else []), "what it means"]
+    columns = ["metric", "value", "by chance", *(["tie range"] if tied else []), "what it means"]
     table = plain_table(columns, rows)
     table.columns[-1].justify = "left"
     table.columns[-1].ratio = 1

@@ -133,7 +133,7 @@ class GivenWindow:
     def __call__(self, stratum: str, values: Floats, _columns: Sequence[str]) -> Any:
         """Return the largest move in ranks among the original values of a stratum."""
         window = self.given
-        if isinstance(window, Mapping):
+        if isinstance(window, Mapping) and list(window) != ["all"]:
             checks.require_known([stratum], list(window), "stratum with a window")
             window = window[stratum]
         if callable(window):
@@ -174,7 +174,7 @@ def disclosure_of(
     """Return the given disclosure, or build one from the options; raise ValueError where both are given.
 
     `by` are the columns whose strata are measured. They are the strata of the masking, too, if `stratified`
-    is True, and by default where a method is named.
+    is True, and by default where a method is named or the window is given by stratum.
     """
     if disclosure is not None:
         stated = {"method": method, "parameters": parameters, "window": window, "rules": rules}
@@ -187,6 +187,8 @@ def disclosure_of(
     if method is not None and by and stratified is False:
         settings.require_one_value(registry.method_named(method), parameters or {})
     given = None if window is None else GivenWindow(window)
+    if isinstance(window, Mapping):
+        stratified = _stratified_by_window(by, stratified=stratified)
     strata = _strata_of_masking(by, method, stratified=stratified)
     found = Disclosure(method, parameters or {}, given, rules, strata)
     return found if paired else replace(found, paired=False)
@@ -198,6 +200,15 @@ def _strata_of_masking(by: Sequence[str], method: str | None, *, stratified: boo
         raise ValueError("stratified is True and there are no strata; name their column with by")
     apart = method is not None if stratified is None else stratified
     return tuple(by) if apart else ()
+
+
+def _stratified_by_window(by: Sequence[str], *, stratified: bool | None) -> bool:
+    """Return True, as a window by stratum implies; raise ValueError without strata or if that is denied."""
+    if not by:
+        raise ValueError("window is given by stratum and there are no strata; name their column with by")
+    if stratified is False:
+        raise ValueError("window is given by stratum and stratified is False; give one window for the file")
+    return True
 
 
 def _require_method(parameters: Mapping[str, Any]) -> None:

@@ -50,7 +50,7 @@ def _reason_of_odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
     """Return the reason and the remedy for a column of numbers with cells that are no plain number."""
     words = odd.value_counts(name="n").sort(["n", "cell"], descending=[True, False])
     names, counts = words["cell"].to_list(), words["n"].to_list()
-    like = f"of '{names[0]}' and the like in {len(odd)} cells"
+    like = f"of '{names[0]}' and the like in {len(odd)} {plural(len(odd), 'cell')}"
     if not comma and odd.str.contains(COMMA).all():
         return like, "set decimal_comma=True or write plain numbers"
     marked = odd.str.contains(MARKED)

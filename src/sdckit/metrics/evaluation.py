@@ -82,8 +82,14 @@ class Evaluation:
         name = registry.current_name(metric)
         found = self.summary.filter(pl.col("metric") == name)["value"]
         if not len(found):
-            checks.one_of("metric", metric, self.summary["metric"].to_list())
+            raise self._not_measured(metric)
         return math.nan if found[0] is None else float(found[0])
+
+    def _not_measured(self, metric: str) -> ValueError:
+        """Return the error for a metric that is unknown or was not computed."""
+        measured = self.summary["metric"].to_list()
+        checks.one_of("metric", str(metric).partition(":")[0], [*measured, *registry.METRICS])
+        return ValueError(f"{metric} was not measured; measured: {', '.join(measured)}; add it to metrics")
 
     def __repr__(self) -> str:
         """Return one line of text per metric, and the notes."""
@@ -182,8 +188,8 @@ def evaluate(
         original values; either also by stratum, in a dictionary.
     stratified : bool, optional
         True if each stratum was masked separately, so that the window holds within strata; False if the
-        file was masked as a whole and strata are only measured. By default True with a method and strata,
-        False with a window.
+        file was masked as a whole and strata are only measured. By default True with a method and strata
+        and with a window by stratum, False with one window.
     paired : bool
         False where the rows of the masked file stand for no original record, as in synthetic data: only
         metrics that do not compare row by row are given, and the others are named in a note.
@@ -243,7 +249,8 @@ def evaluate(
 def _original_for(disclosed: Disclosure | None, original: Any, **roles: Any) -> Original:
     """Return the original prepared with the given roles; columns and strata are those of the disclosure."""
     if disclosed is not None:
-        roles["by"] = _strata_columns(disclosed, roles["by"])
+        prepared = original.roles.by if isinstance(original, Original) else ()
+        roles["by"] = _strata_columns(disclosed, roles["by"], prepared)
         if disclosed.columns and roles["columns"] is None and not isinstance(original, Original):
             roles["columns"] = list(disclosed.columns)
     return Original.of(original, **roles)
@@ -349,13 +356,25 @@ def _score_groups(
     return scores
 
 
-def _strata_columns(disclosure: Disclosure, by: str | Sequence[str] | None) -> str | Sequence[str] | None:
-    """Return the columns that form strata: `by`, or those within which the file was masked."""
+def _strata_columns(
+    disclosure: Disclosure, by: str | Sequence[str] | None, prepared: tuple[str, ...]
+) -> str | Sequence[str] | None:
+    """Return the columns that form strata: `by`, or those within which the file was masked.
+
+    `prepared` are those that the original was prepared with, if any.
+    """
     if not disclosure.by or (by is not None and tuple(names_of(by)) == disclosure.by):
         return by
     if by is not None:
         ours, theirs = ", ".join(names_of(by)), ", ".join(disclosure.by)
         raise ValueError(f"by is {ours} and the file was masked within strata of {theirs}; leave by out")
+    if prepared and prepared != disclosure.by:
+        ours, theirs = ", ".join(prepared), ", ".join(disclosure.by)
+        remedy = repr(disclosure.by[0] if len(disclosure.by) == 1 else list(disclosure.by))
+        raise ValueError(
+            f"the file was masked within strata of {theirs} and the original is prepared with strata {ours}; "
+            f"prepare it with by={remedy}"
+        )
     return list(disclosure.by)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.core.registry import METRICS
+from sdckit.core.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,9 +30,13 @@ def rule_notes(pair: Pair) -> list[str]:
     rules = pair.rules
     if rules is None:
         return []
-    places = [pair.columns.index(name) for name in rules.columns]
-    found = zip(rules.texts, rules.violations(pair.masked[:, places]), strict=True)
-    return [f"the rule {text} is broken in {count} masked records" for text, count in found if count]
+    column_numbers = [pair.columns.index(name) for name in rules.columns]
+    found = zip(rules.texts, rules.violations(pair.masked[:, column_numbers]), strict=True)
+    return [
+        f"the rule {text} is broken in {count} masked {plural(count, 'record')}"
+        for text, count in found
+        if count
+    ]
 
 
 def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
@@ -75,7 +80,8 @@ def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[s
     if missing == "penalise" and any(not metric.bounded for metric in metrics):
         notes.append("metrics without a largest value leave suppressed cells out")
     if imputed:
-        notes.append(f"{imputed} cells are missing in the original but not in the masked data")
+        cells = "cell is" if imputed == 1 else "cells are"
+        notes.append(f"{imputed} {cells} missing in the original but not in the masked data")
     return notes
 
 

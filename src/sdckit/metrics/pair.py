@@ -12,6 +12,7 @@ import numpy as np
 
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
+from sdckit.core.text import plural
 from sdckit.kernels.jit import count_special
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn, gap_distance
@@ -229,7 +230,8 @@ def _require_same_length(pair: Pair) -> Pair:
     """Return the pair unchanged; raise ValueError if the files differ in their number of records."""
     if len(pair.masked) != pair.original.n:
         raise ValueError(
-            f"the masked data have {len(pair.masked)} records, the original {pair.original.n}; "
+            f"the masked data have {len(pair.masked)} {plural(len(pair.masked), 'record')}, "
+            f"the original {pair.original.n}; "
             "give files with the same records"
         )
     return pair

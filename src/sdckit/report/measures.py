@@ -9,6 +9,7 @@ import polars as pl
 from sdckit.core.text import number
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation import WHOLE
+from sdckit.metrics.risk.linkage_scores import ATTACKS
 from sdckit.report.privacy import variables_to_hide
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def attack_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     worst = max(parts.values(), default=0.0)
     return [
         {
-            "title": METRICS[name].title if name in METRICS else label(name),
+            "title": METRICS[name].title if name in METRICS else ATTACKS[name].title,
             "text": number(value),
             "width": f"{100 * value:.2f}",
             "worst": value == worst,

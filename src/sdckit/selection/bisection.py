@@ -25,7 +25,7 @@ from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import Choice, choose
 from sdckit.selection.conditions import Conditions
-from sdckit.selection.limits import check_limits_and_loss
+from sdckit.selection.limits import check_limits_and_loss, unpaired_rows_error, unpaired_rows_fact
 from sdckit.selection.plan import Run, settings_of
 from sdckit.selection.points import Point, positions_by_strength
 from sdckit.selection.runner import run_all
@@ -142,13 +142,12 @@ def recommend(
 
 def drop_unpaired_methods(settings: list[Setting]) -> list[Setting]:
     """Return the settings whose masked rows each stand for one original record; warn of the others."""
-    lost = ", ".join(dict.fromkeys(s.method.name for s in settings if not s.paired))
+    lost = [setting.method.name for setting in settings if not setting.paired]
     left = [setting for setting in settings if setting.paired]
-    fact = f"rows of {lost} stand for no original record, so that no risk can be measured"
     if not left:
-        raise ValueError(f"{fact}; name other methods, or mask without a limit")
+        raise unpaired_rows_error(lost)
     if lost:
-        warnings.warn(f"{fact}; left out of the search", stacklevel=3)
+        warnings.warn(f"{unpaired_rows_fact(lost)}; left out of the search", stacklevel=3)
     return left
 
 

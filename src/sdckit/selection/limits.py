@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sdckit.core import checks, registry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sdckit.metrics.evaluation import Evaluation
 
@@ -28,9 +28,7 @@ def check_limits(max_risk: Any) -> dict[str, float]:
         if metric.family != "risk":
             raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
         if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
-            raise ValueError(
-                f"{name!r} needs a method that publishes a window; limit linkage, which includes it"
-            )
+            raise ValueError("window cannot be limited by itself; limit linkage, which includes it")
         limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
     return limits
 
@@ -51,6 +49,17 @@ def check_limits_and_loss(
                 f"the sweep has not measured {name!r}, only {', '.join(known)}; add it to its metrics"
             )
     return limits
+
+
+def unpaired_rows_fact(methods: Iterable[str]) -> str:
+    """Return the fact that no risk can be limited for these methods, whose rows stand for no record."""
+    names = ", ".join(dict.fromkeys(methods))
+    return f"rows of {names} stand for no original record, so that no risk can be measured"
+
+
+def unpaired_rows_error(methods: Iterable[str]) -> ValueError:
+    """Return the error for limits on the risk of methods whose rows stand for no original record."""
+    return ValueError(f"{unpaired_rows_fact(methods)}; name other methods, or mask without a limit")
 
 
 def require_limits(limits: Mapping[str, float], result: Evaluation) -> None:

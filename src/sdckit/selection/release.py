@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
-from sdckit.core.disclosure import Disclosure  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.disclosure import Disclosure
 from sdckit.core.warned import collect_warnings
 from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
@@ -19,7 +19,7 @@ from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.selection import wording
-from sdckit.selection.limits import LimitsMissed, check_limits, require_limits
+from sdckit.selection.limits import LimitsMissed, check_limits, require_limits, unpaired_rows_error
 
 TRIES = 20  # largest number of tables that a random method draws for one release
 
@@ -123,6 +123,8 @@ def make_release(
     share)` is called during the work. `warned` are the texts of earlier warnings.
     """
     generator = randomness.generator(rng)
+    if plan.limits and not Disclosure.of(plan.method, plan.parameters, by=original.roles.by).paired:
+        raise unpaired_rows_error([plan.method])
     tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1
     warned = list(warned)
     with reported_to(progress):

@@ -43,7 +43,7 @@ def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
     count = np.count_nonzero(present)
     if count < k:
         raise ValueError(
-            f"{count} records have a value, fewer than k = {k}; choose a smaller k or add records"
+            f"records with a value: {count}, fewer than k = {k}; choose a smaller k or add records"
         )
     groups = np.full(len(values), -1)
     if k == 1:

@@ -1,0 +1,57 @@
+"""Examples of calls that the help of each command ends with."""
+
+ALL = """\b
+Examples:
+  sdckit demo
+  sdckit mask data.csv -o masked.csv --method mdav --set k=5
+  sdckit evaluate data.csv masked.csv --key id
+  sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
+  sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
+  sdckit paper -o paper/
+"""
+DEMO = """\b
+Examples:
+  sdckit demo
+  sdckit demo -o somewhere/else
+"""
+MASK = """\b
+Examples:
+  sdckit mask data.csv -o masked.csv --method mdav --set k=5
+  sdckit mask data.csv -o masked.parquet --method noise --set percent=20 --by region --key id
+  sdckit mask data.csv -o masked.csv --method rank_swap --rule 'total = wages + other'
+"""
+EVALUATE = """\b
+Examples:
+  sdckit evaluate data.csv masked.csv
+  sdckit evaluate data.csv masked.csv --key id --by region --json
+  sdckit evaluate data.csv masked.csv --made-by rank_swap --set p=0.15
+  sdckit evaluate data.csv a.csv b.csv c.csv --report map.html
+"""
+SWEEP = """\b
+Examples:
+  sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
+  sdckit sweep data.csv -o sweep/ --grid noise.percent=10:300:10 --grid rank_swap --replications 30
+  sdckit sweep data.csv -o sweep/ --method all --report map.html
+  sdckit sweep data.csv -o sweep/ --plan plan.toml --format csv
+"""
+RECOMMEND = """\b
+Examples:
+  sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
+  sdckit recommend data.csv --max-risk linkage=0.1 --max-risk linkage_outliers=0.3 \\
+      --minimise brmae -o masked.csv --report report.html
+"""
+PAPER = """\b
+Examples:
+  sdckit paper -o paper/
+  sdckit paper -o paper/ --data sample --replications 3
+"""
+METRICS = """\b
+Examples:
+  sdckit metrics
+  sdckit metrics --json
+"""
+METHODS = """\b
+Examples:
+  sdckit methods
+  sdckit methods --csv
+"""
