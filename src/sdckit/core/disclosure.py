@@ -133,7 +133,7 @@ class GivenWindow:
     def __call__(self, stratum: str, values: Floats, _columns: Sequence[str]) -> Any:
         """Return the largest move in ranks among the original values of a stratum."""
         window = self.given
-        if isinstance(window, Mapping) and list(window) != ["all"]:
+        if isinstance(window, Mapping):
             checks.require_known([stratum], list(window), "stratum with a window")
             window = window[stratum]
         if callable(window):
@@ -187,7 +187,7 @@ def disclosure_of(
     if method is not None and by and stratified is False:
         settings.require_one_value(registry.method_named(method), parameters or {})
     given = None if window is None else GivenWindow(window)
-    if isinstance(window, Mapping):
+    if isinstance(window, Mapping) and list(window) != ["all"]:
         stratified = _stratified_by_window(by, stratified=stratified)
     strata = _strata_of_masking(by, method, stratified=stratified)
     found = Disclosure(method, parameters or {}, given, rules, strata)

@@ -9,13 +9,13 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, HasDisclosure, checked_disclosure, disclosure_of
 from sdckit.core.table import names_of
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.evaluation_table import WHOLE, table_rows, tidy_table
 from sdckit.metrics.notes import (
     missing_notes,
     rule_notes,
@@ -34,26 +34,6 @@ from sdckit.rules.edits import named_columns
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.metrics.score import Score
-
-SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys than text
-    "metric": pl.String,
-    "family": pl.String,
-    "variable": pl.String,
-    "stratum": pl.String,
-    "value": pl.Float64,
-    "random": pl.Float64,
-    "tie_low": pl.Float64,
-    "tie_high": pl.Float64,
-    "ci_low": pl.Float64,
-    "ci_high": pl.Float64,
-    "n_used": pl.Int64,
-    "n_left_out": pl.Int64,
-    "n_suppressed": pl.Int64,
-    "n_imputed": pl.Int64,
-    "n_both_missing": pl.Int64,
-}
-WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
-FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String and not name.startswith("ci_")]
 
 
 @dataclass(frozen=True)
@@ -310,7 +290,7 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
         score_here = scores[metric.name][place]
         if score_here is None:
             continue
-        rows += _table_rows(metric, stratum, group, score_here)
+        rows += table_rows(metric, stratum, group, score_here)
         if group is pair:
             meaning[metric.name] = metric.explain(score_here)
             parts[metric.name] = score_here.parts
@@ -321,13 +301,7 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
     notes |= dict.fromkeys(missing_notes(pair, how.metrics, missing) if disclosure.paired else ())
     notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
     each_record = pl.DataFrame(records) if how.per_record else None
-    return Evaluation(_tidy_table(rows), meaning, tuple(notes), parts, each_record)
-
-
-def _tidy_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Return rows of the evaluation as a polars table with the columns and types of `SCHEMA`."""
-    floats = {name: pl.Float64 if name in FIGURES else kind for name, kind in SCHEMA.items()}
-    return pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
+    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record)
 
 
 def _score_groups(
@@ -376,37 +350,6 @@ def _strata_columns(
             f"prepare it with by={remedy}"
         )
     return list(disclosure.by)
-
-
-def table_figures(pair: Pair, score: Score) -> Floats:
-    """Return the numbers of a score as a matrix: a row for the whole file, then one per variable."""
-    levels = (score.value, score.random, score.tie_low, score.tie_high)
-    counts = pair.counts
-    numbers = (score.used, score.left_out, counts.suppressed, counts.imputed, counts.neither)
-    none = np.full(pair.p, np.nan)
-    columns = [*(none if level is None else level.variables for level in levels), *numbers]
-    return np.vstack([whole_file_figures(pair, score), np.array(columns, np.float64).T])
-
-
-def whole_file_figures(pair: Pair, score: Score) -> list[float]:
-    """Return the numbers of a score for the whole file, in the order of `FIGURES`."""
-    levels = (score.value, score.random, score.tie_low, score.tie_high)
-    found = [math.nan if level is None else level.overall for level in levels]
-    found += [sum(score.used.tolist()), sum(score.left_out.tolist())]  # faster than numpy for a few columns
-    if pair.complete:
-        return [*found, 0.0, 0.0, 0.0]
-    counts = pair.counts
-    return [*found, *(float(cells.sum()) for cells in (counts.suppressed, counts.imputed, counts.neither))]
-
-
-def _table_rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[str, Any]]:
-    """Return the rows of the evaluation's table for one metric in one stratum."""
-    label = {"metric": metric.name, "family": metric.family, "stratum": stratum}
-    return [
-        {**label, "variable": variable, **dict(zip(FIGURES, line, strict=True))}
-        for variable, line in zip(["all", *pair.columns], table_figures(pair, score).tolist(), strict=True)
-        if variable == "all" or metric.by_variable
-    ]
 
 
 def _pair_with_rules(given: Any, pair: Pair) -> Pair:

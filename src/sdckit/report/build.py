@@ -13,7 +13,7 @@ from sdckit.core import checks, registry
 from sdckit.core.text import plural
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
-from sdckit.metrics.evaluation import WHOLE
+from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.report import Points, charts, report
 from sdckit.selection import wording
 from sdckit.selection.points import KEYS, metrics_by_setting, nondominated_rows, table_of_points

@@ -8,7 +8,7 @@ import polars as pl
 
 from sdckit.core.text import number
 from sdckit.metrics import METRICS
-from sdckit.metrics.evaluation import WHOLE
+from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.risk.linkage_scores import ATTACKS
 from sdckit.report.privacy import variables_to_hide
 

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
-from sdckit.metrics.evaluation import WHOLE
+from sdckit.metrics.evaluation_table import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ import numpy as np
 
 from sdckit.core import checks, randomness, registry
 from sdckit.core.warned import collect_warnings
-from sdckit.metrics.evaluation import FIGURES
+from sdckit.metrics.evaluation_table import FIGURES
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
 from sdckit.progress import ProgressCallback, reported_to, track

@@ -28,7 +28,7 @@ def check_limits(max_risk: Any) -> dict[str, float]:
         if metric.family != "risk":
             raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
         if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
-            raise ValueError("window cannot be limited by itself; limit linkage, which includes it")
+            raise ValueError(f"{name} cannot be limited by itself; limit linkage, which includes it")
         limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
     return limits
 

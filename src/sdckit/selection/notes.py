@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.masking.mask_table import NO_RULE
-from sdckit.metrics.evaluation import WHOLE
+from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.notes import small_strata_notes
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from sdckit.core.warned import collect_warnings
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_decimals
 from sdckit.metrics import METRICS
-from sdckit.metrics.evaluation import FIGURES, SCHEMA, WHOLE
+from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.rules.edits import edits_of

@@ -14,7 +14,7 @@ from sdckit.core import checks
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
-from sdckit.metrics.evaluation import FIGURES, table_figures, whole_file_figures
+from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.stratified_risk import score_within_strata
 
