@@ -38,6 +38,8 @@ def same(a: pd.DataFrame, b: pl.DataFrame, c: pa.Table, d: Matrix) -> None:
     assert_type(sdc.mask(c, "noise", rng=1), pa.Table)
     assert_type(sdc.mask(d, "mdav"), Matrix)
     assert_type(sdc.mask(a, "mdav"), pl.DataFrame)  # type: ignore[assert-type]
+    assert_type(sdc.release(a, "mdav", k=3).data, pd.DataFrame)
+    assert_type(sdc.release(d, "mdav"), sdc.Release[Matrix])
     assert_type(sdc.loss.brmae(d, d), float)
     assert_type(sdc.rmae(d, d), float)
     sdc.brmea(d, d)  # type: ignore[attr-defined]

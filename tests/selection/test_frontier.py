@@ -108,7 +108,7 @@ def test_a_sweep_recommends_by_the_rule_on_medians(found):
         (
             {"window": 0.1},
             "brmae",
-            r"^'window' needs a method that publishes a window; limit linka",
+            r"^window cannot be limited by itself; limit linka",
         ),
         ({"dbrl": 1.1}, "brmae", r"^the limit of dbrl is 1.1; give a share from 0 to 1, such as 0.05$"),
         ({"dbrl": -0.1}, "brmae", r"^the limit of dbrl is -0.1; give a share"),

@@ -62,8 +62,8 @@ def write_release(
     original: Original,
     checked: CheckedOptions,
     given: dict[str, Any],
-    make_page: Callable[[Any, Release, Pair], str],
-) -> tuple[Release, list[str]]:
+    make_page: Callable[[Any, Release[Any], Pair], str],
+) -> tuple[Release[Any], list[str]]:
     """Mask, write and measure a file, and write its report; return the release and the notes to print."""
     file = ReleaseFile(
         given["output"],
@@ -75,7 +75,7 @@ def write_release(
     )
     notes: list[str] = []
 
-    def add_notes_and_report(made: Release, pair: Pair) -> None:
+    def add_notes_and_report(made: Release[Any], pair: Pair) -> None:
         """Collect the notes on a release, and write its report if one is asked for."""
         notes.extend([*release_notes(made, pair, source, given), f"wrote {file.path}"])
         notes.extend(write_report(given, lambda build: make_page(build, made, pair)))
@@ -84,7 +84,7 @@ def write_release(
     return made, notes
 
 
-def release_notes(made: Release, pair: Pair, source: Source, given: dict[str, Any]) -> list[str]:
+def release_notes(made: Release[Any], pair: Pair, source: Source, given: dict[str, Any]) -> list[str]:
     """Return notes on masked and unmasked columns, unchanged cells, and losses that disclose records."""
     rows = [request.unchanged_cells_note(pair)] if made.disclosure.paired else []
     return [
@@ -121,7 +121,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         per_record=given["report"] is not None,
     )
 
-    def make_page(build: Any, made: Release, pair: Pair) -> str:
+    def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the masked file."""
         facts = checked.facts | request.roles_facts(pair.columns, source.frame.columns)
         return str(build.report_on_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
@@ -267,7 +267,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     choice.require_met()
     plan = choice.release_plan(per_record=given["report"] is not None)
 
-    def make_page(build: Any, made: Release, pair: Pair) -> str:
+    def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the recommended release."""
         facts = checked.facts | request.roles_facts(original.columns, source.frame.columns)
         return str(

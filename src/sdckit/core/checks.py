@@ -72,6 +72,11 @@ def whole_share(share: float, n: int) -> int:
     return math.floor(share * n + 1e-9)
 
 
+def whole_share_up(share: float, n: int) -> int:
+    """Return how many records hold a share of n records: 7 for 0.07 of 100, although 0.07 * 100 > 7."""
+    return math.ceil(share * n - 1e-9)
+
+
 def require_midranks_for_weights(ties: str, weights: object) -> None:
     """Raise ValueError if weights are given with a tie rule other than "average" (mid-ranks)."""
     if weights is not None and ties != "average":

@@ -30,6 +30,12 @@ def plural(count: int, noun: str) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
+def listed(items: Sequence[object]) -> str:
+    """Return words or numbers as one text, such as "a, b and c"."""
+    words = [str(item) for item in items]
+    return ", ".join(words[:-1]) + f" and {words[-1]}" if len(words) > 1 else "".join(words)
+
+
 def shortened(words: Sequence[str], most: int = NAMED, mark: str = ", ") -> str:
     """Return the first few words joined to one text, with the number of those left out."""
     return mark.join(words[:most]) + (f" and {len(words) - most} more" if words[most:] else "")

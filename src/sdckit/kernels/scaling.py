@@ -55,6 +55,16 @@ def standardise(values: Floats, *, ddof: int = 1) -> Floats:
     return np.where(seen, centred / np.where(size > 0, size, 1.0), np.nan)
 
 
+def standardise_like(values: Floats, original: Floats) -> Floats:
+    """Return columns less the mean of the original's, in units of its standard deviations (ddof 1).
+
+    A column that is constant in the original keeps its unit.
+    """
+    constant = original.min(0) == original.max(0)
+    centre = np.where(constant, original[0], original.mean(0))
+    return (values - centre) / np.where(constant, 1.0, spread(original))
+
+
 def whitening_axes(covariance: Floats, smallest: float) -> Floats:
     """Return axes, one per column, on which data of this covariance are uncorrelated with variance 1.
 

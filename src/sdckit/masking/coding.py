@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
@@ -143,7 +144,7 @@ def round_to(
 
 def coded_count(share: float, n: int) -> int:
     """Return how many of n values are top-coded for a share of them: at least three if there are three."""
-    return min(max(FEWEST, math.ceil(share * n - 1e-9)), n) if share > 0 else 0
+    return min(max(FEWEST, checks.whole_share_up(share, n)), n) if share > 0 else 0
 
 
 def mean_of(values: Floats) -> float:

@@ -229,7 +229,7 @@ class SwapParameters(NamedTuple):
 
     def window(self, n: int) -> tuple[int, int]:
         """Return how many of n values at each end are not swapped, and the largest move in ranks."""
-        tail = max(math.ceil(n * self.tails) - 1, 0)
+        tail = max(checks.whole_share_up(self.tails, n) - 1, 0)
         return tail, checks.whole_share(self.p, n - 2 * tail) - self.exclusive
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.text import listed
 from sdckit.paper.design import HEADINGS
 from sdckit.paper.figures.parts import name_of
 from sdckit.paper.risks import LIMITS
@@ -47,10 +48,10 @@ def _best_sentence(found: dict[float, list[dict[str, Any]]], dataset: str) -> st
         if safe:
             case = f"{limit:g} ({safe[0]['safe']}, brMAE {safe[0]['brmae']:.3f})"
             best.setdefault(HEADINGS[safe[0]["method"]], []).append(case)
-    parts = [f"{method} at {_join_words(cases)}" for method, cases in best.items()]
+    parts = [f"{method} at {listed(cases)}" for method, cases in best.items()]
     none = [f"{limit:g}" for limit, safe in found.items() if not safe]
     if none:
-        parts.append(f"no setting tried is safe at {_join_words(none)}")
+        parts.append(f"no setting tried is safe at {listed(none)}")
     return f"Least loss on {name_of(dataset)} under limits of linkage: {'; '.join(parts)}."
 
 
@@ -65,7 +66,7 @@ def _other_sentences(risks: Risks, found: dict[float, list[dict[str, Any]]], dat
         times = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
         parts.append(f"the next best method loses {' to '.join(dict.fromkeys(times))} times as much")
     if never:
-        parts.append(f"safe at none of the limits: {_join_words([HEADINGS[name] for name in never])}")
+        parts.append(f"safe at none of the limits: {listed([HEADINGS[name] for name in never])}")
     return [_as_sentence("; ".join(parts))] if parts else []
 
 
@@ -81,14 +82,9 @@ def _outlier_sentences(safe: list[dict[str, Any]]) -> list[str]:
     most, least = max(found), min(found)
     text = (
         f"Where linkage is safe at {SHOWN_LIMIT:g}, {100 * most:.0f} of 100 outliers are still found under "
-        f"{_join_words(methods[most])}"
+        f"{listed(methods[most])}"
     )
-    return [f"{text}, {100 * least:.0f} under {_join_words(methods[least])}." if least < most else f"{text}."]
-
-
-def _join_words(words: list[str]) -> str:
-    """Return words as an enumeration, such as "a, b and c"."""
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return [f"{text}, {100 * least:.0f} under {listed(methods[least])}." if least < most else f"{text}."]
 
 
 def _as_sentence(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from sdckit.core.text import listed
 from sdckit.kernels.rank_sums import largest_absolute
 from sdckit.paper import correlations as study
 from sdckit.paper import permutations
@@ -123,11 +124,6 @@ def _facts_of_metric(facts: pl.DataFrame, metric: str, name: str) -> list[int]:
     return facts.filter(metric=metric)[name].to_list()
 
 
-def _listing_text(numbers: list[int]) -> str:
-    """Return numbers as text, such as "3, 4 and 20"."""
-    return ", ".join(map(str, numbers[:-1])) + f" and {numbers[-1]}"
-
-
 def _judge_largest_distance(_: Evidence) -> Finding:
     """Judge the claim that the reversed order is farthest, for 3 to 7 records."""
     outcomes = [float(permutations.largest_is_right(n)) for n in SIZES]
@@ -145,16 +141,16 @@ def _judge_tables(_: Evidence) -> Finding:
 def _judge_rankings_at_largest(evidence: Evidence) -> Finding:
     """Judge the claim that several rankings have the largest absolute, one the squared distance."""
     several, one = (_facts_of_metric(evidence.listed, metric, "at_largest") for metric in BOUNDED)
-    text = f"{_listing_text(several)} rankings have the largest absolute distance for {SIZES_TEXT}"
+    text = f"{listed(several)} rankings have the largest absolute distance for {SIZES_TEXT}"
     outcomes = [float(a > 1 and s == 1) for a, s in zip(several, one, strict=True)]
-    return Finding(f"{text}, {_listing_text(one)} the largest squared one", outcomes)
+    return Finding(f"{text}, {listed(one)} the largest squared one", outcomes)
 
 
 def _judge_distinct_values(evidence: Evidence) -> Finding:
     """Judge the claim that the absolute distance takes fewer values than the squared one."""
     coarse, fine = (_facts_of_metric(evidence.listed, metric, "distinct") for metric in BOUNDED)
-    text = f"{_listing_text(coarse)} distinct absolute distances for {SIZES_TEXT}"
-    text += f", {_listing_text(fine)} squared ones"
+    text = f"{listed(coarse)} distinct absolute distances for {SIZES_TEXT}"
+    text += f", {listed(fine)} squared ones"
     return Finding(text, [float(a < s) for a, s in zip(coarse, fine, strict=True)])
 
 

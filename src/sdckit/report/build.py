@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.text import plural
+from sdckit.core.text import listed, plural
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
 from sdckit.metrics.evaluation_table import WHOLE
@@ -204,7 +204,7 @@ def _values_by_metric(result: Evaluation) -> dict[str, float]:
 def _method_titles(settings: pl.DataFrame) -> str:
     """Return the titles of all methods in a table as text, such as "MDAV, noise and rank swapping"."""
     names = [wording.title_of(name) for name in settings["method"].unique(maintain_order=True)]
-    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+    return listed(names)
 
 
 def _release_sentence(release: Evaluation | None) -> list[str]:

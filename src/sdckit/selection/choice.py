@@ -149,7 +149,7 @@ class Choice:
         decimals: int | str | None = None,
         tries: int = TRIES,
         progress: ProgressCallback | None = None,
-    ) -> Release:
+    ) -> Release[Any]:
         """Mask data as recommended and measure the masked table; draw again if it misses a limit.
 
         Parameters

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
+from sdckit.core.prepared import PreparedTable  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.warned import collect_warnings
-from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.kernels.jit import Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
 from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
 from sdckit.metrics.original import Original
@@ -23,11 +24,12 @@ from sdckit.selection.limits import LimitsMissed, check_limits, require_limits, 
 
 TRIES = 20  # largest number of tables that a random method draws for one release
 
+Frame = TypeVar("Frame")
 Store = Callable[[Masking], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Generic[Frame]):
     """A masked table that meets its limits, with its own evaluation.
 
     `disclosure` is what the masking publishes about itself, `rows` the number, from 0, of the original row
@@ -36,7 +38,7 @@ class Release:
     the texts of the warnings issued meanwhile.
     """
 
-    data: Any
+    data: Frame
     evaluation: Evaluation
     disclosure: Disclosure
     rows: Ints = field(repr=False)
@@ -112,10 +114,10 @@ def make_release(
     *,
     rng: Any = None,
     store: Store = keep_in_memory,
-    report: Callable[[Release, Pair], None] | None = None,
+    report: Callable[[Release[Any], Pair], None] | None = None,
     progress: ProgressCallback | None = None,
     warned: Iterable[str] = (),
-) -> Release:
+) -> Release[Any]:
     """Mask and measure until a masked table meets its limits; raise `LimitsMissed` after the last draw.
 
     `store(masking)` writes a table, yields it as read back, and renames the file if the block raises no
@@ -157,6 +159,45 @@ def metrics_of_release(metrics: str | Iterable[str] | None, needed: Sequence[str
     return list(dict.fromkeys([*(metric.name for metric in chosen), *needed]))
 
 
+@overload
+def release(data: list[Any] | tuple[Any, ...], method: str, **options: Any) -> Release[Floats]: ...
+
+
+@overload
+def release(data: PreparedTable, method: str, **options: Any) -> Release[Any]: ...  # of the type prepared
+
+
+@overload
+def release(
+    data: Frame,
+    method: str,
+    *,
+    columns: str | Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weights: Any = None,
+    by: str | Sequence[str] | None = None,
+    na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
+    recode: Mapping[str, Any] | None = None,
+    rules: Any = None,
+    groups: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    ties: str = "average",
+    missing: str = "pairwise",
+    max_risk: dict[str, float] | None = None,
+    tries: int = TRIES,
+    rng: Any = None,
+    decimals: int | str | None = "original",
+    progress: ProgressCallback | None = None,
+    **parameters: Any,
+) -> Release[Frame]: ...
+
+
 def release(
     data: Any,
     method: str,
@@ -184,7 +225,7 @@ def release(
     decimals: int | str | None = "original",
     progress: ProgressCallback | None = None,
     **parameters: Any,
-) -> Release:
+) -> Release[Any]:
     """Mask data and return the masked table with its losses and risks; draw again until limits are met.
 
     The figures are those that `sdckit mask` prints for the same file.

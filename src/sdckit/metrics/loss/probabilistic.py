@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.registry import metric
-from sdckit.kernels.scaling import deviations, spread
+from sdckit.kernels.scaling import deviations, standardise_like
 from sdckit.metrics.loss.per_file import complete_records, whole_file_score
 from sdckit.metrics.pair import Pair, pair_of
 
@@ -90,10 +90,7 @@ class Moments:
 
 def losses_by_family(x: Floats, y: Floats) -> dict[str, Floats]:
     """Return the loss of every statistic by family: quantiles, means, variances and so on."""
-    constant = x.min(0) == x.max(0)
-    centre = np.where(constant, x[0], x.mean(0))
-    unit = np.where(constant, 1.0, spread(x))
-    zx, zy = (x - centre) / unit, (y - centre) / unit  # scales statistics and their variances alike
+    zx, zy = standardise_like(x, x), standardise_like(y, x)  # scales statistics and variances alike
     ours, theirs = Moments(zx), Moments(zy)
     pairs = ours.pairs
     quantiles = (np.quantile(zy, LEVELS, axis=0) - np.quantile(zx, LEVELS, axis=0)).T.ravel()
