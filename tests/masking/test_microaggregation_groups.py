@@ -222,7 +222,7 @@ def test_blocks_have_between_3k_and_so_many_records():
 def test_a_note_says_what_blocks_cost(sample, monkeypatch):
     monkeypatch.setattr(projections, "SAMPLE", sample)
     values = lines("lognormal", 6000, 3)
-    (sentence,) = METHODS["blocked_mdav"].release_notes(values, {"k": 3, "block": 500})
+    (sentence,) = METHODS["blocked_mdav"].release_notes(values, {"k": 3, "block": 500, "gaps": "merge"})
     where, remark, block = "", "", 500
     if sample < 6000:
         values = values[np.sort(np.random.default_rng(1).choice(6000, sample, replace=False))]
@@ -238,10 +238,15 @@ def test_a_note_says_what_blocks_cost(sample, monkeypatch):
 
 
 def test_blocks_may_lose_less():
-    (sentence,) = METHODS["blocked_mdav"].release_notes(lines("correlated", 6000, 3), {"k": 3, "block": 500})
+    (sentence,) = METHODS["blocked_mdav"].release_notes(
+        lines("correlated", 6000, 3), {"k": 3, "block": 500, "gaps": "merge"}
+    )
     assert "% less within-group variance than exact MDAV (SSE" in sentence
 
 
 def test_blocks_cost_nothing_where_nothing_is_lost():
     copies = np.repeat(lines("correlated", 40, 3), 30, axis=0)
-    assert "0.0 % more" in METHODS["blocked_mdav"].release_notes(copies, {"k": 3, "block": 500})[0]
+    assert (
+        "0.0 % more"
+        in METHODS["blocked_mdav"].release_notes(copies, {"k": 3, "block": 500, "gaps": "merge"})[0]
+    )

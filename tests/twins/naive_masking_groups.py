@@ -59,6 +59,50 @@ def aggregates(values, groups, k, aggregate="mean"):
     return masked
 
 
+def merged_labels(values, groups, k, j, points):
+    """For variable j, a label for each group with a value of it; equal for groups that publish one value."""
+    numbers = [number for number in range(groups.max() + 1) if (groups == number).any()]
+
+    def centre(number, columns):
+        cells = [points[groups == number, c] for c in columns]
+        seen = [[cell for cell in column if not math.isnan(cell)] for column in cells]
+        return [naive.row_by_row_sum(column) / len(column) if column else 0.0 for column in seen]
+
+    others = [c for c in range(values.shape[1]) if c != j]
+    if not any(cell for number in numbers for cell in centre(number, others)):
+        others = range(values.shape[1])
+    centres = {number: centre(number, others) for number in numbers}
+    held = {number: int((~np.isnan(values[groups == number, j])).sum()) for number in numbers}
+    label = {number: number for number in numbers if held[number]}
+    for small in list(label):
+        while sum(held[number] for number in label if label[number] == label[small]) < k:
+            apart = [number for number in label if label[number] != label[small]]
+            if not apart:
+                break
+            near = min(apart, key=lambda n: (squared_distance(centres[n], centres[small]), n))
+            old = label[near]
+            label = {number: label[small] if was == old else was for number, was in label.items()}
+    return label
+
+
+def merged_aggregates(values, groups, k, aggregate="mean", points=None):
+    """What is published of given groups if those with fewer than k values of a variable are merged.
+
+    `points` are the records as distances compare them, by default standardised.
+    """
+    masked = np.full(values.shape, np.nan)
+    points = naive.standardise(values) if points is None else points
+    for j in range(values.shape[1]):
+        label = merged_labels(values, groups, k, j, points)
+        for i in np.flatnonzero(~np.isnan(values[:, j]) & (groups >= 0)):
+            own = label[groups[i]]
+            cells = [v for v, g in zip(values[:, j], groups, strict=True) if label.get(g, -1) == own]
+            cells = [cell for cell in cells if not math.isnan(cell)]
+            if len(cells) >= k:
+                masked[i, j] = getattr(statistics, aggregate)(cells)
+    return masked
+
+
 def vmdav_groups(values, k, gamma):
     points = naive.standardise(values)
     left = [row for row in range(len(points)) if not np.isnan(points[row]).all()]

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.parameters import Parameter
-from sdckit.kernels.scaling import deviations, powers_of_two
+from sdckit.kernels.group_merge import merge_small_groups
+from sdckit.kernels.scaling import deviations, powers_of_two, standardise
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
 
 RUNS = 100_000  # groups aggregated at once: the computation needs several times the memory of the values
 MEASURES = ("mean", "median")
+GAP_RULES = ("merge", "suppress")
 GROUP_SIZE = Parameter("k", int, 3, "smallest group size", low=1, grid=range(2, 31))
 AGGREGATE = Parameter("aggregate", str, "mean", "what is published of a group", choices=MEASURES)
+GAPS = Parameter(
+    "gaps", str, "merge", "what becomes of a group's variable with fewer than k values", choices=GAP_RULES
+)
 
 
 def share_of_groups(options: dict[str, Any]) -> float:
@@ -36,10 +41,20 @@ def window_zero(_options: dict[str, Any], _values: Floats) -> int:
     return 0
 
 
-def publish(values: Floats, groups: Ints, k: int, aggregate: str = "mean") -> Floats:
+def publish(
+    values: Floats,
+    groups: Ints,
+    k: int,
+    aggregate: str = "mean",
+    *,
+    gaps: str = "suppress",
+    points: Floats | None = None,
+) -> Floats:
     """Return the matrix with each value replaced by its group's mean or median; group -1 means no group.
 
-    A cell becomes missing where fewer than k of its group's records have a value in that column.
+    Where fewer than k of a group's records have a value in a column, `gaps="suppress"` makes these cells
+    missing; "merge" merges groups in that column (see `merge_gaps`). `points` are the records as distances
+    between groups compare them, by default standardised.
     """
     if k == 1:
         return values.copy()
@@ -49,7 +64,53 @@ def publish(values: Floats, groups: Ints, k: int, aggregate: str = "mean") -> Fl
     starts = np.flatnonzero(np.diff(numbers, prepend=-1))
     masked = np.full_like(values, np.nan)
     masked[order] = run_aggregates(values[order], starts, k, aggregate)
+    if gaps == "merge" and np.isnan(values.min(initial=0.0)):
+        merge_gaps(masked, values, (order, starts), k, aggregate, points)
     return masked
+
+
+def merge_gaps(
+    masked: Floats,
+    values: Floats,
+    runs: tuple[Ints, Ints],
+    k: int,
+    aggregate: str,
+    points: Floats | None = None,
+) -> None:
+    """Write into `masked` the aggregates of merged groups, where a group has fewer than k values of a column.
+
+    `runs` has the rows ordered by group, and where each group starts. A group is merged, in that column
+    alone, with those that have the nearest centroids in the other columns until k values are there (see
+    `merge_small_groups`), and every value of the merged groups becomes the aggregate of all of them: the
+    values of one group cannot be inferred from those of another. Where the whole column has fewer than k
+    values, its cells stay missing. Where no other column varies, centroids are compared in all columns.
+    """
+    order, starts = runs
+    counts = np.add.reduceat(~np.isnan(values[order]), starts, axis=0, dtype=np.int64)
+    small = ((counts > 0) & (counts < k)).any(axis=0) & (counts.sum(axis=0) >= k)
+    if not small.any():
+        return
+    centres = centroids(standardise(values, ddof=0) if points is None else points, order, starts)
+    sizes = np.diff(starts, append=len(order))
+    for j in np.flatnonzero(small):
+        others = np.delete(centres, j, axis=1)
+        merged = merge_small_groups(others if others.any() else centres, counts[:, j], k)
+        touched = np.isin(merged, merged[merged != np.arange(len(merged))])
+        numbers, rows = np.repeat(merged, sizes), order[np.repeat(touched, sizes)]
+        numbers = numbers[np.repeat(touched, sizes)]
+        again = np.lexsort((rows, numbers))
+        rows, first = rows[again], np.flatnonzero(np.diff(numbers[again], prepend=-1))
+        masked[rows, j] = run_aggregates(values[rows, j], first, k, aggregate)
+
+
+def centroids(points: Floats, order: Ints, starts: Ints) -> Floats:
+    """Return the mean of each group's points; 0, the mean of all, where no member has a value."""
+    ordered = points[order]
+    seen = ~np.isnan(ordered)
+    counts = np.add.reduceat(seen, starts, axis=0, dtype=np.int64)
+    return np.asarray(
+        np.add.reduceat(np.where(seen, ordered, 0.0), starts, axis=0) / np.maximum(counts, 1), np.float64
+    )
 
 
 def run_aggregates(values: Floats, starts: Ints, k: int, aggregate: str = "mean") -> Floats:

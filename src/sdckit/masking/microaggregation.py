@@ -12,6 +12,7 @@ from sdckit.core.registry import method
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking.group_means import (
     AGGREGATE,
+    GAPS,
     GROUP_SIZE,
     notes_on_medians,
     publish,
@@ -53,9 +54,9 @@ def weighted_points(points: Floats, weights: Floats) -> Floats:
     title="MDAV microaggregation",
     place=10,
     colour="blue",
-    parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE),
+    parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE, GAPS),
     default=True,
-    keeps=("column means (aggregate=mean, complete data)", "group sizes k to 2k-1"),
+    keeps=("column means (aggregate=mean, gaps=merge)", "group sizes k to 2k-1"),
     basis=mdav_points,
     group_size="k",
     groups=mdav_numbers,
@@ -69,14 +70,15 @@ def mdav(
     k: int = 3,
     variable_weights: Floats | None = None,
     aggregate: str = "mean",
+    gaps: str = "merge",
     basis: Floats | None = None,
     groups: Ints | None = None,
 ) -> Floats:
     """Replace each record by the mean of a group of at least k similar records.
 
-    Column means are kept (where no cell is missing, and with the mean) and no published record stands
-    for fewer than k; variances shrink, the more so the larger k is. Not for files whose columns should
-    be masked one at a time (see `individual_ranking`), nor for columns of codes, whose means say nothing.
+    Column means are kept (with the mean) and no published value stands for fewer than k records;
+    variances shrink, the more so the larger k is. Not for files whose columns should be masked one at a
+    time (see `individual_ranking`), nor for columns of codes, whose means say nothing.
 
     Parameters
     ----------
@@ -90,6 +92,11 @@ def mdav(
     aggregate : "mean" or "median"
         What is published of a group; the median of an even number of values is the mean of the middle
         two, and that of an odd number an original value. Medians do not keep column means.
+    gaps : "merge" or "suppress"
+        What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
+        variable alone, the group and the nearest ones with a value (by their centroids in the other
+        variables) publish one aggregate of all their values, k or more; only where the whole file has
+        fewer than k values do cells become missing. "suppress": the group's cells become missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
@@ -98,8 +105,8 @@ def mdav(
     Returns
     -------
     array of shape (n, p)
-        Group means, or medians, of the original values. A missing cell stays missing. A cell becomes
-        missing where fewer than k of its group's records have a value in that column.
+        Group means, or medians, of the original values. A missing cell stays missing; for groups with
+        fewer than k values of a variable see `gaps`.
 
     Notes
     -----
@@ -111,6 +118,11 @@ def mdav(
     their last bit, and then that bit decides, not the row. With missing cells, a distance is taken over
     the variables both records have and scaled up to the number of all of them; records without any value
     stay out. A squared distance is the sum of w_j (x_j - y_j)^2 over the variables j with weights w_j.
+    Merging goes through the groups with 1 to k - 1 values of a variable in the order in which they were
+    formed. A group is merged with the one whose centroid is nearest, and with all that this one was merged
+    with before, until there are k values; of equal distances the group formed first wins, and a centroid
+    without any value of a variable counts as the mean of all records there. Every value of merged groups is
+    published as the same aggregate, so that no difference of two published values leads to a small group.
 
     References
     ----------
@@ -130,7 +142,11 @@ def mdav(
     """
     if groups is None:
         groups = mdav_numbers(values, k=k, variable_weights=variable_weights, basis=basis)
-    return publish(values, groups, k, aggregate)
+    points = basis
+    if gaps == "merge" and variable_weights is not None:
+        points = mdav_points(values) if basis is None else basis
+        points = points * np.sqrt(variable_weights / variable_weights.max())
+    return publish(values, groups, k, aggregate, gaps=gaps, points=points)
 
 
 @method(

@@ -10,7 +10,7 @@ from sdckit import progress
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
-from sdckit.masking.group_means import GROUP_SIZE, publish, share_of_groups, within_share
+from sdckit.masking.group_means import GAPS, GROUP_SIZE, publish, share_of_groups, within_share
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
@@ -41,7 +41,7 @@ def component_of(values: Floats) -> Floats:
     return first_component(mdav_points(values))
 
 
-def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> Ints:
+def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None, **_published: object) -> Ints:
     """Return the number of each record's group of k neighbours on the first component; -1 if it is empty."""
     places = component_of(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
@@ -54,8 +54,8 @@ def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> I
 @method(
     title="PCA microaggregation",
     place=40,
-    parameters=(GROUP_SIZE,),
-    keeps=("column means (complete data)", "group sizes k to 2k-1"),
+    parameters=(GROUP_SIZE, GAPS),
+    keeps=("column means (gaps=merge)", "group sizes k to 2k-1"),
     basis=component_of,
     group_size="k",
     groups=pca_numbers,
@@ -63,13 +63,18 @@ def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None) -> I
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def pca_microaggregation(
-    values: Floats, *, k: int = 3, basis: Floats | None = None, groups: Ints | None = None
+    values: Floats,
+    *,
+    k: int = 3,
+    gaps: str = "merge",
+    basis: Floats | None = None,
+    groups: Ints | None = None,
 ) -> Floats:
     """Replace each record by the mean of k neighbours on the first principal component.
 
-    Column means are kept (where no cell is missing) and no published record stands for fewer than k. It
-    is fast at any size, but what the first component does not see is averaged out: not for files whose
-    variables are weakly related (see `mdav`, which loses far less there).
+    Column means are kept and no published value stands for fewer than k records. It is fast at any size,
+    but what the first component does not see is averaged out: not for files whose variables are weakly
+    related (see `mdav`, which loses far less there).
 
     Parameters
     ----------
@@ -77,6 +82,11 @@ def pca_microaggregation(
         The records; NaN is a missing cell.
     k : int
         Smallest group size; 1 leaves the values as they are.
+    gaps : "merge" or "suppress"
+        What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
+        variable alone, the group and the nearest ones with a value (by their centroids in the other
+        variables) publish one aggregate of all their values, k or more; only where the whole file has
+        fewer than k values do cells become missing. "suppress": the group's cells become missing.
     basis : array, optional
         `component_of(values)`, where it is known.
     groups : array of n integers, optional
@@ -85,8 +95,8 @@ def pca_microaggregation(
     Returns
     -------
     array of shape (n, p)
-        Group means of the original values. A missing cell stays missing. A cell becomes missing where
-        fewer than k of its group's records have a value in that column.
+        Group means of the original values. A missing cell stays missing; for groups with fewer than k
+        values of a variable see `gaps`.
 
     Notes
     -----
@@ -94,6 +104,7 @@ def pca_microaggregation(
     principal component, equal ones by row number. Runs of k records form groups; what is left over joins
     the last. The component's sign, which says at which end that is, is the one with which the first
     variable grows that has at least half of the largest loading. Records without any value stay out.
+    Groups with too few values of a variable are merged as by `mdav`, by centroids in all other variables.
 
     References
     ----------
@@ -110,7 +121,7 @@ def pca_microaggregation(
     """
     if groups is None:
         groups = pca_numbers(values, k=k, basis=basis)
-    return publish(values, groups, k)
+    return publish(values, groups, k, gaps=gaps)
 
 
 def blocks_of(points: Floats, rows: Ints, largest: int) -> list[Ints]:
@@ -132,7 +143,9 @@ def largest_block(k: int, block: int) -> int:
     return max(block, 6 * k)
 
 
-def blocked_numbers(values: Floats, *, k: int = 3, block: int = 10_000, basis: Floats | None = None) -> Ints:
+def blocked_numbers(
+    values: Floats, *, k: int = 3, block: int = 10_000, basis: Floats | None = None, **_published: object
+) -> Ints:
     """Return the number of each record's group by MDAV within blocks of records; -1 without any value."""
     points = mdav_points(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
@@ -157,7 +170,9 @@ def notes_on_blocks(values: Floats, options: dict[str, Any]) -> list[str]:
     sample = values[rows]
     block = -(-len(rows) * largest // len(present))
     both = blocked_numbers(sample, k=k, block=block), mdav_groups(sample, k)
-    blocked, exact = (within_share(sample, publish(sample, groups, k)) for groups in both)
+    blocked, exact = (
+        within_share(sample, publish(sample, groups, k, gaps=options["gaps"])) for groups in both
+    )
     more = blocked / exact - 1 if exact else 0.0
     remark = "; the file, with more records to a block, loses less as a rule" if where and more > 0 else ""
     loss = f"{abs(more) * 100:.1f} % {'less' if more < 0 else 'more'} within-group variance"
@@ -168,8 +183,8 @@ def notes_on_blocks(values: Floats, options: dict[str, Any]) -> list[str]:
 @method(
     title="blocked MDAV microaggregation",
     place=40,
-    parameters=(GROUP_SIZE, Parameter("block", int, 10_000, "most records to a block", low=1)),
-    keeps=("column means (complete data)", "group sizes k to 2k-1"),
+    parameters=(GROUP_SIZE, Parameter("block", int, 10_000, "most records to a block", low=1), GAPS),
+    keeps=("column means (gaps=merge)", "group sizes k to 2k-1"),
     basis=mdav_points,
     group_size="k",
     groups=blocked_numbers,
@@ -182,15 +197,16 @@ def blocked_mdav(
     *,
     k: int = 3,
     block: int = 10_000,
+    gaps: str = "merge",
     basis: Floats | None = None,
     groups: Ints | None = None,
 ) -> Floats:
     """Replace each record by the mean of a group that MDAV forms within a block of similar records.
 
-    Column means are kept (where no cell is missing) and no published record stands for fewer than k. For
-    files of millions of records: time grows little faster than their number. As a rule more is lost than
-    by `mdav`, because records on either side of a block's border cannot share a group: use that wherever
-    its time can be afforded.
+    Column means are kept and no published value stands for fewer than k records. For files of millions of
+    records: time grows little faster than their number. As a rule more is lost than by `mdav`, because
+    records on either side of a block's border cannot share a group: use that wherever its time can be
+    afforded.
 
     Parameters
     ----------
@@ -200,6 +216,11 @@ def blocked_mdav(
         Smallest group size; 1 leaves the values as they are.
     block : int
         Most records to a block; 6k where that is more. A file that fits into one is masked as by `mdav`.
+    gaps : "merge" or "suppress"
+        What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
+        variable alone, the group and the nearest ones with a value (by their centroids in the other
+        variables) publish one aggregate of all their values, k or more; only where the whole file has
+        fewer than k values do cells become missing. "suppress": the group's cells become missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
@@ -208,8 +229,8 @@ def blocked_mdav(
     Returns
     -------
     array of shape (n, p)
-        Group means of the original values. A missing cell stays missing. A cell becomes missing where
-        fewer than k of its group's records have a value in that column.
+        Group means of the original values. A missing cell stays missing; for groups with fewer than k
+        values of a variable see `gaps`.
 
     Notes
     -----
@@ -232,4 +253,4 @@ def blocked_mdav(
     """
     if groups is None:
         groups = blocked_numbers(values, k=k, block=block, basis=basis)
-    return publish(values, groups, k)
+    return publish(values, groups, k, gaps=gaps, points=basis)

@@ -13,7 +13,7 @@ from sdckit.core.registry import method
 from sdckit.kernels.jit import Floats, Ints, inner, kernel
 from sdckit.kernels.mdav.groups import CELLS, mdav_points
 from sdckit.kernels.mdav.state import SLACK
-from sdckit.masking.group_means import GROUP_SIZE, publish, share_of_groups
+from sdckit.masking.group_means import GAPS, GROUP_SIZE, publish, share_of_groups
 
 LEFT, FORMED, HEAD = range(3)  # counters: records left, groups formed, position in the sorted list
 
@@ -223,8 +223,9 @@ def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
     parameters=(
         GROUP_SIZE,
         Parameter("gamma", float, 0.2, "how readily groups grow beyond k; 0 is never", low=0),
+        GAPS,
     ),
-    keeps=("column means (complete data)", "group sizes of at least k"),
+    keeps=("column means (gaps=merge)", "group sizes of at least k"),
     basis=mdav_points,
     group_size="k",
     groups=vmdav_numbers,
@@ -236,12 +237,13 @@ def vmdav(
     *,
     k: int = 3,
     gamma: float = 0.2,
+    gaps: str = "merge",
     basis: Floats | None = None,
     groups: Ints | None = None,
 ) -> Floats:
     """Replace each record by the mean of a group of k or more records, larger where the data are dense.
 
-    Column means are kept (where no cell is missing) and no published record stands for fewer than k.
+    Column means are kept and no published value stands for fewer than k records.
     It suits data in clusters of uneven size, which groups of exactly k would tear apart; elsewhere `mdav`
     loses less. Time grows with the square of the number of records: not for files of more than some
     100,000 (see `mdav` and `blocked_mdav`).
@@ -255,6 +257,11 @@ def vmdav(
     gamma : float
         A record joins a group if its distance to it is less than gamma times its distance to the nearest
         other record; 0 leaves all groups at k. About 0.2 suits scattered data, about 1.1 clusters.
+    gaps : "merge" or "suppress"
+        What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
+        variable alone, the group and the nearest ones with a value (by their centroids in the other
+        variables) publish one aggregate of all their values, k or more; only where the whole file has
+        fewer than k values do cells become missing. "suppress": the group's cells become missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
@@ -263,8 +270,8 @@ def vmdav(
     Returns
     -------
     array of shape (n, p)
-        Group means of the original values. A missing cell stays missing. A cell becomes missing where
-        fewer than k of its group's records have a value in that column.
+        Group means of the original values. A missing cell stays missing; for groups with fewer than k
+        values of a variable see `gaps`.
 
     Notes
     -----
@@ -274,9 +281,9 @@ def vmdav(
     of its members, at a distance d, joins it if d < gamma d', where d' is the distance of e to the nearest
     other record without a group. Of the last records, k or more form a group; fewer join the groups with
     the nearest centroids, which makes these larger than 2k - 1 at times, but never than 3k - 2. All other
-    groups have k to 2k - 1 records. Ties, of distances as computed, and missing cells are treated as by
-    `mdav`. The rule for the last records follows a secondary source: the original article, which may
-    go on until fewer than k are left, could not be consulted.
+    groups have k to 2k - 1 records. Ties, of distances as computed, missing cells and groups with too few
+    values of a variable are treated as by `mdav`. The rule for the last records follows a secondary source:
+    the original article, which may go on until fewer than k are left, could not be consulted.
 
     References
     ----------
@@ -291,4 +298,4 @@ def vmdav(
     """
     if groups is None:
         groups = vmdav_numbers(values, k=k, gamma=gamma, basis=basis)
-    return publish(values, groups, k)
+    return publish(values, groups, k, gaps=gaps, points=basis)
