@@ -200,14 +200,26 @@ def check_partition(masked):
 
 
 def check_published(masked):
-    """Each cell is its group's mean, or median, of what is there; missing where fewer than k are."""
+    """Cells of a group are equal; each is the mean, or median, of all cells in groups that publish it.
+
+    They are k or more, or missing: all of the variable with `gaps="merge"`, else those of the group.
+    """
     middle = {"mean": np.mean, "median": np.median}[masked.options.get("aggregate", "mean")]
-    for group in range(masked.groups.max() + 1):
-        rows = masked.groups == group
-        for old, new in zip(masked.before[rows].T, masked.after[rows].T, strict=True):
-            seen = old[~np.isnan(old)]
-            wanted = middle(seen) if len(seen) >= masked.options["k"] else np.nan
-            assert np.allclose(new[~np.isnan(old)], wanted, rtol=1e-9, atol=0, equal_nan=True)
+    for old, new in zip(masked.before.T, masked.after.T, strict=True):
+        seen = ~np.isnan(old)
+        members = [seen & (masked.groups == group) for group in range(masked.groups.max() + 1)]
+        values = np.array([new[rows][0] if rows.any() else np.nan for rows in members])
+        merge = masked.options.get("gaps", "merge") == "merge"
+        for value, rows in zip(values, members, strict=True):
+            assert np.array_equal(new[rows], np.full(rows.sum(), value), equal_nan=True)
+            if not rows.any():
+                continue
+            if np.isnan(value):
+                assert (seen if merge else rows).sum() < masked.options["k"]
+                continue
+            behind = np.any([members[i] for i in np.flatnonzero(values == value)], axis=0) if merge else rows
+            assert behind.sum() >= masked.options["k"]
+            assert np.allclose(middle(old[behind]), value, rtol=1e-9, atol=0)
 
 
 @pytest.mark.parametrize("name", with_field("groups"))

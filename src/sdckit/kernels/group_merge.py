@@ -7,19 +7,23 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit import progress
+from sdckit.kernels import kd_tree
 from sdckit.kernels.jit import Floats, Int, Ints, inner, kernel
 
-STEP = 20_000_000  # pairs of groups compared between two checks for Ctrl-C: a fraction of a second
+STEP = 10_000  # groups merged between two checks for Ctrl-C
 
 
 class MergeState(NamedTuple):
-    """Groups with a value of one variable, sorted by one coordinate of their centroids."""
+    """Groups with a value of one variable, in the order of a k-d tree of their centroids."""
 
-    centres: Floats  # centroids in the other variables
-    line: Floats  # the coordinate by which they are sorted
+    centres: Floats  # group x variable
+    starts: Ints  # node x 2: where its groups begin and end
+    low: Floats  # node x variable
+    high: Floats
     numbers: Ints  # the group's number, which decides between equal distances
     parents: Ints  # position of another group of the same merged group; a root has its own position
     counts: Ints  # values in the merged group, right for roots only
+    stack: Ints  # nodes to visit
 
 
 def merge_small_groups(centres: Floats, counts: Ints, k: int) -> Ints:
@@ -30,29 +34,36 @@ def merge_small_groups(centres: Floats, counts: Ints, k: int) -> Ints:
     has a value, and with all groups that this one was merged with, until there are k values. Of equal
     distances the smallest number wins. A merged group has the smallest number of its groups.
     """
-    numbers = np.flatnonzero(counts)
     merged = np.arange(len(counts))
-    if len(numbers) == 0:
+    numbers = np.flatnonzero(counts)
+    if not (counts[numbers] < k).any():
         return merged
-    used = centres[numbers]
-    line = used[:, np.argmax(np.ptp(used, axis=0))] if used.shape[1] else np.zeros(len(used))
-    order = np.argsort(line, kind="stable")
-    state = MergeState(
-        np.ascontiguousarray(used[order]),
-        line[order],
-        numbers[order],
-        np.arange(len(order)),
-        counts[numbers[order]],
-    )
-    positions = np.argsort(order, kind="stable")  # from the smallest number to the largest
+    state = start(centres, counts, numbers)
+    positions = np.argsort(state.numbers)
     small = positions[counts[numbers] < k]
     with progress.track("merging groups", len(small)) as report:
-        step = max(1, STEP // len(order))
-        for begin in range(0, len(small), step):
-            merge_each(state, small[begin : begin + step], k)
-            report(min(begin + step, len(small)))
+        for begin in range(0, len(small), STEP):
+            merge_each(state, small[begin : begin + STEP], k)
+            report(min(begin + STEP, len(small)))
     merged[state.numbers] = merged_numbers(state)
     return merged
+
+
+def start(centres: Floats, counts: Ints, numbers: Ints) -> MergeState:
+    """Return the state in which no group is merged yet, for the groups of these numbers."""
+    points = centres[numbers] if centres.shape[1] else np.zeros((len(numbers), 1))
+    tree = kd_tree.build(points)
+    ordered = numbers[tree.rows]
+    return MergeState(
+        tree.points,
+        tree.starts,
+        tree.low,
+        tree.high,
+        ordered,
+        np.arange(len(ordered)),
+        counts[ordered],
+        np.empty(kd_tree.DEEP, np.int64),
+    )
 
 
 @inner
@@ -77,26 +88,49 @@ def squared_distance(centres: Floats, one: Int, other: Int, limit: float) -> flo
 
 
 @inner
-def nearest_outside(state: MergeState, position: Int) -> Int:
-    """Return the position of the nearest group that is not merged with this one; -1 if there is none.
+def distance_to_box(state: MergeState, node: Int, position: Int) -> float:
+    """Return the squared distance of a centroid to a node's box; no centroid in it is computed as nearer."""
+    total = 0.0
+    for j in range(state.centres.shape[1]):
+        value = state.centres[position, j]
+        gap = max(state.low[node, j] - value, value - state.high[node, j], 0.0)
+        total += gap * gap
+    return total
 
-    Groups are visited outwards along the sorted coordinate, on each side until it alone is farther away
-    than the nearest group so far.
-    """
-    own, best, found = root_of(state.parents, position), np.inf, -1
-    for direction in (-1, 1):
-        other = position + direction
-        while 0 <= other < len(state.line):
-            gap = state.line[other] - state.line[position]
-            if gap * gap > best:
-                break
-            distance = squared_distance(state.centres, position, other, best)
-            nearer = distance < best or (
-                distance == best and (found < 0 or state.numbers[other] < state.numbers[found])
-            )
-            if nearer and root_of(state.parents, other) != own:
-                best, found = distance, other
-            other += direction
+
+@inner
+def nearest_in_leaf(
+    state: MergeState, node: Int, position: Int, found: Int, best: float
+) -> tuple[Int, float]:
+    """Return the nearest group and its squared distance: the one found so far, or a nearer one of a leaf."""
+    own = root_of(state.parents, position)
+    for other in range(state.starts[node, 0], state.starts[node, 1]):
+        distance = squared_distance(state.centres, position, other, best)
+        first = found < 0 or state.numbers[other] < state.numbers[found]
+        if (distance < best or (distance == best and first)) and root_of(state.parents, other) != own:
+            found, best = np.int64(other), distance
+    return found, best
+
+
+@inner
+def nearest_outside(state: MergeState, position: Int) -> Int:
+    """Return the position of the nearest group that is not merged with this one; -1 if there is none."""
+    found: Int = np.int64(-1)
+    best, stack = np.inf, state.stack
+    stack[0], size = 0, 1
+    while size > 0:
+        size -= 1
+        node = stack[size]
+        if distance_to_box(state, node, position) > best:
+            continue
+        child = 2 * node + 1
+        if child >= len(state.low):
+            found, best = nearest_in_leaf(state, node, position, found, best)
+            continue
+        left, right = distance_to_box(state, child, position), distance_to_box(state, child + 1, position)
+        stack[size] = child + (left <= right)  # the nearer one is visited first
+        stack[size + 1] = child + (left > right)
+        size += 2
     return found
 
 
