@@ -63,15 +63,11 @@ def merged_labels(values, groups, k, j, points):
     """For variable j, a label for each group with a value of it; equal for groups that publish one value."""
     numbers = [number for number in range(groups.max() + 1) if (groups == number).any()]
 
-    def centre(number, columns):
-        cells = [points[groups == number, c] for c in columns]
-        seen = [[cell for cell in column if not math.isnan(cell)] for column in cells]
+    def centre(number):
+        seen = [[cell for cell in column if not math.isnan(cell)] for column in points[groups == number].T]
         return [naive.row_by_row_sum(column) / len(column) if column else 0.0 for column in seen]
 
-    others = [c for c in range(values.shape[1]) if c != j]
-    if not any(cell for number in numbers for cell in centre(number, others)):
-        others = range(values.shape[1])
-    centres = {number: centre(number, others) for number in numbers}
+    centres = {number: centre(number) for number in numbers}
     held = {number: int((~np.isnan(values[groups == number, j])).sum()) for number in numbers}
     label = {number: number for number in numbers if held[number]}
     for small in list(label):

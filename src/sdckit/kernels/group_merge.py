@@ -51,8 +51,7 @@ def merge_small_groups(centres: Floats, counts: Ints, k: int) -> Ints:
 
 def start(centres: Floats, counts: Ints, numbers: Ints) -> MergeState:
     """Return the state in which no group is merged yet, for the groups of these numbers."""
-    points = centres[numbers] if centres.shape[1] else np.zeros((len(numbers), 1))
-    tree = kd_tree.build(points)
+    tree = kd_tree.build(centres[numbers])
     ordered = numbers[tree.rows]
     return MergeState(
         tree.points,

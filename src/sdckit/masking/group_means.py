@@ -80,10 +80,10 @@ def merge_gaps(
     """Write into `masked` the aggregates of merged groups, where a group has fewer than k values of a column.
 
     `runs` has the rows ordered by group, and where each group starts. A group is merged, in that column
-    alone, with those that have the nearest centroids in the other columns until k values are there (see
-    `merge_small_groups`), and every value of the merged groups becomes the aggregate of all of them: the
-    values of one group cannot be inferred from those of another. Where the whole column has fewer than k
-    values, its cells stay missing. Where no other column varies, centroids are compared in all columns.
+    alone, with those that have the nearest centroids until k values are there (see `merge_small_groups`),
+    and every value of the merged groups becomes the aggregate of all of them: the values of one group
+    cannot be inferred from those of another. Where the whole column has fewer than k values, its cells stay
+    missing.
     """
     order, starts = runs
     counts = np.add.reduceat(~np.isnan(values[order]), starts, axis=0, dtype=np.int64)
@@ -93,8 +93,7 @@ def merge_gaps(
     centres = centroids(standardise(values, ddof=0) if points is None else points, order, starts)
     sizes = np.diff(starts, append=len(order))
     for j in np.flatnonzero(small):
-        others = np.delete(centres, j, axis=1)
-        merged = merge_small_groups(others if others.any() else centres, counts[:, j], k)
+        merged = merge_small_groups(centres, counts[:, j], k)
         touched = np.isin(merged, merged[merged != np.arange(len(merged))])
         numbers, rows = np.repeat(merged, sizes), order[np.repeat(touched, sizes)]
         numbers = numbers[np.repeat(touched, sizes)]

@@ -94,9 +94,9 @@ def mdav(
         two, and that of an odd number an original value. Medians do not keep column means.
     gaps : "merge" or "suppress"
         What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
-        variable alone, the group and the nearest ones with a value (by their centroids in the other
-        variables) publish one aggregate of all their values, k or more; only where the whole file has
-        fewer than k values do cells become missing. "suppress": the group's cells become missing.
+        variable alone, the group and the nearest ones with a value (by their standardised centroids)
+        publish one aggregate of all their values, k or more; only where the whole file has fewer than k
+        values do cells become missing. "suppress": the group's cells become missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional

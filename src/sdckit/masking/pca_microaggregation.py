@@ -84,9 +84,9 @@ def pca_microaggregation(
         Smallest group size; 1 leaves the values as they are.
     gaps : "merge" or "suppress"
         What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
-        variable alone, the group and the nearest ones with a value (by their centroids in the other
-        variables) publish one aggregate of all their values, k or more; only where the whole file has
-        fewer than k values do cells become missing. "suppress": the group's cells become missing.
+        variable alone, the group and the nearest ones with a value (by their standardised centroids)
+        publish one aggregate of all their values, k or more; only where the whole file has fewer than k
+        values do cells become missing. "suppress": the group's cells become missing.
     basis : array, optional
         `component_of(values)`, where it is known.
     groups : array of n integers, optional
@@ -104,7 +104,7 @@ def pca_microaggregation(
     principal component, equal ones by row number. Runs of k records form groups; what is left over joins
     the last. The component's sign, which says at which end that is, is the one with which the first
     variable grows that has at least half of the largest loading. Records without any value stay out.
-    Groups with too few values of a variable are merged as by `mdav`, by centroids in all other variables.
+    Groups with too few values of a variable are merged as by `mdav`, by centroids in all variables.
 
     References
     ----------
@@ -218,9 +218,9 @@ def blocked_mdav(
         Most records to a block; 6k where that is more. A file that fits into one is masked as by `mdav`.
     gaps : "merge" or "suppress"
         What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
-        variable alone, the group and the nearest ones with a value (by their centroids in the other
-        variables) publish one aggregate of all their values, k or more; only where the whole file has
-        fewer than k values do cells become missing. "suppress": the group's cells become missing.
+        variable alone, the group and the nearest ones with a value (by their standardised centroids)
+        publish one aggregate of all their values, k or more; only where the whole file has fewer than k
+        values do cells become missing. "suppress": the group's cells become missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional

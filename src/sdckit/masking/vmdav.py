@@ -259,9 +259,9 @@ def vmdav(
         other record; 0 leaves all groups at k. About 0.2 suits scattered data, about 1.1 clusters.
     gaps : "merge" or "suppress"
         What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
-        variable alone, the group and the nearest ones with a value (by their centroids in the other
-        variables) publish one aggregate of all their values, k or more; only where the whole file has
-        fewer than k values do cells become missing. "suppress": the group's cells become missing.
+        variable alone, the group and the nearest ones with a value (by their standardised centroids)
+        publish one aggregate of all their values, k or more; only where the whole file has fewer than k
+        values do cells become missing. "suppress": the group's cells become missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
