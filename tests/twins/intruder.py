@@ -34,8 +34,9 @@ Facts
 
 Distances
 13. The definitions name none but places and row order. Taken: "euclid" (differences in standard deviations of
-    the original's observed cells, divisor n; 1 for a constant variable), "ranks" (mid-ranks of each file and
-    variable by itself as shares of its observed cells), over known masked variables. Not per stratum.
+    the original's observed cells, divisor n - 1; 1 for a constant variable), "ranks" (mid-ranks of each file
+    and variable by itself, from 1/2, as shares of its observed cells), over known masked variables. Not per
+    stratum.
 14. Missing cells: p times the mean squared difference over the cells that both records have; infinite without
     any. Where all candidates are infinitely far, all tie.
 15. Places: candidates with exactly the same places (and codes) over all known masked variables come first, if
@@ -49,7 +50,7 @@ Distances
     such variable gives one distance, between rank of the row and mid-rank of the value; it is not combined.
 19. `linkage` is the largest mean over plain guess and distances, both directions, and both runs of case (d).
     A record's risk is its credit in that strongest attack.
-20. One-to-one matching: cost is the sum of squared euclid distances; pairs without a common cell are as far
+20. One-to-one matching: cost is the sum of euclid distances; pairs without a common cell are as far
     as the farthest allowed pair. The largest matching comes first, then the cheapest; all optimal ones (costs
     within 1e-9) count the same. It is one more attack, run on request.
 
@@ -92,7 +93,7 @@ def matching(original, published, release, candidates):
     made = euclid(original, published, release)
     queries = [look(*row) for row in zip(made.published, candidates, strict=True)]
     targets = [look(*row) for row in zip(made.original, candidates.T, strict=True)]
-    return {("matching", "one_to_one"): class_credits(candidates, made.squared, queries, targets)}
+    return {("matching", "one_to_one"): class_credits(candidates, np.sqrt(made.squared), queries, targets)}
 
 
 def means(credit):

@@ -64,7 +64,7 @@ def plain(size):
 def spread(column):
     """From a column of originals, its standard deviation over observed cells, or 1 for a constant one."""
     seen = column[~np.isnan(column)]
-    return float(np.std(seen)) or 1.0 if len(seen) else 1.0
+    return float(np.std(seen, ddof=1)) or 1.0 if len(seen) > 1 else 1.0
 
 
 def standardised(original, published, columns):
@@ -85,8 +85,8 @@ def midranks(values):
 
 
 def rank_shares(column):
-    """From a column, its ranks as shares of the number of observed cells."""
-    return midranks(column) / max((~np.isnan(column)).sum(), 1)
+    """From a column, the middle of each rank's share of the observed cells: 1/2n for the first of n."""
+    return (midranks(column) + 0.5) / max((~np.isnan(column)).sum(), 1)
 
 
 def ranks(original, published, release):

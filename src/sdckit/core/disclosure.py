@@ -28,7 +28,7 @@ class Disclosure:
     largest move in ranks among the original values of a stratum ("all" for the whole file), for all columns
     or for each of them; None where no such bound is published. `paired` is False where masked rows stand for
     no original record. `keeps` lists properties that the method preserves; `deterministic` is True for a
-    method that draws no random numbers.
+    method that draws no random numbers with these parameters.
 
     Examples
     --------
@@ -67,7 +67,8 @@ class Disclosure:
         if self.window is None or isinstance(self.window, MethodWindow):  # the latter after `replace`
             self._set(window=None if record.window is None else MethodWindow(record.name, self.parameters))
         paired = record.keeps_pairing(values)
-        self._set_missing(paired=paired, keeps=record.keeps, deterministic=not record.random)
+        silent = not record.random or record.changes_nothing(values)
+        self._set_missing(paired=paired, keeps=record.keeps, deterministic=silent)
 
     def _set(self, **values: Any) -> None:
         """Set fields while the record is being made; later they are frozen."""
@@ -96,6 +97,24 @@ class Disclosure:
         """True where neither the masking method nor a bound on the move in ranks is known."""
         return self.method is None and self.window is None
 
+    @property
+    def keeps_zeros(self) -> bool:
+        """True if the method publishes an original 0 as 0."""
+        return "zeros" in self.keeps
+
+    @property
+    def one_by_one(self) -> bool:
+        """True if the method masks each column by itself, whatever the other columns hold."""
+        return self.method is not None and registry.METHODS[self.method].one_by_one(self.parameters)
+
+    def half_width(self, stratum: str, values: Floats, columns: Sequence[str]) -> Any:
+        """Return how far a value of each column may have moved in a stratum; None if not published."""
+        record = None if self.method is None else registry.METHODS[self.method]
+        if record is None or record.half_width is None:
+            return None
+        options = _options_in_stratum(record, self.parameters, stratum, columns)
+        return record.half_width(options, values)
+
     def width(self, stratum: str, values: Floats, columns: Sequence[str]) -> Any:
         """Return how many ranks a value may have moved at most in a stratum; None if not published."""
         return None if self.window is None else self.window(stratum, values, columns)
@@ -111,11 +130,18 @@ class MethodWindow:
     def __call__(self, stratum: str, values: Floats, columns: Sequence[str]) -> Any:
         """Return the largest move in ranks among the original values of a stratum."""
         record = registry.METHODS[self.method]
-        options = settings.options_of_columns(
-            record, settings.parameters_in_stratum(record, self.parameters, stratum), columns
-        )
         assert record.window is not None  # noqa: S101 - only made for methods that have one
-        return record.window(settings.function_options(record, options, columns), values)
+        return record.window(_options_in_stratum(record, self.parameters, stratum, columns), values)
+
+
+def _options_in_stratum(
+    record: registry.Method, parameters: Mapping[str, Any], stratum: str, columns: Sequence[str]
+) -> dict[str, Any]:
+    """Return the options of a method in one stratum as its function takes them, for these columns."""
+    options = settings.options_of_columns(
+        record, settings.parameters_in_stratum(record, parameters, stratum), columns
+    )
+    return settings.function_options(record, options, columns)
 
 
 @dataclass(frozen=True)

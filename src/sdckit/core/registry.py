@@ -147,9 +147,12 @@ class Method:
     `groups(values, **options)` returns the group number of each record, for methods that publish groups of
     records together; the function takes them as `groups=`. `window(options, values)` is the largest move in
     ranks, for all columns or for each, where the method publishes one: an intruder knows it.
+    `half_width(options, values)` is the largest change of a value in each column, where there is one.
+    `one_by_one(options)` is True if each column is masked by itself, whatever the others hold.
     `largest_linkage(options)` is an upper bound of the share of records that any linkage finds in complete
-    data. `release_notes(values, options)` returns sentences to publish with a release. `groups`, `window` and
-    `release_notes` get the options as the function takes them. `keeps` lists properties that the method
+    data, if the intruder knows no other columns. `release_notes(values, options)` returns sentences to
+    publish with a release. `groups`, `window`, `half_width` and `release_notes` get the options as the
+    function takes them. `keeps` lists properties that the method
     preserves, such as "column means (aggregate=mean, complete data)", conditions in parentheses; the tests
     check each of them. A method that is not `paired` makes rows that stand for no original record, so that
     no metric can compare row by row. `paired_by` names the parameter whose columns pair rows with records
@@ -168,6 +171,8 @@ class Method:
     records: Callable[[dict[str, Any], int], int] | None = None
     groups: Callable[..., Any] | None = None
     window: Callable[[dict[str, Any], Any], Any] | None = None
+    half_width: Callable[[dict[str, Any], Any], Any] | None = None
+    one_by_one: Callable[[Mapping[str, Any]], bool] = lambda options: False  # noqa: ARG005 - any options
     largest_linkage: Callable[[dict[str, Any]], float] | None = None
     release_notes: Callable[[Any, dict[str, Any]], list[str]] | None = None
     paired: bool = True
@@ -191,6 +196,13 @@ class Method:
     def keeps_pairing(self, options: dict[str, Any]) -> bool:
         """Return True if, with these options, each masked row stands for the original record in its place."""
         return self.paired or (self.paired_by is not None and bool(options[self.paired_by]))
+
+    def changes_nothing(self, options: Mapping[str, Any]) -> bool:
+        """Return True if the parameters leave the data unchanged by intent, such as k = 1 or percent = 0."""
+        rising = [
+            p for p in self.parameters if p.low is not None and len(p.grid) > 1 and p.grid[0] < p.grid[-1]
+        ]
+        return bool(rising) and all(options[parameter.name] == parameter.low for parameter in rising)
 
     def defaults(self) -> dict[str, Any]:
         """Return the default value of each parameter, by name."""

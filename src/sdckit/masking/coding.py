@@ -12,7 +12,7 @@ from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
-from sdckit.masking.group_means import FEWEST, window_zero
+from sdckit.masking.group_means import FEWEST, each_by_itself, window_zero
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
@@ -43,6 +43,11 @@ def bases_of(
     return np.array(
         [one or base or round_number(size * (percent / 100)) for one, size in zip(own, sizes, strict=True)]
     )
+
+
+def half_bases(options: dict[str, Any], values: Floats) -> Floats:
+    """Return half the rounding base of each column, the largest change of a value."""
+    return bases_of(spread(values), **options) / 2
 
 
 def round_to_multiples(column: Floats, base: float) -> Floats:
@@ -80,6 +85,8 @@ def round_to_multiples(column: Floats, base: float) -> Floats:
     keeps=("order of each column, ties apart", "every value, up to half a base"),
     basis=spread,
     window=window_zero,
+    half_width=half_bases,
+    one_by_one=each_by_itself,
     reference=HANDBOOK,
 )
 def round_to(
@@ -254,6 +261,7 @@ def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
         "column means (replace=mean, multivariate=each)",
     ),
     window=coding_window,
+    one_by_one=lambda options: options["multivariate"] == "each",
     release_notes=notes_on_limits,
     reference=HANDBOOK,
 )

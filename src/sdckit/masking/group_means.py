@@ -11,6 +11,8 @@ from sdckit.kernels.group_merge import merge_small_groups
 from sdckit.kernels.scaling import deviations, powers_of_two, standardise
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sdckit.kernels.jit import Floats, Ints
 
 RUNS = 100_000  # groups aggregated at once: the computation needs several times the memory of the values
@@ -39,6 +41,11 @@ def notes_on_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
 def window_zero(_options: dict[str, Any], _values: Floats) -> int:
     """Return 0, the largest move in ranks of methods that keep the order of each column."""
     return 0
+
+
+def each_by_itself(_options: Mapping[str, Any]) -> bool:
+    """Return True: the method masks each column by itself, whatever its options."""
+    return True
 
 
 def publish(

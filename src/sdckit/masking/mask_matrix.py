@@ -74,14 +74,6 @@ def rounded(values: Floats, places: Sequence[int]) -> Floats:
     return np.column_stack([round_column(column, d) for column, d in zip(values.T, places, strict=True)])
 
 
-def changes_nothing(method: Method, options: dict[str, Any]) -> bool:
-    """Return True if the parameters leave the data unchanged by intent, such as k = 1 or percent = 0."""
-    rising = [
-        p for p in method.parameters if p.low is not None and len(p.grid) > 1 and p.grid[0] < p.grid[-1]
-    ]
-    return bool(rising) and all(options[parameter.name] == parameter.low for parameter in rising)
-
-
 def kept_columns(method: Method, options: dict[str, Any]) -> tuple[str, ...]:
     """Return the names of the columns that the parameters of a method keep unmasked."""
     return tuple(name for p in method.parameters if p.kind is tuple for name in options[p.name])

@@ -15,7 +15,6 @@ from sdckit.core.settings import function_options
 from sdckit.core.text import plural, shortened
 from sdckit.masking.mask_matrix import (
     apply,
-    changes_nothing,
     column_decimals,
     enough_records,
     groups_of,
@@ -133,7 +132,7 @@ class Job:
     def warn(self, masked: Floats) -> None:
         """Warn of columns published unmasked, and of original columns beside synthetic rows."""
         idle = np.array_equal(self.rounded_original, masked, equal_nan=True)
-        if self.paired and not (idle and all(changes_nothing(self.method, o) for o in self.options)):
+        if self.paired and not (idle and all(self.method.changes_nothing(o) for o in self.options)):
             warn_of_originals(
                 self.rounded_original,
                 masked,

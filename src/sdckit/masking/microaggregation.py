@@ -14,6 +14,7 @@ from sdckit.masking.group_means import (
     AGGREGATE,
     GAPS,
     GROUP_SIZE,
+    each_by_itself,
     notes_on_medians,
     publish,
     run_aggregates,
@@ -163,6 +164,7 @@ def mdav(
     group_size="k",
     release_notes=notes_on_medians,
     window=window_zero,
+    one_by_one=each_by_itself,
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -> Floats:

@@ -11,7 +11,7 @@ from sdckit import progress
 from sdckit.core.registry import method
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.scaling import powers_of_two
-from sdckit.masking.group_means import GROUP_SIZE, run_aggregates, window_zero
+from sdckit.masking.group_means import GROUP_SIZE, each_by_itself, run_aggregates, window_zero
 
 CELLS = 100_000_000  # steps between two checks for Ctrl-C: a fraction of a second
 
@@ -89,6 +89,7 @@ def path_sizes(sizes: npt.NDArray[np.int32], k: int) -> Ints:
     keeps=("column means", "order of each column, ties apart", "group sizes k to 2k-1 in each column"),
     group_size="k",
     window=window_zero,
+    one_by_one=each_by_itself,
     reference="Hansen & Mukherjee 2003, doi:10.1109/TKDE.2003.1208020",
 )
 def optimal_univariate(values: Floats, *, k: int = 3) -> Floats:

@@ -37,18 +37,16 @@ class Orders:
         return np.stack([c.sorted for c in self.columns]), np.stack([c.rank for c in self.columns])
 
 
-def largest_move(options: dict[str, Any], values: Floats) -> int:
-    """Return the largest number of ranks by which rank swapping can move a value, over all columns."""
-    n = len(values)
+def largest_move(options: dict[str, Any], values: Floats) -> Floats:
+    """Return the largest number of ranks by which rank swapping can move a value, for each column."""
     parameters = _swap_parameters(**options)
     if parameters.adapts:
-        return max(
-            0,
-            *(parameters.for_column(column.sorted).window(column.n)[1] for column in Orders(values).columns),
-        )
-    # A column with missing cells may move more.
-    shorter = math.ceil(1 / parameters.tails) if parameters.tails else 0
-    return max(0, *(parameters.window(m)[1] for m in range(max(n - shorter, 0), n + 1)))
+        found = [
+            parameters.for_column(column.sorted).window(column.n)[1] for column in Orders(values).columns
+        ]
+    else:
+        found = [parameters.window(int(seen))[1] for seen in (~np.isnan(values)).sum(axis=0)]
+    return np.maximum(np.array(found, np.float64), 0.0)
 
 
 def notes_on_tails(values: Floats, options: dict[str, Any]) -> list[str]:

@@ -23,6 +23,7 @@ from sdckit.metrics.notes import (
     uninformed_notes,
     unmasked_notes,
     unpaired_notes,
+    warn_of_changed_columns,
 )
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_of
@@ -270,6 +271,7 @@ class Measuring:
 
 def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
     """Return the evaluation of a pair of files whose rows are aligned, also within each stratum."""
+    pair.disclose(disclosure)
     groups = [("all", pair), *pair.parts]
     wide = _pair_with_rules(disclosure.rules, pair)
     for _, group in groups:
@@ -299,6 +301,8 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
                 records[metric.name] = score_here.records
     missing = str(how.options["missing"])
     notes |= dict.fromkeys(missing_notes(pair, how.metrics, missing) if disclosure.paired else ())
+    if any(measures_linkage(metric) for metric in how.metrics):
+        warn_of_changed_columns(pair)
     notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
     each_record = pl.DataFrame(records) if how.per_record else None
     return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record)

@@ -8,6 +8,8 @@ import polars as pl
 
 from sdckit.core.registry import METRICS
 from sdckit.core.text import plural
+from sdckit.core.warned import warn
+from sdckit.metrics.risk.facts import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,7 +50,8 @@ def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
         )
     if left_out:
         notes.append(f"left out because rows are not paired: {', '.join(left_out)}")
-    if any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out):
+    risks = any(METRICS[name.partition(":")[0]].family == "risk" for name in left_out)
+    if risks and not facts_of(pair).tie_rows:
         notes.append("no risk was measured: where rows are not paired, a link cannot be right or wrong")
     return notes
 
@@ -66,6 +69,14 @@ def unmasked_notes(disclosure: Disclosure, columns: Sequence[str]) -> list[str]:
     """Return a note naming the measured columns that are not among the masked ones, where these are known."""
     others = [name for name in columns if disclosure.columns and name not in disclosure.columns]
     return [f"measured, but not masked by this method: {', '.join(others)}"] if others else []
+
+
+def warn_of_changed_columns(pair: Pair) -> None:
+    """Warn of columns that are no variables and yet differ from the original in most records."""
+    changed = [repr(name) for name, case in facts_of(pair).cases.items() if case == "e"]
+    if changed:
+        fact = f"not measured, but changed in most records: {', '.join(changed)}"
+        warn(f"{fact}; the linkage attacks do not use them; name masked columns with columns")
 
 
 def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from sdckit.core.prepared import PreparedTable
-from sdckit.core.roles import Roles
+from sdckit.core.roles import Roles  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Bools, Floats, Ints, count_special
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
@@ -27,6 +27,7 @@ class Original(PreparedTable):
     def __init__(self, roles: Roles, values: Floats, **more: Any) -> None:
         super().__init__(roles, values, **more)
         self.cache: dict[str, Any] = {}  # intermediate results that several metrics share
+        self.kept: dict[str, Any] = {}  # read from the table; outlives it, see `without_table`
         self._ordered: dict[int, OrderedColumn] = {}
 
     def __repr__(self) -> str:
@@ -79,7 +80,8 @@ class Original(PreparedTable):
     def take(self, rows: Ints) -> Original:
         """Return the original data restricted to the given row numbers."""
         weights = None if self.weights is None else self.weights[rows]
-        return Original(Roles(self.columns), np.asfortranarray(self.values[rows]), weights=weights)
+        roles = replace(self.roles, key=(), by=())
+        return Original(roles, np.asfortranarray(self.values[rows]), weights=weights)
 
     @cached_property
     def parts(self) -> list[tuple[str, Ints, Original]]:
@@ -87,8 +89,16 @@ class Original(PreparedTable):
         return [(name, rows, self.take(rows)) for name, rows in self.strata] if self.roles.by else []
 
     def without_table(self) -> Original:
-        """Return the variables and weights alone, without the table that they were read from."""
-        return Original(Roles(self.columns), self.values, weights=self.weights)
+        """Return variables, weights and what was kept of the table, without the table itself."""
+        other = Original(self.roles, self.values, weights=self.weights, codes=self.codes)
+        other.kept = self.kept | {"names": self.table_names}
+        return other
+
+    @property
+    def table_names(self) -> list[str]:
+        """Names of all columns of the table, also after the table itself was dropped."""
+        names: list[str] = self.kept.get("names", []) if self.table is None else self.table.names
+        return names
 
     def with_variables(self, more: Sequence[str]) -> Original:
         """Return the original data with further columns of its table as variables."""
@@ -101,7 +111,7 @@ class Original(PreparedTable):
         other = super().with_roles(roles, weights)
         for name in ("parts", "spreads", "all_vary"):
             other.__dict__.pop(name, None)
-        other.cache = {}
+        other.cache, other.kept = {}, {}
         return other
 
 

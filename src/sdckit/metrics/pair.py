@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sdckit.core.disclosure import Disclosure
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
 from sdckit.core.text import plural
@@ -24,8 +25,13 @@ from sdckit.metrics.original import Original
 from sdckit.progress import each
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sdckit.kernels.jit import Bools, Floats, Int, Ints
     from sdckit.rules import Rules
+
+
+UNDISCLOSED = Disclosure()  # nothing is published about the masking
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,11 @@ class Pair:
     """Original and masked data with aligned rows; computes and caches what metrics need.
 
     `window` is the largest move in ranks that the method publishes, for all columns or for each of them;
-    None where it publishes none. `rules` are published edit rules on some of the columns.
+    None where it publishes none. `rules` are published edit rules on some of the columns. `disclosure` is
+    what else is published about the masking. `by_position` is True where rows are paired by their order, so
+    that the order of the published rows may tell something; sweeps and searches judge shuffled rows. `places`
+    gives the row of the masked table for each original, None where they are aligned. `whole` is the pair of
+    the whole file, for that of a stratum with the row numbers `rows`.
     """
 
     original: Original
@@ -52,6 +62,11 @@ class Pair:
     rows: Ints | None = None  # row numbers in the whole file, for the pair of a stratum
     rules: Rules | None = None
     table: Table | None = None  # the masked data as they were given
+    disclosure: Disclosure = UNDISCLOSED
+    by_position: bool = False
+    places: Ints | None = None
+    strata: Sequence[tuple[str, Ints]] = ()  # name and rows of each stratum that was masked separately
+    whole: Pair | None = None
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
@@ -67,6 +82,19 @@ class Pair:
     def p(self) -> int:
         """Number of variables."""
         return len(self.original.columns)
+
+    @cached_property
+    def known_names(self) -> frozenset[str]:
+        """Names of the published columns, variables and others, that the intruder knows."""
+        if self.whole is not None:
+            return self.whole.known_names
+        names = self.original.table_names if self.table is None else self.table.names
+        return frozenset(self.original.roles.known_columns([*self.columns, *names]))
+
+    @cached_property
+    def known_variables(self) -> list[int]:
+        """Positions of the variables that the intruder knows."""
+        return [j for j, name in enumerate(self.columns) if name in self.known_names]
 
     @cached_property
     def missing(self) -> Bools:
@@ -186,10 +214,18 @@ class Pair:
         column, masked = self.ranked(j)
         return distance(column, masked, ties) if column.n > 1 else RankSums(column.n, 0, 0)
 
+    def disclose(self, disclosure: Disclosure) -> None:
+        """Set what is published about the masking; results that other knowledge led to are forgotten."""
+        if disclosure != self.disclosure:
+            self.cache.clear()
+        self.disclosure = disclosure
+        self.strata = self.original.strata if disclosure.by else ()
+
     def take(self, rows: Ints, original: Original | None = None) -> Pair:
         """Return the pair restricted to the given row numbers."""
         masked = np.asfortranarray(self.masked[rows])
-        return Pair(original or self.original.take(rows), masked, rows=rows, rules=self.rules)
+        part = original or self.original.take(rows)
+        return Pair(part, masked, rows=rows, rules=self.rules, disclosure=self.disclosure, whole=self)
 
     @property
     def parts(self) -> list[tuple[str, Pair]]:
@@ -204,13 +240,20 @@ def pair_of(original: Any, masked: Any, **roles: Any) -> Pair:
     if prepared.roles.key and prepared.table is not None:
         assert pair.table is not None  # noqa: S101 - it has just been set
         rows = match_keys(prepared.table, pair.table, prepared.roles.key)
-        return replace(pair, masked=np.asfortranarray(pair.masked[rows]))
-    return _require_same_length(pair)
+        return replace(pair, masked=np.asfortranarray(pair.masked[rows]), places=rows)
+    return replace(_require_same_length(pair), by_position=True)
 
 
-def pair_by_row(original: Original, masked: Any) -> Pair:
-    """Return the pair of original and masked data, rows aligned by order even where there is a key."""
-    return _require_same_length(_read_pair(original, Table(masked)))
+def pair_by_row(original: Original, masked: Any, *, rows: Ints | None = None) -> Pair:
+    """Return the pair of original and masked data, rows aligned by order even where there is a key.
+
+    `rows` gives the original row of each masked one, where the rows were shuffled.
+    """
+    pair = _require_same_length(_read_pair(original, Table(masked)))
+    if rows is None:
+        return replace(pair, by_position=True)
+    places = np.argsort(rows)
+    return replace(pair, masked=np.asfortranarray(pair.masked[places]), places=places)
 
 
 def _read_pair(original: Original, table: Table) -> Pair:

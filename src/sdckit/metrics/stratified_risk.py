@@ -33,7 +33,7 @@ def score_within_strata(
         for score, pair in zip(scores[1:], pairs[1:], strict=True)
         if score is not None and not math.isnan(score.value.overall)
     ]
-    if whole is None or not measures_linkage(metric) or not known:
+    if whole is None or not measures_linkage(metric) or not known or not _knows_strata(pairs[0]):
         return whole
     sizes = np.array([pair.original.n for _, pair in known])
 
@@ -62,6 +62,11 @@ def score_within_strata(
         attack=attack,
         notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
     )
+
+
+def _knows_strata(pair: Pair) -> bool:
+    """Return True if the intruder knows the columns whose values form the strata."""
+    return set(pair.original.roles.by) <= pair.known_names
 
 
 def measures_linkage(metric: Metric) -> bool:

@@ -16,6 +16,7 @@ from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
+from sdckit.metrics.risk.untouched import blocks_of_original
 from sdckit.metrics.stratified_risk import score_within_strata
 
 if TYPE_CHECKING:
@@ -47,19 +48,13 @@ class Stratum:
 
     def without_table(self) -> Stratum:
         """Return the same records with their numbers only, without the data frame they came from."""
+        if self.rows is None:
+            blocks_of_original(self.original)  # read from the table, and kept without it
         return Stratum(self.name, self.original.without_table(), self.rows)
 
-    def pair_with(self, masked: Floats, setting: Setting, edits: Edits | None, *, alone: bool) -> Pair:
-        """Return the original values of these records paired with their masked values, for the metrics."""
-        width = None
-        if alone or self.rows is not None:
-            width = setting.disclosure.width(self.name, self.original.values, self.original.columns)
-        return Pair(
-            self.original,
-            masked if self.rows is None else masked[self.rows],
-            width,
-            rules=None if edits is None else edits.public_rules,
-        )
+    def width(self, setting: Setting) -> Any:
+        """Return the largest move in ranks among these records that a setting discloses."""
+        return setting.disclosure.width(self.name, self.original.values, self.original.columns)
 
     def mask(self, setting: Setting, rng: np.random.Generator) -> Floats:
         """Mask these records with a setting (method and parameters); return an array of records x columns."""
@@ -113,6 +108,9 @@ class Task:
         digest.update(b"" if original.weights is None else original.weights.tobytes())
         for stratum in self.strata:
             digest.update(stratum.name.encode() + np.asarray(stratum.rows).tobytes())
+        blocks = blocks_of_original(original)
+        digest.update(b"" if blocks is None else blocks.tobytes())
+        digest.update(repr(sorted(original.roles.known_columns(original.columns))).encode())
         if self.edits is not None:  # rules also look at columns that are not masked
             digest.update(self.edits.values.T[~self.edits.free].tobytes())
         return {
@@ -168,12 +166,33 @@ class Task:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
             masked = edits.repaired(masked, self.places)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        pairs = [g.pair_with(masked, run.setting, edits, alone=not self.strata) for g in self.groups]
+        pairs = self._pairs(masked, run.setting, edits)
         if pairs[0].special_counts[1]:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
         rows = run.setting.paired
         found = [self._figures_of(metric, pairs, options, rows=rows) for metric in self.metrics]
         return np.concatenate([np.ravel(line) for lines in found for line in lines])
+
+    def _pairs(self, masked: Floats, setting: Setting, edits: Edits | None) -> list[Pair]:
+        """Return the pairs of original and masked values, of the whole file and of each stratum.
+
+        A release has its rows shuffled, so the order of the rows tells nothing here.
+        """
+        original = self.whole.original
+        whole = Pair(
+            original,
+            masked,
+            None if self.strata else self.whole.width(setting),
+            rules=None if edits is None else edits.public_rules,
+            disclosure=replace(setting.disclosure, by=original.roles.by if self.strata else ()),
+            strata=[(part.name, part.rows) for part in self.strata if part.rows is not None],
+        )
+        parts = [
+            (part, whole.take(part.rows, part.original)) for part in self.strata if part.rows is not None
+        ]
+        for part, pair in parts:
+            pair.window = part.width(setting)
+        return [whole, *(pair for _, pair in parts)]
 
     def _edits_for(self, setting: Setting) -> Edits | None:
         """Return the edit rules for masking with a setting, which may leave some columns unmasked."""

@@ -22,11 +22,21 @@ MOST, FEWEST = 20, 2  # permutations of short and of long files
 RECORDS = 200_000  # permuted in all, within these bounds: a mean over many records needs few permutations
 
 
-def permutations(n: int) -> Iterator[Ints]:
-    """Yield random orders of n records, the same at every call: 20 for short files, down to 2 for long."""
+def permutations(n: int, blocks: Ints | None = None) -> Iterator[Ints]:
+    """Yield random orders of n records, the same at every call: 20 for short files, down to 2 for long.
+
+    With `blocks`, records change places within their block only.
+    """
     rng = np.random.default_rng(0)
     for _ in range(min(MOST, max(FEWEST, RECORDS // n))):
-        yield rng.permutation(n)
+        yield rng.permutation(n) if blocks is None else _permutation_within(blocks, rng)
+
+
+def _permutation_within(blocks: Ints, rng: np.random.Generator) -> Ints:
+    """Return a random order of the records in which each stays in its block."""
+    found = np.empty(len(blocks), np.int64)
+    found[np.argsort(blocks, kind="stable")] = np.lexsort((rng.random(len(blocks)), blocks))
+    return found
 
 
 def shuffled_pairs(pair: Pair) -> Iterator[Pair]:

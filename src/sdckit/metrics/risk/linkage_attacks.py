@@ -1,36 +1,29 @@
-"""Record linkage attacks of an intruder: by nearest records, or by a published largest move in ranks.
+"""Record linkage attacks of an intruder: nearest records inside the facts, plain guesses, windows of ranks.
 
 An attack is prepared from a pair of files once and then asked, for any assignment of true records, how
-often it finds them: for the real one, and for random ones to learn what chance alone would find. Records
-that are equally good guesses share the credit.
+often it finds them: for the real one, and for random ones to learn what chance alone would find. Targets
+that are equally good guesses share the credit; `linkage_scores` shares it among equal queries.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from sdckit.kernels import kd_tree
-from sdckit.kernels.jit import kernel
-from sdckit.kernels.rank_distance import OrderedColumn
-from sdckit.kernels.scaling import powers_of_two, whitening_axes
+from sdckit.core.classes import class_numbers
+from sdckit.kernels import candidates, kd_tree
 from sdckit.metrics.risk import missing_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.kernels.kd_tree import Tree
-    from sdckit.metrics.pair import Pair
+    from sdckit.metrics.risk.distances import TieBlocks
+    from sdckit.metrics.risk.facts import Facts, Sides
 
 TOLERANCE = 1e-9  # squared distances that differ by less, relatively, are equal: rounding must not break ties
-REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
-TYPICAL = 1_000  # records from which the typical value of a column is taken
-FARTHEST = 1e140  # standard deviations; squares of what lies beyond might leave the range of numbers
 
 
 class Credits(NamedTuple):
@@ -53,12 +46,26 @@ class LinkageAttack(Protocol):
         ...
 
 
+def credits_of_counts(closer: Ints, tied: Ints, places: int) -> Credits:
+    """Return credits from the numbers of targets closer than the true one and equally close."""
+    left = np.maximum(places - closer, 0)
+    return Credits(
+        np.minimum(1.0, left / np.maximum(tied, 1)) * (left > 0),
+        ((left > 0) & (tied <= left)).astype(float),
+        (left > 0).astype(float),
+    )
+
+
 @dataclass(frozen=True)
 class NearestAttack:
-    """Attack that links each query to its nearest target record, or to the nearest few (Euclidean)."""
+    """Attack that links each query to its nearest candidate, or to the nearest few (Euclidean).
+
+    `sides` are the facts about targets and queries; None where no fact excludes any pair.
+    """
 
     targets: Floats
     queries: Floats
+    sides: Sides | None = None
     places: int = 1
     known_tree: Tree | None = None
 
@@ -73,19 +80,81 @@ class NearestAttack:
         return kd_tree.build(self.targets) if self.known_tree is None else self.known_tree
 
     def credits(self, truth: Ints) -> Credits:
-        """Return each query's success: 1 if no target is nearer than the true one, shared among ties."""
-        if self.complete:
-            closer, tied = kd_tree.count_closer(self.tree, self.queries, truth, TOLERANCE, self.places)
+        """Return each query's success: 1 if no candidate is nearer than the true one, shared among ties."""
+        if self.sides is None and self.complete:
+            counts = kd_tree.count_closer(self.tree, self.queries, truth, TOLERANCE, self.places)
         else:
-            closer, tied = missing_cells.count_closer(
-                self.targets, self.queries, truth, TOLERANCE, self.places
+            sides = self.sides or (
+                candidates.no_facts(len(self.targets)),
+                candidates.no_facts(len(self.queries)),
             )
-        left = np.maximum(self.places - closer, 0)
-        return Credits(
-            np.minimum(1.0, left / np.maximum(tied, 1)) * (left > 0),
-            ((left > 0) & (tied <= left)).astype(float),
-            (left > 0).astype(float),
+            counts = candidates.count_closer(self.targets, self.queries, truth, sides, TOLERANCE, self.places)
+        return credits_of_counts(counts[0], counts[1], self.places)
+
+
+@dataclass(frozen=True)
+class SamePlacesAttack:
+    """Attack that takes candidates with exactly the same places of missing cells first, then the nearest.
+
+    `patterns` are classes of targets and of queries by their places of missing cells.
+    """
+
+    targets: Floats
+    queries: Floats
+    sides: Sides
+    patterns: tuple[Ints, Ints]
+    places: int = 1
+
+    @cached_property
+    def refined(self) -> Sides:
+        """The facts, with the same places of missing cells as one more."""
+        blocks = [
+            np.concatenate([side.blocks for side in self.sides]),
+            np.concatenate(self.patterns),
+        ]
+        n = len(self.targets)
+        ours, theirs = np.split(class_numbers(blocks, 2 * n), 2)
+        return self.sides[0]._replace(blocks=ours), self.sides[1]._replace(blocks=theirs)
+
+    @cached_property
+    def without(self) -> Ints:
+        """Queries that have no candidate with the same places."""
+        return np.flatnonzero(candidates.count_candidates(*self.refined)[0] == 0)
+
+    def credits(self, truth: Ints) -> Credits:
+        """Return each query's success among its preferred candidates, or among all if none is preferred."""
+        counts = candidates.count_closer(
+            self.targets, self.queries, truth, self.refined, TOLERANCE, self.places
         )
+        rest = self.without
+        if rest.size:
+            asked = self.sides[0], candidates.take(self.sides[1], rest)
+            counts[:, rest] = candidates.count_closer(
+                self.targets, self.queries[rest], truth[rest], asked, TOLERANCE, self.places
+            )
+        return credits_of_counts(counts[0], counts[1], self.places)
+
+
+@dataclass(frozen=True)
+class PlainGuess:
+    """Attack that picks any of the candidates of each query."""
+
+    facts: Facts
+    direction: str
+    run: str
+
+    def credits(self, truth: Ints) -> Credits:
+        """Return each query's success: 1 / number of candidates if the true record is one, else 0."""
+        targets, queries = self.facts.sides(self.direction, self.run)
+        inside = fits(candidates.take(targets, truth), queries).astype(float)
+        count = np.maximum(self.facts.candidates(self.direction, self.run)[0], 1)
+        return Credits(inside / count, inside * (count == 1), inside)
+
+
+def fits(ours: candidates.Side, theirs: candidates.Side) -> Bools:
+    """Return True for each record whose facts in two files agree."""
+    overlap = (ours.low <= theirs.high) & (theirs.low <= ours.high)
+    return np.asarray((ours.blocks == theirs.blocks) & overlap.all(axis=1))
 
 
 @dataclass(frozen=True)
@@ -118,236 +187,3 @@ class WindowAttack:
         inside *= (~np.isnan(low) & ~np.isnan(self.targets.first[truth])).any(1)  # no guess without a value
         count = np.maximum(self.candidates, 1)
         return Credits(inside / count, inside * (count == 1.0), inside.astype(float))
-
-
-@dataclass(frozen=True)
-class TieBlocks:
-    """First and last rank, from 0, of the values equal to each cell's, per variable; NaN if missing."""
-
-    first: Floats
-    last: Floats
-    columns: list[OrderedColumn]
-
-    @cached_property
-    def complete(self) -> bool:
-        """True where no cell is missing."""
-        return not np.isnan(self.first).any()
-
-    @cached_property
-    def mid_ranks(self) -> Floats:
-        """Mid-rank of each cell, scaled to 0 up to the number of records where cells are missing."""
-        sizes = np.array([max(column.n, 1) for column in self.columns])
-        return (self.first + self.last + 1) * (len(self.first) / sizes / 2)
-
-    def block_starts(self, positions: Floats) -> Floats:
-        """Return the first rank of the equal values at each given rank; ranks below 0 stay."""
-        found = positions.copy()
-        for j, column in enumerate(self.columns):
-            inside = (positions[:, j] >= 0) & (positions[:, j] < column.n)
-            found[inside, j] = column.first[positions[inside, j].astype(np.int64)]
-        return found
-
-
-def tie_blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> TieBlocks:
-    """Return first and last rank of the values equal to each cell's, from the sorted columns."""
-    first = np.full(values.shape, np.nan)
-    last = first.copy()
-    for j, column in enumerate(columns):
-        seen = ~missing[:, j]
-        first[seen, j] = column.first[column.rank]
-        last[seen, j] = column.last[column.rank]
-    return TieBlocks(first, last, columns)
-
-
-# --- the spaces in which records are compared ---------------------------------------------------------
-
-
-class Scale(NamedTuple):
-    """Unit (a power of two), typical value and 1 / standard deviation of each column, to scale values.
-
-    The typical value is not the mean: one enormous value would move the mean far from all others, whose
-    differences, and so their ties, would be lost in rounding.
-    """
-
-    unit: Floats
-    centre: Floats
-    factor: Floats  # 0 for a column that does not vary
-    mean: Floats  # standardised, too
-
-    def apply(self, values: Floats) -> Floats:
-        """Return deviations from the typical values in standard deviations; 0 in a constant column."""
-        found = np.empty(values.shape)
-        _write_scaled(values, self.unit, self.centre, self.factor, found)
-        return found
-
-
-def column_scale(values: Floats) -> Scale:
-    """Return typical value and standard deviation of each column, missing cells left out."""
-    unit = powers_of_two(np.stack([np.fmax.reduce(values), np.fmin.reduce(values)]))
-    unit[unit == 0] = 1.0
-    some = np.sort(values[:: max(len(values) // TYPICAL, 1)] / unit, axis=0)  # NaN last
-    centre = some[(~np.isnan(some)).sum(axis=0) // 2, np.arange(len(unit))]
-    centre[np.isnan(centre)] = 0.0
-    mean, sd = np.zeros(len(unit)), np.zeros(len(unit))
-    _add_moments(values, unit, centre, mean, sd)
-    factor = np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
-    return Scale(unit, centre, factor, mean * factor)
-
-
-@kernel
-def _add_moments(values: Floats, unit: Floats, centre: Floats, mean: Floats, sd: Floats) -> None:
-    """Add mean and standard deviation of each column's deviations from its centre; 0 if constant."""
-    n, p = values.shape
-    for j in range(p):
-        count, low, high = 0, np.inf, -np.inf
-        for i in range(n):
-            value = values[i, j] / unit[j] - centre[j]
-            if value == value:  # noqa: PLR0124 - false for NaN
-                count += 1
-                mean[j] += value
-                low, high = min(low, value), max(high, value)
-        if low < high:
-            mean[j] /= count
-            for i in range(n):
-                value = values[i, j] / unit[j] - centre[j] - mean[j]
-                sd[j] += value * value if value == value else 0.0  # noqa: PLR0124
-            sd[j] = math.sqrt(sd[j] / (count - 1))
-
-
-@kernel
-def _write_scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats, found: Floats) -> None:
-    """Write the standardised values to `found`, cut at +-1e140; 0 in a constant column."""
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            value = values[i, j]
-            if value == value:  # noqa: PLR0124 - false for NaN
-                value = (value / unit[j] - centre[j]) * factor[j] if factor[j] > 0 else 0.0
-            found[i, j] = math.copysign(FARTHEST, value) if abs(value) > FARTHEST else value
-
-
-def original_scale(pair: Pair) -> Scale:
-    """Return typical value and standard deviation of each original column, computed once."""
-    return cached_value(pair.original.cache, "scale", lambda: column_scale(pair.original.values))
-
-
-def standardised(pair: Pair) -> tuple[Floats, Floats]:
-    """Return original and masked values in standard deviations of the original; 0 if constant."""
-    original, scale = pair.original, original_scale(pair)
-    ours = cached_value(original.cache, "standardised", lambda: scale.apply(original.values))
-    return ours, cached_value(pair.cache, "standardised", lambda: scale.apply(pair.masked))
-
-
-def breaks_rules(pair: Pair) -> bool:
-    """Return True if masked records break the edit rules, so that an intruder can correct them."""
-
-    def any_violation() -> bool:
-        """Return True if any masked record breaks an edit rule."""
-        rules = pair.rules
-        return rules is not None and bool(rules.violations(pair.masked[:, _rule_columns(pair)]).any())
-
-    return bool(cached_value(pair.cache, "breaks rules", any_violation))
-
-
-def corrected(pair: Pair) -> tuple[Floats, Floats]:
-    """Return both files standardised, with masked records projected onto the edit rules."""
-
-    def project_masked() -> Floats:
-        """Return the masked records projected onto the edit rules, standardised."""
-        scale, masked = original_scale(pair), pair.masked.copy()
-        if pair.rules is not None:
-            places = _rule_columns(pair)
-            masked[:, places] = pair.rules.projected(masked[:, places], pair.original.spreads[places])
-        return scale.apply(masked)
-
-    return standardised(pair)[0], cached_value(pair.cache, "corrected", project_masked)
-
-
-def _rule_columns(pair: Pair) -> list[int]:
-    """Return the column numbers of the variables in the edit rules."""
-    return [] if pair.rules is None else [pair.columns.index(name) for name in pair.rules.columns]
-
-
-def squared_lengths(pair: Pair) -> Floats:
-    """Return each original record's squared standardised distance from the mean; missing cells add 0."""
-    points = standardised(pair)[0]
-    found = np.zeros(len(points))
-    _add_squared_lengths(points, original_scale(pair).mean, found)
-    return found
-
-
-@kernel
-def _add_squared_lengths(points: Floats, centre: Floats, found: Floats) -> None:
-    """Add each record's squared distance from the centre to `found`; missing cells add 0."""
-    for i in range(len(points)):
-        for j in range(points.shape[1]):
-            difference = points[i, j] - centre[j]
-            found[i] += difference * difference if difference == difference else 0.0  # noqa: PLR0124
-
-
-def whitened(pair: Pair) -> tuple[Floats, Floats]:
-    """Return both files along the masked file's principal axes, scaled to unit variance there.
-
-    Directions without variance are left out, such as that of a total that is the sum of its parts. A missing
-    cell is set to the masked file's mean; a record without any value is NaN.
-    """
-
-    def whiten_files() -> tuple[Floats, Floats]:
-        """Return both files along the masked file's principal axes, scaled to unit variance."""
-        scale = column_scale(pair.masked)
-        ours, theirs = (
-            np.where(np.isnan(values), scale.mean, scale.apply(values))
-            for values in (pair.original.values, pair.masked)
-        )
-        release = theirs - scale.mean
-        axes = whitening_axes(release.T @ release / max(len(release) - 1, 1), REGULAR)
-        if not axes.size:
-            axes = np.zeros((pair.p, 1))
-        ours, theirs = _exact_product(ours, axes), _exact_product(theirs, axes)
-        ours[pair.original.missing.all(axis=1)] = np.nan
-        theirs[pair.missing.all(axis=1)] = np.nan
-        return ours, theirs
-
-    return cached_value(pair.cache, "whitened", whiten_files)
-
-
-def _exact_product(values: Floats, axes: Floats) -> Floats:
-    """Return the matrix product, identical to the last digit for equal rows, unlike BLAS."""
-    found = np.zeros((len(values), axes.shape[1]))
-    _add_products(values, axes, found)
-    return found
-
-
-@kernel
-def _add_products(values: Floats, axes: Floats, found: Floats) -> None:
-    """Add the matrix product of `values` and `axes` to `found`, in a fixed order of summation."""
-    for i in range(len(values)):
-        for j in range(len(axes)):
-            for k in range(axes.shape[1]):
-                found[i, k] += values[i, j] * axes[j, k]
-
-
-def tie_blocks_of_files(pair: Pair) -> tuple[TieBlocks, TieBlocks]:
-    """Return first and last rank of the values equal to each cell's, in the original and masked file."""
-
-    def original_blocks() -> TieBlocks:
-        """Return first and last rank of the values equal to each cell's in the original file."""
-        original = pair.original
-        columns = [original.ordered(j) for j in range(pair.p)]
-        return tie_blocks(original.values, columns, original.missing)
-
-    def masked_blocks() -> TieBlocks:
-        """Return first and last rank of the values equal to each cell's in the masked file."""
-        columns = [OrderedColumn(pair.masked[~pair.missing[:, j], j]) for j in range(pair.p)]
-        return tie_blocks(pair.masked, columns, pair.missing)
-
-    return cached_value(pair.original.cache, "blocks", original_blocks), cached_value(
-        pair.cache, "blocks", masked_blocks
-    )
-
-
-def cached_value(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:
-    """Return the value stored under a name in a cache; compute and store it if absent."""
-    name = f"risk: {name}"
-    if name not in store:
-        store[name] = compute()
-    return store[name]

@@ -1,206 +1,123 @@
-"""Scores of linkage attacks: run each attack once per pair, take the most successful, explain it."""
+"""Scores of linkage attacks: run each attack once per pair, take the most successful, explain it.
+
+Every attack runs inside the facts of the pair (see `facts`), in one direction or in both. Its credit is
+shared on both sides: among targets that are equally good, and among queries that look the same to the attack.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.kernels import kd_tree
+from sdckit.metrics.risk.attack_kinds import ATTACKS, BOTH, DEFAULTS, DIRECTIONS, TO_MASKED, TO_ORIGINAL
 from sdckit.metrics.risk.chance_level import permutations
-from sdckit.metrics.risk.linkage_attacks import (
-    TOLERANCE,
-    LinkageAttack,
-    NearestAttack,
-    WindowAttack,
-    breaks_rules,
-    cached_value,
-    corrected,
-    squared_lengths,
-    standardised,
-    tie_blocks_of_files,
-    whitened,
-)
-from sdckit.metrics.risk.one_to_one import LARGEST, MatchingAttack
+from sdckit.metrics.risk.distances import cached_value, known_columns, squared_lengths
+from sdckit.metrics.risk.equal_records import RecordClasses, row_marks
+from sdckit.metrics.risk.facts import CERTAIN, DOUBTFUL, Facts, facts_of
+from sdckit.metrics.risk.linkage_attacks import TOLERANCE, Credits, PlainGuess
+from sdckit.metrics.risk.one_to_one import MatchingAttack
+from sdckit.metrics.risk.row_order import row_orders
 from sdckit.metrics.score import Score, Values, WorstAttack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
+    from sdckit.metrics.risk.linkage_attacks import LinkageAttack
 
-TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
+__all__ = ["ATTACKS", "BOTH", "DIRECTIONS", "TO_MASKED", "TO_ORIGINAL"]
 OUTLIERS = 0.02  # share of the records, those farthest from the mean, whose risk is reported separately
-
-
-@dataclass(frozen=True)
-class AttackKind:
-    """A kind of linkage attack: how to prepare it, texts that describe it, and which pairs it applies to.
-
-    `name` is that of the metric, where the attack is also a metric; `title` is a short name for legends;
-    `does` describes the attack in a sentence.
-    """
-
-    name: str
-    make: Callable[[Pair, dict[str, Any]], LinkageAttack]
-    title: str
-    does: str
-    suits: Callable[[Pair], bool] = lambda pair: True  # noqa: ARG005 - any pair
-
-
-ATTACKS: dict[str, AttackKind] = {}  # filed by `@linkage_attack`, in the order of their definition
-Make = TypeVar("Make", bound="Callable[[Pair, dict[str, Any]], LinkageAttack]")
-
-
-def linkage_attack(title: str, does: str, **more: Any) -> Callable[[Make], Make]:
-    """Return a decorator that files a function as the attack of its name, for `linkage` to try."""
-
-    def register(make: Make) -> Make:
-        """File the function in `ATTACKS` under its own name and return it unchanged."""
-        ATTACKS[make.__name__] = AttackKind(make.__name__, make, title, does, **more)
-        return make
-
-    return register
-
-
-def _nearest_attack(
-    space: Callable[[Pair], tuple[Floats, Floats]], pair: Pair, options: dict[str, Any]
-) -> NearestAttack:
-    """Return the nearest-record attack on a pair, after transforming both files by `space`."""
-    ours, theirs = space(pair)
-    if options["direction"] == TO_MASKED:
-        return NearestAttack(theirs, ours, options["places"])
-    fixed = space is not whitened and pair.complete
-    ground = standardised if space is corrected else space  # edit rules do not move originals
-    store, name = pair.original.cache, f"tree {ground.__name__}"
-    tree = cached_value(store, name, lambda: kd_tree.build(ours)) if fixed else None
-    return NearestAttack(ours, theirs, options["places"], tree)
-
-
-@linkage_attack("nearest record", "picks the nearest record{each}")
-def dbrl(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
-    """Return the attack by the nearest record in standard deviations."""
-    return _nearest_attack(standardised, pair, options)
-
-
-@linkage_attack(
-    "nearest by Mahalanobis distance",
-    "picks the nearest record{each}, by the Mahalanobis distance of the release,",
-)
-def dbrl_mahalanobis(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
-    """Return the attack by the nearest record in the Mahalanobis distance of the release."""
-    return _nearest_attack(whitened, pair, options)
-
-
-def rank_files(pair: Pair) -> tuple[Floats, Floats]:
-    """Return both files as mid-ranks."""
-    ours, theirs = tie_blocks_of_files(pair)
-    return ours.mid_ranks, theirs.mid_ranks
-
-
-@linkage_attack("nearest ranks", "picks the record with the nearest ranks{each}")
-def dbrl_rank(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
-    """Return the attack by the record with the nearest mid-ranks."""
-    return _nearest_attack(rank_files, pair, options)
-
-
-@linkage_attack(
-    "guess in the window",
-    "guesses among the records within the published window of ranks{each}",
-    suits=lambda pair: pair.window is not None,
-)
-def window(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
-    """Return the attack within the published move in ranks, or within the option `within` if set."""
-    known = pair.window
-    within = checks.whole_share(options["within"], pair.original.n)
-    width = within if options["within"] or known is None else known
-    return _make_window_attack(pair, options, width)
-
-
-def _make_window_attack(pair: Pair, options: dict[str, Any], width: Any) -> WindowAttack:
-    """Return the attack that links each record to one at most `width` ranks away, in the given direction."""
-    ours, theirs = tie_blocks_of_files(pair)
-    return WindowAttack(*((ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)), width)
-
-
-@linkage_attack(
-    "one-to-one matching",
-    "links all records at once, one to one,",
-    suits=lambda pair: pair.original.n <= LARGEST,
-)
-def matching(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
-    """Return the one-to-one matching attack; raise NotApplicable for more than 2,000 records."""
-    n = pair.original.n
-    if n > LARGEST:
-        raise checks.NotApplicable(
-            f"matching links at most {LARGEST} records and the data have {n}; use dbrl"
-        )
-    files = (pair.original.values, pair.masked)
-    ours, theirs = standardised(pair) if options["distance"] == "standardised" else files
-    there = (ours, theirs) if options["direction"] == TO_ORIGINAL else (theirs, ours)
-    return MatchingAttack(*there, options["distance"])
-
-
-@linkage_attack(
-    "nearest record within the rules",
-    "projects each published record onto the known edit rules and picks the nearest record{each}",
-    suits=breaks_rules,
-)
-def rules(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
-    """Return the attack by the nearest record to each published one moved to where the rules hold."""
-    return _nearest_attack(corrected, pair, options)
-
-
-@linkage_attack(
-    "guess in the window, rules apart",
-    "guesses among the records within the published window, rules apart,{each}",
-    suits=lambda pair: pair.window is not None and pair.rules is not None,
-)
-def window_rules(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
-    """Return the attack within the published move, ignoring columns that edit rules name.
-
-    Where a release obeys rules, they may have moved values beyond the window.
-    """
-    named = () if pair.rules is None else pair.rules.columns
-    known = 0.0 if pair.window is None else pair.window
-    width = np.where([name in named for name in pair.columns], float(pair.original.n), known)
-    return _make_window_attack(pair, options, width)
-
-
-DEFAULTS = {"direction": TO_ORIGINAL, "places": 1, "within": 0.0, "distance": "standardised"}
 
 
 class AttackResult:
     """Result of one attack on a pair: the success on each record, and what chance would give."""
 
     def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
-        self.pair, self.name = pair, name
-        self.direction = options["direction"]
-        self.attack = ATTACKS[name].make(pair, options)
-        self.credits = self.attack.credits(np.arange(pair.original.n))
+        self.pair, self.name, self.options = pair, name, options
+        self.direction, self.run = options["direction"], options["run"]
+        self.attack: LinkageAttack = ATTACKS[name].make(pair, options)
+        self.credits = self.shared_credits(np.arange(pair.original.n))
+
+    @property
+    def facts(self) -> Facts:
+        """The facts of the pair."""
+        return facts_of(self.pair)
+
+    @cached_property
+    def classes(self) -> RecordClasses:
+        """Classes of queries that look the same to the attack."""
+        seen = ATTACKS[self.name].sees
+        if seen == "facts":
+            marks = self.facts.candidates(self.direction, self.run)[1]
+            return cached_value(
+                self.facts.cache, f"{self.direction} {self.run}", lambda: RecordClasses(marks)
+            )
+        if seen == "points":
+            return self.classes_of(self.attack.queries)  # type: ignore[attr-defined]
+        return cached_value(
+            self.pair.cache, f"equal {self.direction} {self.run}", lambda: self.classes_of(self.cells)
+        )
+
+    @property
+    def cells(self) -> Floats:
+        """Cells of the queries in the variables that the intruder knows."""
+        pair = self.pair
+        return known_columns(pair, pair.masked if self.direction == TO_ORIGINAL else pair.original.values)
+
+    def classes_of(self, points: Floats) -> RecordClasses:
+        """Return classes of queries that are equal in these cells and have the same candidates."""
+        marks = row_marks(points)
+        classes = RecordClasses(marks)
+        if classes.alone or not self.facts.ties(self.run):
+            return classes
+        return RecordClasses(row_marks(marks, self.facts.candidates(self.direction, self.run)[1]))
+
+    def shared_credits(self, truth: Ints) -> Credits:
+        """Return the success of each query, shared among queries that look the same."""
+        alone = self.attack.credits(truth)
+        return Credits(
+            self.classes.means(alone.expected),
+            self.classes.single(alone.strict),
+            self.classes.means(alone.optimistic),
+        )
 
     def mean(self, values: Floats, chosen: Bools) -> float:
         """Return the mean of the values over the chosen records; NaN where none is chosen."""
         return float(values[chosen].mean()) if chosen.any() else math.nan
 
     @cached_property
+    def truths(self) -> list[Ints]:
+        """Random assignments of true records inside the facts, where all facts are equalities."""
+        inside = ATTACKS[self.name].inside_facts and self.facts.ties()
+        return list(
+            permutations(self.pair.original.n, self.facts.runs[CERTAIN][0].blocks if inside else None)
+        )
+
+    @cached_property
     def unrelated(self) -> list[Floats]:
         """Success of each guess, from 0 to 1, for several random assignments of the true records."""
-        return [self.attack.credits(truth).expected for truth in permutations(self.pair.original.n)]
+        return [self.shared_credits(truth).expected for truth in self.truths]
 
     def chances(self, chosen: Bools) -> Floats:
-        """Return the mean success on the chosen originals for each random assignment of true records."""
+        """Return the mean success on the chosen originals for each random assignment of true records.
+
+        A true record that is drawn from all candidates is found by any attack with the probability of a plain
+        guess, so that this is the level where facts are intervals and records cannot be permuted freely.
+        """
+        if ATTACKS[self.name].inside_facts and not self.facts.equalities(self.run):
+            guess = PlainGuess(self.facts, self.direction, self.run).credits(np.arange(self.pair.original.n))
+            places = self.options["places"]
+            return np.array([self.mean(np.minimum(places * guess.expected, 1.0), chosen)])
         forward = self.direction == TO_ORIGINAL
-        orders = permutations(self.pair.original.n)
         return np.array(
             [
                 self.mean(expected, chosen[truth] if forward else chosen)
-                for truth, expected in zip(orders, self.unrelated, strict=True)
+                for truth, expected in zip(self.truths, self.unrelated, strict=True)
             ]
         )
 
@@ -211,36 +128,35 @@ def attack_result(pair: Pair, name: str, options: dict[str, Any]) -> AttackResul
     return cached_value(pair.cache, f"{name} {sorted(full.items())}", lambda: AttackResult(pair, name, full))
 
 
-def records_with_values(pair: Pair) -> Bools:
-    """Return True for each record with an original value; False for all if no cell can be compared."""
-    if not pair.counts.both.any():
-        return np.zeros(pair.original.n, np.bool_)
-    return np.asarray((~pair.original.missing).any(axis=1))
-
-
 def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
     """Return True for the share of records farthest from the original's mean; ties all count."""
-    distances = squared_lengths(pair)
-    known = records_with_values(pair)
+    known = np.asarray((~pair.original.missing).any(axis=1))
     if not known.any():
-        return known
+        return ~known
+    distances = squared_lengths(pair)
     count = max(round(share * int(known.sum())), 1)
     border = np.partition(distances[known], -count)[-count]
     return known & (distances >= border * (1 - TOLERANCE))
 
 
 def score_attacks(
-    attacks: list[AttackResult], chosen: Bools, *, parts: dict[str, float], detail: bool, per_record: bool
+    attacks: list[AttackResult],
+    chosen: Bools,
+    *,
+    parts: dict[str, float],
+    detail: bool,
+    per_record: bool,
+    notes: tuple[str, ...] = (),
 ) -> Score:
     """Return a Score of the attack that links most of the chosen records; `parts` are stored in it."""
     pair = attacks[0].pair
     none = np.full(pair.p, np.nan)
-    means = [attack.mean(attack.credits.expected, chosen) for attack in attacks]
-    place = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
-    worst = attacks[place]
+    worst = worst_attack(attacks, chosen)
     extra: dict[str, Any] = {}
     if detail:
-        chances = np.max([attack.chances(chosen) for attack in attacks], axis=0)
+        levels = [attack.chances(chosen) for attack in attacks]
+        size = max(level.size for level in levels)
+        chances = np.max([np.broadcast_to(level, size) for level in levels], axis=0)
         extra["random"] = Values(float(chances.mean()), none)
         low, high = (
             worst.mean(values, chosen) for values in (worst.credits.strict, worst.credits.optimistic)
@@ -250,21 +166,32 @@ def score_attacks(
     if per_record:
         extra["records"] = np.where(chosen, worst.credits.expected, np.nan)
     return Score(
-        Values(means[place], none),
+        Values(worst.mean(worst.credits.expected, chosen), none),
         pair.counts.both,
         np.zeros(pair.p, np.int64),
         parts=parts,
         attack=WorstAttack(worst.name, worst.direction),
+        notes=notes,
         **extra,
     )
+
+
+def worst_attack(attacks: list[AttackResult], chosen: Bools) -> AttackResult:
+    """Return the attack that links most of the chosen records, the first of equals."""
+    means = [attack.mean(attack.credits.expected, chosen) for attack in attacks]
+    return attacks[int(np.nanargmax(means)) if not np.isnan(means).all() else 0]
 
 
 def score_attack(
     name: str, pair: Pair, *, detail: bool = False, per_record: bool = False, **options: Any
 ) -> Score:
-    """Return the score of the named attack on all records."""
-    attack = attack_result(pair, name, options)
-    chosen = records_with_values(pair)
+    """Return the score of the named attack on all records, inside the facts that leave most to find."""
+    if ATTACKS[name].sees != "facts" and not pair.known_variables:
+        raise checks.NotApplicable(f"{name} needs a variable that the intruder knows; use linkage")
+    runs = facts_of(pair).runs if ATTACKS[name].inside_facts else (CERTAIN,)
+    results = [attack_result(pair, name, options | {"run": run}) for run in runs]
+    chosen = np.ones(pair.original.n, np.bool_)
+    attack = worst_attack(results, chosen)
     parts = {
         "strict": attack.mean(attack.credits.strict, chosen),
         "optimistic": attack.mean(attack.credits.optimistic, chosen),
@@ -275,25 +202,64 @@ def score_attack(
     return score_attacks([attack], chosen, parts=parts, detail=detail, per_record=per_record)
 
 
-def applicable_attacks(pair: Pair, direction: str) -> list[AttackResult]:
-    """Return the results of all attacks that apply to the pair, in one direction."""
-    wanted = [name for name, kind in ATTACKS.items() if kind.suits(pair)]
-    return [attack_result(pair, name, {"direction": direction}) for name in wanted]
+def applicable_attacks(pair: Pair, direction: str) -> Iterator[AttackResult]:
+    """Yield the results of all attacks that apply to the pair, in one direction or in both."""
+    directions = (TO_ORIGINAL, TO_MASKED) if direction == BOTH else (direction,)
+    for kind in [kind for kind in ATTACKS.values() if kind.suits(pair)]:
+        for way in directions[:1] if kind.symmetric else directions:
+            for run in facts_of(pair).runs:
+                for variant in kind.variants(pair):
+                    yield attack_result(pair, kind.name, {"direction": way, "run": run, **variant})
 
 
 def score_linkage(
     pair: Pair,
     *,
-    direction: str = TO_ORIGINAL,
+    direction: str = BOTH,
     share: float | None = None,
     detail: bool = False,
     per_record: bool = False,
 ) -> Score:
     """Return the score of the most successful attack on all records, or on a share of outliers."""
-    attacks = applicable_attacks(pair, direction)
-    chosen = records_with_values(pair) if share is None else outliers(pair, share)
-    parts = {attack.name: attack.mean(attack.credits.expected, chosen) for attack in attacks}
-    return score_attacks(attacks, chosen, parts=parts, detail=detail, per_record=per_record)
+    if not (pair.disclosure.paired or facts_of(pair).tie_rows):
+        raise checks.NotApplicable(
+            "linkage has no value where masked cells belong to no original record and neither an unmasked "
+            "column nor a missing cell ties rows to records; use a metric such as ks"
+        )
+    attacks = list(applicable_attacks(pair, direction))
+    chosen = np.ones(pair.original.n, np.bool_) if share is None else outliers(pair, share)
+    parts: dict[str, float] = {}
+    for attack in attacks:
+        value = attack.mean(attack.credits.expected, chosen)
+        parts[attack.name] = max(value, parts.get(attack.name, value))
+    notes = () if share is not None else linkage_notes(pair, attacks, parts)
+    return score_attacks(attacks, chosen, parts=parts, detail=detail, per_record=per_record, notes=notes)
+
+
+def linkage_notes(pair: Pair, attacks: list[AttackResult], parts: dict[str, float]) -> tuple[str, ...]:
+    """Return notes on what row order and doubtful columns add to linkage."""
+    notes = []
+    if "row_order" in parts:
+        columns = ", ".join(dict.fromkeys(order.column for order in row_orders(pair)))
+        shuffled = max(value for name, value in parts.items() if name != "row_order")
+        notes.append(
+            f"rows are sorted by {columns}: linkage is {max(parts.values()):.3g} with the order of the rows, "
+            f"{shuffled:.3g} once they are shuffled"
+        )
+    facts = facts_of(pair)
+    if DOUBTFUL in facts.runs:
+        changed = ", ".join(name for name, case in facts.cases.items() if case == "d")
+        run = worst_attack(attacks, np.ones(pair.original.n, np.bool_)).run
+        counted = "with" if run == DOUBTFUL else "without"
+        notes.append(
+            f"unmasked columns that differ from the original in some records: {changed}; linkage is the "
+            f"larger value, {counted} them"
+        )
+    if facts.failed:
+        notes.append(
+            f"stated by the method but broken by some record, so not used: {', '.join(facts.failed)}"
+        )
+    return tuple(notes)
 
 
 def explain_linkage(score: Score, *, whom: str = "", worst: bool = False) -> str:
@@ -309,7 +275,8 @@ def explain_linkage(score: Score, *, whom: str = "", worst: bool = False) -> str
     )
     text = f"{who} and {does} is right in {_percent_text(value)} of 100 cases{whom}"
     if worst:
-        text = f"the worst of {len(score.parts)} attacks ({name}): {text}"
+        tried = sum(part in ATTACKS for part in score.parts)
+        text = f"the worst of {tried} {'attacks' if tried > 1 else 'attack'} ({name}): {text}"
     if score.random is not None:
         text += f"; chance alone would give {_percent_text(score.random.overall)}"
     return text

@@ -1,15 +1,21 @@
 """One-to-one linkage: link all records at once, with the smallest sum of distances.
 
-Where several assignments have that sum, a solver returns one of them, chosen by the order of the rows, which
-would credit the intruder with knowledge that the files do not hold. So the credit is shared among all links
-that occur in some best assignment.
+Pairs that the facts exclude are not linked: of all matchings inside the facts, the largest count, and of
+these the cheapest. Blocks of records that equal facts separate are matched one by one. Where several
+matchings are best, a solver returns one of them, chosen by the order of the rows, which would credit the
+intruder with knowledge that the files do not hold. So the credit is shared among all links that occur in some
+best one.
+
+The work grows with the cube of the records in a block, so `linkage` tries this attack for files of at most
+2,000 records, in one direction only (the other gives the same links). Blocks in which all queries or all
+targets are equal, such as the groups of microaggregation, need no matching: every link is equally good.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,7 +24,11 @@ from sdckit.metrics.risk import missing_cells
 from sdckit.metrics.risk.linkage_attacks import TOLERANCE, Credits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sdckit.kernels.candidates import Side
     from sdckit.kernels.jit import Bools, Ints
+    from sdckit.metrics.risk.facts import Sides
 
 LARGEST = 2_000  # records; the work grows with their cube
 DISTANCES = ("standardised", "gower", "raw")
@@ -26,28 +36,138 @@ ROUNDING = 1e-12  # upper bound of the relative error of a distance
 ROUNDS = 200  # iterations at most when credit is shared among links
 
 
+class Matched(NamedTuple):
+    """Links of one block: rows of its queries and targets, and shares of queries (rows) in targets."""
+
+    queries: Ints
+    targets: Ints
+    shares: Floats
+    alone: Bools  # queries with one possible link only
+    distances: Floats  # of one best matching
+
+
 @dataclass(frozen=True)
 class MatchingAttack:
-    """Attack that links all queries to targets at once, one to one, at the smallest sum of distances."""
+    """Attack that links all queries to targets at once, one to one, at the smallest sum of distances.
+
+    `sides` are the facts about targets and queries; None where no fact excludes any pair.
+    """
 
     targets: Floats
     queries: Floats
     distance: str = "standardised"
+    sides: Sides | None = None
 
     @cached_property
-    def costs(self) -> Floats:
-        """Distance of every query and target; larger than all others where they share no variable."""
+    def points(self) -> tuple[Floats, Floats]:
+        """Targets and queries in the units of their distance."""
+        if self.distance != "gower":
+            return self.targets, self.queries
+        half, other = self.targets / 2, self.queries / 2  # the range itself may be too large a number
+        both = np.vstack([half, other])
+        width = np.fmax.reduce(both) - np.fmin.reduce(both)
+        scale = np.where(width > 0, width, 1.0)
+        return half / scale, other / scale
+
+    def distances(self, queries: Ints, targets: Ints) -> Floats:
+        """Return the distance of each of some queries and targets; infinite where they share no variable."""
+        there, here = self.points[0][targets], self.points[1][queries]
         if self.distance == "gower":
-            half, other = self.targets / 2, self.queries / 2  # the range itself may be too large a number
-            both = np.vstack([half, other])
-            width = np.fmax.reduce(both) - np.fmin.reduce(both)
-            scale = np.where(width > 0, width, 1.0)
-            found = missing_cells.distances(half / scale, other / scale, squared=False)
-        else:
-            squares = missing_cells.distances(self.targets, self.queries, squared=True)
-            found = np.sqrt(squares * self.targets.shape[1])
-        top = found[np.isfinite(found)].max(initial=0.0)
-        return np.where(np.isfinite(found), found, 2 * top + 1)
+            return missing_cells.distances(there, here, squared=False)
+        return np.sqrt(missing_cells.distances(there, here, squared=True) * there.shape[1])
+
+    @cached_property
+    def blocks(self) -> list[Matched]:
+        """The links within each block of records that equal facts leave together."""
+        if self.sides is None:
+            rows = np.arange(len(self.queries))
+            return [self.matched(rows, rows, None)]
+        return [
+            self.matched(queries, targets, _allowed(self.sides, queries, targets))
+            for queries, targets in _rows_by_block(self.sides)
+        ]
+
+    def matched(self, queries: Ints, targets: Ints, allowed: Bools | None) -> Matched:
+        """Return the links between some queries and targets, the allowed ones only."""
+        distances = self.distances(queries, targets)
+        if len(queries) == len(targets) and (allowed is None or allowed.all()):
+            if len(queries) == 1 or _all_equal(self.queries[queries]) or _all_equal(self.targets[targets]):
+                size = len(queries)
+                alone = np.full(size, size == 1)
+                return Matched(queries, targets, np.full((size, size), 1 / size), alone, distances.diagonal())
+            allowed = None
+        found = _Assignment(distances, allowed)
+        return Matched(queries, targets, found.shares, found.alone, found.distances)
+
+    @cached_property
+    def mean_distance(self) -> float:
+        """Mean distance of linked records."""
+        linked = np.concatenate([block.distances for block in self.blocks])
+        return float(linked[np.isfinite(linked)].mean()) if np.isfinite(linked).any() else 0.0
+
+    def credits(self, truth: Ints) -> Credits:
+        """Return each query's success in finding its true target, shared among equally good links."""
+        place = np.full(len(self.targets), -1)
+        expected, strict = np.zeros(len(truth)), np.zeros(len(truth))
+        for block in self.blocks:
+            place[block.targets] = np.arange(len(block.targets))
+            own = place[truth[block.queries]]
+            inside = own >= 0
+            expected[block.queries[inside]] = block.shares[np.flatnonzero(inside), own[inside]]
+            strict[block.queries] = block.alone
+            place[block.targets] = -1
+        possible = (expected > 0).astype(float)
+        return Credits(np.minimum(expected, 1.0), possible * strict, possible)
+
+
+def _all_equal(points: Floats) -> bool:
+    """Return True if all records are equal and complete."""
+    return bool((points == points[0]).all())
+
+
+def _rows_by_block(sides: Sides) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the rows of queries and targets of each block that has both."""
+    targets: dict[int, Ints] = {}
+    queries: dict[int, Ints] = {}
+    for rows, side in ((targets, sides[0]), (queries, sides[1])):
+        order = np.argsort(side.blocks, kind="stable")
+        cuts = np.flatnonzero(np.diff(side.blocks[order])) + 1
+        rows |= {int(side.blocks[part[0]]): part for part in np.split(order, cuts)}
+    for number in queries.keys() & targets.keys():
+        yield queries[number], targets[number]
+
+
+def _allowed(sides: Sides, queries: Ints, targets: Ints) -> Bools | None:
+    """Return a query x target matrix, True where intervals overlap; None without intervals."""
+    there, here = sides
+    if not there.low.shape[1]:
+        return None
+    found = np.ones((len(queries), len(targets)), np.bool_)
+    for d in range(there.low.shape[1]):
+        found &= _overlap(here, queries, there, targets, d)
+    return found
+
+
+def _overlap(here: Side, queries: Ints, there: Side, targets: Ints, d: int) -> Bools:
+    """Return a query x target matrix, True where the intervals of dimension d overlap."""
+    left = here.low[queries, d][:, None] <= there.high[targets, d]
+    return np.asarray(left & (there.low[targets, d] <= here.high[queries, d][:, None]))
+
+
+class _Assignment:
+    """Best links between queries and targets, given all distances and which links are allowed."""
+
+    def __init__(self, distances: Floats, allowed: Bools | None) -> None:
+        self.shape = distances.shape
+        self.raw = distances
+        size = max(self.shape)
+        inside = np.ones(self.shape, np.bool_) if allowed is None else allowed
+        self.most = distances[inside & np.isfinite(distances)].max(initial=0.0)
+        far = np.where(np.isfinite(distances), distances, self.most)  # no shared cell: as the farthest pair
+        self.costs = np.full((size, size), size * self.most + 1)  # one excluded link outweighs all others
+        self.costs[: self.shape[0], : self.shape[1]] = np.where(inside, far, size * self.most + 1)
+        self.inside = np.zeros((size, size), np.bool_)
+        self.inside[: self.shape[0], : self.shape[1]] = inside
 
     @cached_property
     def excess(self) -> Floats:
@@ -65,10 +185,11 @@ class MatchingAttack:
 
         return np.asarray(linear_sum_assignment(self.excess)[1])
 
-    @cached_property
-    def mean_distance(self) -> float:
-        """Mean distance of linked records."""
-        return float(self.costs[np.arange(len(self.links)), self.links].mean())
+    @property
+    def distances(self) -> Floats:
+        """Distances of the records that one optimal assignment links."""
+        rows = np.flatnonzero(self.inside[np.arange(len(self.links)), self.links])
+        return np.asarray(self.raw[rows, self.links[rows]])
 
     @cached_property
     def possible(self) -> Bools:
@@ -82,7 +203,7 @@ class MatchingAttack:
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
         excess, links = self.excess, self.links
-        tolerance = TOLERANCE * float(excess.max())
+        tolerance = TOLERANCE * float(excess[self.inside].max(initial=0.0))
         prices = np.zeros(len(links))
         for _ in links:
             if not _lower_prices(excess, links, prices, tolerance / (4 * len(links))):
@@ -94,28 +215,33 @@ class MatchingAttack:
         part = connected_components(csr_array(steps), directed=True, connection="strong")[1]
         return np.asarray(free & (part[links][:, None] == part))
 
+    @property
+    def alone(self) -> Bools:
+        """True for each query with one possible link only."""
+        return np.asarray(self.possible.sum(axis=1) == 1)[: self.shape[0]]
+
     @cached_property
-    def shares(self) -> tuple[Floats, Floats]:
-        """Factors of queries and targets whose products over possible links sum to 1 per row and column."""
-        from scipy.sparse import csr_array  # noqa: PLC0415 - as above
+    def shares(self) -> Floats:
+        """Share of each link inside the facts; those of a query, or of a target, add up to at most 1."""
+        ours, theirs = _balanced(self.possible)
+        found = ours[:, None] * theirs * (self.possible & self.inside)
+        return np.asarray(found[: self.shape[0], : self.shape[1]])
 
-        possible = csr_array(self.possible.astype(float))
-        turned = possible.T.tocsr()
-        ours, theirs = np.ones(len(self.links)), np.ones(len(self.links))
-        for _ in range(ROUNDS):
-            theirs = 1 / (turned @ ours)
-            sums = possible @ theirs
-            if np.abs(ours * sums - 1).max() < TOLERANCE:
-                break
-            ours = 1 / sums
-        return ours, theirs
 
-    def credits(self, truth: Ints) -> Credits:
-        """Return each query's success in finding its true target, shared among equally good links."""
-        possible = self.possible[np.arange(len(truth)), truth].astype(float)
-        ours, theirs = self.shares
-        alone = self.possible.sum(axis=1) == 1
-        return Credits(np.minimum(possible * ours * theirs[truth], 1.0), possible * alone, possible)
+def _balanced(possible: Bools) -> tuple[Floats, Floats]:
+    """Return factors of queries and targets whose products over possible links sum to 1 per record."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import, and rarely needed
+
+    links = csr_array(possible.astype(float))
+    turned = links.T.tocsr()
+    ours, theirs = np.ones(len(possible)), np.ones(len(possible))
+    for _ in range(ROUNDS):
+        theirs = 1 / (turned @ ours)
+        sums = links @ theirs
+        if np.abs(ours * sums - 1).max() < TOLERANCE:
+            break
+        ours = 1 / sums
+    return ours, theirs
 
 
 @kernel

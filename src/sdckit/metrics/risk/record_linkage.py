@@ -13,6 +13,7 @@ from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.risk.linkage_scores import (
+    BOTH,
     DIRECTIONS,
     OUTLIERS,
     TO_ORIGINAL,
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
 DIRECTION = Parameter("direction", str, TO_ORIGINAL, "whose records are looked up", choices=DIRECTIONS)
+EITHER = Parameter(
+    "direction", str, BOTH, "whose records are looked up, or both in turn", choices=(BOTH, *DIRECTIONS)
+)
 PLACES = Parameter("places", int, 1, "how many nearest records the intruder may name", low=1)
 WITHIN = Parameter("within", float, 0.0, "largest move in ranks, as a share of the records", low=0, high=1)
 DISTANCE = Parameter(
@@ -53,7 +57,7 @@ def _overall_value(score: Score) -> float:
 
 def _checked_options(**options: Any) -> dict[str, Any]:
     """Return the options of a linkage metric, each checked against its type and range."""
-    known = {"direction": DIRECTION, "places": PLACES, "within": WITHIN, "distance": DISTANCE, "share": SHARE}
+    known = {"direction": EITHER, "places": PLACES, "within": WITHIN, "distance": DISTANCE, "share": SHARE}
     return {name: parameters.parameter_value(known[name], value) for name, value in options.items()}
 
 
@@ -66,11 +70,12 @@ def _checked_options(**options: Any) -> dict[str, Any]:
     score=score_linkage,
     explain=partial(explain_linkage, worst=True),
     reference=HANDBOOK,
-    parameters=(DIRECTION,),
+    parameters=(EITHER,),
     informed=True,
+    paired=False,
     **RISK,
 )
-def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> float:
+def linkage(original: Any, masked: Any, *, direction: str = BOTH) -> float:
     """Share of records that an intruder re-identifies with the best of several attacks; 0 if none.
 
     0 means that no attack finds a single record, 1 that one of them finds all. This is the risk to limit.
@@ -108,13 +113,12 @@ def linkage(original: Any, masked: Any, *, direction: str = TO_ORIGINAL) -> floa
     score=partial(score_linkage, share=OUTLIERS),
     explain=partial(explain_linkage, worst=True, whom=" among the records farthest from the centre"),
     reference=HANDBOOK,
-    parameters=(DIRECTION, SHARE),
+    parameters=(EITHER, SHARE),
     informed=True,
+    paired=False,
     **RISK,
 )
-def linkage_outliers(
-    original: Any, masked: Any, *, direction: str = TO_ORIGINAL, share: float = OUTLIERS
-) -> float:
+def linkage_outliers(original: Any, masked: Any, *, direction: str = BOTH, share: float = OUTLIERS) -> float:
     """Share of outlying records that an intruder re-identifies with the best of several attacks; 0 if none.
 
     0 means that no attack finds an outlier, 1 that one of them finds all. A mean over all records hides
