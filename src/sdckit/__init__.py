@@ -22,6 +22,7 @@ __version__ = VERSION
 # the same names for type checkers and editors into `__init__.pyi`.
 _HOMES = {
     "Choice": "selection.choice",
+    "Description": "core.description",
     "Disclosure": "core.disclosure",
     "Evaluation": "metrics.evaluation",
     "LimitsMissed": "selection.limits",
@@ -31,6 +32,7 @@ _HOMES = {
     "Original": "metrics.original",
     "Release": "selection.release",
     "Sweep": "selection.sweeping",
+    "describe": "core.description",
     "evaluate": "metrics.evaluation",
     "load_dataset": "io.datasets",
     "load_sample": "io.datasets",

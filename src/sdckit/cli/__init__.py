@@ -108,6 +108,22 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
     run_demo(Path(output), quiet=quiet)
 
 
+@sdckit.command(epilog=examples.DESCRIBE)
+@click.argument("data", type=click.Path(path_type=Path))
+@roles
+@dialect_options
+@listing
+def describe(data: Path, **given: Any) -> None:
+    """Show each column, its role, and recodings worth trying.
+
+    Below the table stands what the columns that are not masked give away by themselves. Nothing is written,
+    and no value of any cell is printed.
+    """
+    from sdckit.cli import describing
+
+    describing.run(data, given)
+
+
 @sdckit.command(epilog=examples.MASK)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")

@@ -3,6 +3,7 @@
 ALL = """\b
 Examples:
   sdckit demo
+  sdckit describe data.csv
   sdckit mask data.csv -o masked.csv --method mdav --set k=5
   sdckit evaluate data.csv masked.csv --key id
   sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
@@ -13,6 +14,11 @@ DEMO = """\b
 Examples:
   sdckit demo
   sdckit demo -o somewhere/else
+"""
+DESCRIBE = """\b
+Examples:
+  sdckit describe data.csv
+  sdckit describe data.csv --key id --weights weight --recode age=10 --drop name
 """
 MASK = """\b
 Examples:

@@ -12,6 +12,7 @@ import polars as pl
 from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.core import checks, randomness, registry
 from sdckit.core.disclosure import disclosure_of
+from sdckit.core.roles import OPTIONS
 from sdckit.core.settings import method_text
 from sdckit.core.text import plural
 from sdckit.io import atomic, text_numbers
@@ -72,6 +73,11 @@ class CheckedOptions:
         return [*self.key, *self.by, *self.untouched, *self.drop, *self.recode, *single]
 
     @property
+    def roles(self) -> dict[str, Any]:
+        """Options that give columns their roles, by argument name."""
+        return {option: getattr(self, option) for option in OPTIONS} | {"recode": self.recode or None}
+
+    @property
     def measuring_options(self) -> dict[str, Any]:
         """Options of `evaluate` that say how to measure, by argument name."""
         return {"metrics": self.metrics, "ties": self.ties, "missing": self.missing, "rng": self.seed}
@@ -84,22 +90,7 @@ class CheckedOptions:
     def prepare(self, source: Source, action: str) -> Original:
         """Return the original with its roles checked; `action`, such as "masked", is for warnings."""
         self.warn_of_text(source, action)
-        original = Original.of(
-            source.frame,
-            columns=self.columns,
-            key=self.key,
-            weights=self.weights,
-            by=self.by,
-            na=self.na,
-            untouched=self.untouched,
-            known=self.known,
-            unknown=self.unknown,
-            confidential=self.confidential,
-            unit=self.unit,
-            drop=self.drop,
-            recode=self.recode or None,
-            leave_out=self.categories,
-        )
+        original = Original.of(source.frame, **self.roles, leave_out=self.categories)
         if action == "masked":
             original.require_unique_key()
         return original

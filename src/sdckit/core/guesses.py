@@ -53,6 +53,7 @@ class Guess:
     role: Role
     reason: str
     undecided: bool = False
+    near_unique: bool = False  # at least 95 % of the values are distinct
 
     @property
     def looks_like(self) -> str:
@@ -120,7 +121,7 @@ def _distinct_share(column: nw.Series[Any]) -> float:
 def _guess_date(column: nw.Series[Any], what: str) -> Guess:
     """Return the guess for a column of dates: undecided if they are nearly all different."""
     if is_near_unique(column):
-        return Guess("date", f"{what}, at least 95 % of them distinct", undecided=True)
+        return Guess("date", f"{what}, at least 95 % of them distinct", undecided=True, near_unique=True)
     return Guess("date", what)
 
 
@@ -152,7 +153,7 @@ def _guess_text(column: nw.Series[Any], name: str) -> Guess:
     if is_near_unique(column):
         if len(seen) == len(column) and seen.n_unique() == len(seen):
             return Guess("key", "text, every value distinct", undecided=True)
-        return Guess("text", "text, at least 95 % of the values distinct", undecided=True)
+        return Guess("text", "text, at least 95 % of the values distinct", undecided=True, near_unique=True)
     return _guess_repeated_text(seen, name)
 
 

@@ -151,6 +151,42 @@ def resolve_roles(
     named = (key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode)
     if table.frame is None and not leave_out and columns is None and all(one is None for one in named):
         return Roles(tuple(table.names))
+    asked = asked_roles(
+        table,
+        columns=columns,
+        key=key,
+        weights=weights,
+        by=by,
+        na=na,
+        untouched=untouched,
+        known=known,
+        unknown=unknown,
+        confidential=confidential,
+        unit=unit,
+        drop=drop,
+        recode=recode,
+    )
+    variables = table.numeric_columns(columns, leave_out=[*asked.other_columns, *leave_out])
+    return replace(asked, variables=tuple(variables))
+
+
+def asked_roles(
+    table: Table,
+    *,
+    columns: Any = None,
+    key: Any = None,
+    weights: Any = None,
+    by: Any = None,
+    na: Any = None,
+    untouched: Any = None,
+    known: Any = None,
+    unknown: Any = None,
+    confidential: Any = None,
+    unit: Any = None,
+    drop: Any = None,
+    recode: Any = None,
+) -> Roles:
+    """Return the roles that a user gave, checked against the table; without `columns`, no variables."""
     asked = Roles(
         variables=unique_names(columns),
         key=unique_names(key),
@@ -166,8 +202,7 @@ def resolve_roles(
         recode=parse_recodings(recode),
     )
     asked.check(table)
-    variables = table.numeric_columns(columns, leave_out=[*asked.other_columns, *leave_out])
-    return replace(asked, variables=tuple(variables))
+    return asked
 
 
 def unique_names(given: Any) -> tuple[str, ...]:

@@ -1,0 +1,97 @@
+"""What `sdckit describe` prints: columns, their roles, uniques and recodings worth trying."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from sdckit.cli import parsing, request, terminal
+from sdckit.core.description import describe_table
+from sdckit.core.roles import asked_roles
+from sdckit.core.table import Table
+from sdckit.core.text import number
+from sdckit.io import files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sdckit.core.description import Description
+
+DEFAULTS = {"metrics": (), "ties": "average", "missing": "pairwise", "seed": None, "rules": ()}
+SINGLE = ("unit", "weights")  # options that name one column
+
+
+def run(data: Path, given: dict[str, Any]) -> None:
+    """Run `sdckit describe`: read a file, and print its columns, their roles and recodings worth trying."""
+    checked = request.check_options(given | DEFAULTS)
+    source = files.read(data, checked.dialect)
+    checked = checked.with_columns_of(given, source)
+    table = Table(source.frame)
+    show(describe_table(table, asked_roles(table, **checked.roles), source.labelled), given)
+
+
+def show(found: Description, given: dict[str, Any]) -> None:
+    """Print a description as tables and sentences, JSON or CSV."""
+    if given["as_json"]:
+        terminal.print_line(terminal.as_json(found.to_dict()))
+    elif given["as_csv"]:
+        terminal.print_line(found.table.write_csv().rstrip("\n"))
+    else:
+        screen = terminal.console()
+        screen.print(_columns_table(found))
+        if found.recodings.height:
+            screen.print(_recodings_table(found))
+        for note in found.notes:
+            terminal.print_line(note)
+        terminal.print_line(f"options for these roles: {options_text(found.options)}")
+
+
+def _columns_table(found: Description) -> Any:
+    """Return the rich table of the columns; a question mark follows a role that is not decided."""
+    rows = [
+        [
+            row["column"],
+            row["type"],
+            f"{row['role']}{'' if row['decided'] else '?'}",
+            *(f"{row[name]:,}" for name in ("missing", "distinct", "unique")),
+            number(row["floor_without"]),
+            row["reason"],
+        ]
+        for row in found.table.iter_rows(named=True)
+    ]
+    heads = ["column", "type", "role", "missing", "distinct", "once", "floor without", "why"]
+    table = terminal.plain_table(heads, rows, right=3)
+    table.columns[-1].justify = "left"
+    return table
+
+
+def _recodings_table(found: Description) -> Any:
+    """Return the rich table of recodings, with uniques and floor before and after."""
+    rows = []
+    for row in found.recodings.iter_rows(named=True):
+        single = row["column"] != "all"
+        shown = (
+            f"--recode {shlex.quote(row['column'] + '=' + row['recode'])}" if single else "the best of each"
+        )
+        rows.append(
+            [
+                shown,
+                f"{row['uniques_before']:.1%}",
+                f"{row['uniques_after']:.1%}",
+                number(row["floor_before"]),
+                number(row["floor_after"]),
+            ]
+        )
+    return terminal.plain_table(["recoding", "uniques", "after", "floor", "after"], rows)
+
+
+def options_text(options: dict[str, list[str]]) -> str:
+    """Return the options of the command line that give these roles."""
+    words = []
+    for option, names in options.items():
+        if option == "recode":
+            words += [f"--recode {shlex.quote(name)}" for name in names]
+        else:
+            quoted = names[0] if option in SINGLE else ",".join(map(parsing.quoted_name, names))
+            words.append(f"--{option} {shlex.quote(quoted)}")
+    return " ".join(words) or "none are needed"

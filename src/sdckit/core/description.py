@@ -1,0 +1,274 @@
+"""Describe a table before it is masked: its columns, their roles, uniques, and recodings worth trying."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from sdckit.core import cells
+from sdckit.core.classes import cell_numbers, class_numbers, uniques_of
+from sdckit.core.guesses import Guess, guess_columns
+from sdckit.core.proposals import Proposal, propose_recodings, propose_roles, roles_with
+from sdckit.core.recode import recode_column, recode_columns
+from sdckit.core.roles import Roles, asked_roles
+from sdckit.core.table import Table
+from sdckit.core.uniques import Floor, floor_of, floor_text, known_untouched, others_of, weights_text
+
+if TYPE_CHECKING:
+    from sdckit.core.classes import Uniques
+    from sdckit.core.recode import Recoding
+    from sdckit.kernels.jit import Ints
+
+WORTH = 0.9  # largest ratio of the floor after a recoding to the floor before it
+TYPES = {nw.Boolean: "true/false", nw.Date: "date", nw.Datetime: "time", nw.String: "text"}
+OPTIONS = ("key", "unit", "weights", "untouched", "drop")  # in the order of the line that accepts proposals
+
+
+FIGURES = ("uniques_before", "uniques_after", "floor_before", "floor_after")
+
+
+class Tried(NamedTuple):
+    """A recoding, the number of each recoded cell, and the uniques of the file with it."""
+
+    way: Recoding
+    numbers: Ints
+    after: Uniques
+
+
+@dataclass(frozen=True)
+class Description:
+    """Columns of a table, the roles they would get, and what those published unmasked give away.
+
+    `table` has one row per column: type, missing cells, distinct values, values that occur once, role,
+    whether the role is decided (else somebody has to name it before a release), the reason, and, for known
+    columns that are not masked, the floor of the risk by that column alone and without it. `recodings` has
+    recodings worth trying with uniques and floor of the file before and after; in the row "all", the best
+    of each column together. `uniques` is the share of the records that stand alone on the known untouched
+    columns, `floor` the mean of 1 / class size: no masking of the other columns brings the risk of linkage
+    below it. `options` has the roles, given and proposed, by option. No cell is part of a description.
+    """
+
+    table: pl.DataFrame
+    recodings: pl.DataFrame
+    uniques: float
+    floor: float
+    options: dict[str, list[str]]
+    notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        """Return the tables and the notes as text."""
+        with pl.Config(
+            tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_width_chars=160, tbl_hide_dataframe_shape=True
+        ):
+            tables = [str(self.table), *([str(self.recodings)] if self.recodings.height else [])]
+        return "\n".join([*tables, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the description as a JSON-ready dict."""
+        return {
+            "columns": self.table.rows(named=True),
+            "recodings": self.recodings.rows(named=True),
+            "uniques": self.uniques,
+            "floor": self.floor,
+            "options": self.options,
+            "notes": list(self.notes),
+        }
+
+
+def describe(
+    data: Any,
+    *,
+    columns: str | Sequence[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    weights: str | None = None,
+    by: str | Sequence[str] | None = None,
+    na: Any = None,
+    untouched: str | Sequence[str] | None = None,
+    known: str | Sequence[str] | None = None,
+    unknown: str | Sequence[str] | None = None,
+    confidential: str | Sequence[str] | None = None,
+    unit: str | None = None,
+    drop: str | Sequence[str] | None = None,
+    recode: Mapping[str, Any] | None = None,
+) -> Description:
+    """Return what the columns of a table look like, the roles they would get, and recodings worth trying.
+
+    Parameters
+    ----------
+    data : table
+        pandas, polars or pyarrow.
+    columns, key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode
+        Roles that are decided, as for `prepare`; the other columns get a proposed one.
+
+    Returns
+    -------
+    Description
+        It has no value of any cell.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> found = sdc.describe(sdc.load_sample(), weights="weight")
+    >>> found.table.filter(column="firm")["role"].item(), round(found.floor, 2)
+    ('key', 0.77)
+    """
+    table = Table(data)
+    asked = asked_roles(
+        table,
+        columns=columns,
+        key=key,
+        weights=weights,
+        by=by,
+        na=na,
+        untouched=untouched,
+        known=known,
+        unknown=unknown,
+        confidential=confidential,
+        unit=unit,
+        drop=drop,
+        recode=recode,
+    )
+    return describe_table(table, asked)
+
+
+def describe_table(table: Table, asked: Roles, labelled: Sequence[str] = ()) -> Description:
+    """Return the description of a table; every value of a column in `labelled` has a label."""
+    if table.frame is None:
+        raise TypeError("an array has no named columns to describe; give a dataframe instead")
+    guesses = guess_columns(table, labelled=labelled, na=asked.na)
+    proposals = propose_roles(guesses, asked)
+    roles = roles_with(asked, proposals)
+    recoded = recode_columns(table, asked.recode, asked.na)
+    numbers = {
+        name: cell_numbers(recoded.get(name, table.column(name)))
+        for name in known_untouched(table.names, roles)
+    }
+    others = others_of(list(numbers.values()), table.n)
+    floor = floor_of(numbers, table.n, others)
+    rest = dict(zip(numbers, others, strict=True))
+    tried = {name: _tried_recodings(table, name, guesses, roles, rest, floor) for name in numbers}
+    recodings = _recodings_table({name: found for name, found in tried.items() if found}, numbers, floor)
+    rows = [_row(table, name, proposals[name], floor, roles.na) for name in table.names]
+    return Description(
+        pl.DataFrame(rows),
+        recodings,
+        floor.share,
+        floor.floor,
+        _accepting_options(proposals, roles),
+        tuple(_notes(floor, roles, proposals)),
+    )
+
+
+def _row(table: Table, name: str, proposal: Proposal, floor: Floor, na: Sequence[float]) -> dict[str, Any]:
+    """Return the row of one column in the table of a description."""
+    column = table.column(name)
+    gaps = cells.missing_cells(column)
+    if column.dtype.is_numeric() and na:
+        gaps = gaps | np.isin(column.to_numpy(), na)
+    counts = np.bincount(cell_numbers(column)[~gaps], minlength=1)
+    known = name in floor.columns
+    return {
+        "column": name,
+        "type": _type_word(column.dtype),
+        "missing": int(gaps.sum()),
+        "distinct": int((counts > 0).sum()),
+        "unique": int((counts == 1).sum()),
+        "role": proposal.role,
+        "decided": proposal.decided,
+        "reason": proposal.reason,
+        "floor_alone": floor.alone[name].floor if known else None,
+        "floor_without": floor.without[name].floor if known else None,
+    }
+
+
+def _type_word(kind: nw.dtypes.DType) -> str:
+    """Return the type of a column in a word or two."""
+    if kind.is_integer():
+        return "whole numbers"
+    if kind.is_numeric():
+        return "numbers"
+    return next(
+        (word for one, word in TYPES.items() if kind == one), "nested" if kind.is_nested() else "categories"
+    )
+
+
+def _tried_recodings(
+    table: Table,
+    name: str,
+    guesses: Mapping[str, Guess],
+    roles: Roles,
+    others: Mapping[str, Ints],
+    floor: Floor,
+) -> list[Tried]:
+    """Return recodings of a column that lower the floor and leave more than one value, best first."""
+    found = []
+    column = table.column(name)
+    ways = (
+        ()
+        if name in roles.columns_with("recode")
+        else propose_recodings(name, column, guesses[name], roles.na)
+    )
+    for way in ways:
+        try:
+            numbers = cell_numbers(recode_column(column, way, roles.na))
+        except (TypeError, ValueError):  # it does not fit
+            continue
+        after = uniques_of(class_numbers([others[name], numbers], table.n))
+        if numbers.max() > 0 and after.floor <= WORTH * floor.floor:
+            found.append(Tried(way, numbers, after))
+    return sorted(found, key=lambda one: one.after.floor)
+
+
+def _recodings_table(
+    tried: Mapping[str, Sequence[Tried]], numbers: Mapping[str, Ints], floor: Floor
+) -> pl.DataFrame:
+    """Return recodings with uniques and floor before and after, best first, and the best ones together."""
+    rows = [_recoding_row(name, str(one.way), floor, one.after) for name in tried for one in tried[name]]
+    rows.sort(key=lambda row: row["floor_after"])
+    if len(tried) > 1:
+        best = {name: one[0] for name, one in tried.items()}
+        after = class_numbers(
+            [best[name].numbers if name in best else one for name, one in numbers.items()],
+            len(next(iter(numbers.values()))),
+        )
+        text = ", ".join(f"{name}={one.way}" for name, one in best.items())
+        rows.append(_recoding_row("all", text, floor, uniques_of(after)))
+    kinds = {"column": pl.String, "recode": pl.String} | dict.fromkeys(FIGURES, pl.Float64)
+    return pl.DataFrame(rows, kinds)
+
+
+def _recoding_row(name: str, way: str, floor: Floor, after: Uniques) -> dict[str, Any]:
+    """Return a recoding with the figures before and after it."""
+    figures = (floor.share, after.share, floor.floor, after.floor)
+    return {"column": name, "recode": way, **dict(zip(FIGURES, figures, strict=True))}
+
+
+def _accepting_options(proposals: Mapping[str, Proposal], roles: Roles) -> dict[str, list[str]]:
+    """Return the options that name all roles, given or proposed, for the next command."""
+    names = {role: [name for name, one in proposals.items() if one.role == role] for role in OPTIONS}
+    recoded = set(roles.columns_with("recode"))
+    names["untouched"] = [name for name in names["untouched"] if name not in recoded]
+    found = {role: listed for role, listed in names.items() if listed}
+    more = {"by": list(roles.by), "unknown": list(roles.unknown), "confidential": list(roles.confidential)}
+    more["recode"] = [f"{one.column}={one}" for one in roles.recode]
+    return found | {role: listed for role, listed in more.items() if listed}
+
+
+def _notes(floor: Floor, roles: Roles, proposals: Mapping[str, Proposal]) -> Iterator[str]:
+    """Yield the sentences below the tables: what columns give away, and what is to be decided."""
+    weights = weights_text(floor, roles.weights)
+    if weights is not None:
+        yield weights
+    yield floor_text(floor.columns, floor.together, roles.variables)
+    raising = [name for name in floor.raising(roles.weights) if floor.without[name].floor < floor.floor]
+    if len(raising) > 1:
+        listed = (f"{name} ({floor.without[name].floor:.2g} without it)" for name in raising)
+        yield f"columns that raise the floor, most first: {', '.join(listed)}"
+    undecided = [name for name, one in proposals.items() if not one.decided]
+    if undecided:
+        yield f"proposed, to be decided before a release: {', '.join(undecided)}"
