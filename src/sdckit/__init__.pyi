@@ -1,5 +1,7 @@
 # Made by tools/make_reference.py.
 from sdckit.core.checks import NotApplicable as NotApplicable
+from sdckit.core.description import Description as Description
+from sdckit.core.description import describe as describe
 from sdckit.core.disclosure import Disclosure as Disclosure
 from sdckit.core.recode import recode as recode
 from sdckit.io.datasets import load_dataset as load_dataset

@@ -31,6 +31,7 @@ def cells(table, name):
         ([0.31, 0.3, 0.7, float("nan")], 0.1, [0.3, 0.3, 0.7, None]),
         ([149, 150, 151, None], "round:100", [100, 200, 200, None]),
         (DAYS, "year", [1989, None, 1986, 2001]),
+        (DAYS, "year:10", [1980, None, 1980, 2000]),
         (DAYS, "quarter", ["1989-Q2", None, "1986-Q4", "2001-Q3"]),
         (DAYS, "month", ["1989-05", None, "1986-12", "2001-08"]),
         (["01.05.1989", None, " 31.12.1986", "9.8.2001"], "year", [1989, None, 1986, 2001]),
@@ -83,7 +84,7 @@ FRAME = pl.DataFrame({"age": [10, 15], "town": ["a", "a"], "gone": [None, None],
 
 
 NOTHING = "changes no cell: {}; give a larger number or leave it out"
-WAYS = "a width such as 5, 'round:100', 'rare:20', 'year', 'quarter' or 'month'"
+WAYS = "a width such as 5, 'round:100', 'rare:20', 'year', 'year:10', 'quarter' or 'month'"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import parsing, request, terminal
 from sdckit.core.description import describe_table
+from sdckit.core.recoding_trials import lowered_options
 from sdckit.core.roles import asked_roles
 from sdckit.core.table import Table
 from sdckit.core.text import number
@@ -41,9 +42,16 @@ def show(found: Description, given: dict[str, Any]) -> None:
         screen.print(_columns_table(found))
         if found.recodings.height:
             screen.print(_recodings_table(found))
+        if found.steps.height:
+            screen.print(_steps_table(found))
         for note in found.notes:
             terminal.print_line(note)
         terminal.print_line(f"options for these roles: {options_text(found.options)}")
+        if found.steps.height:
+            lowered = options_text(lowered_options(found.options, found.steps))
+            terminal.print_line(
+                f"options that bring the floor to {number(found.steps['floor'][-1])}: {lowered}"
+            )
 
 
 def _columns_table(found: Description) -> Any:
@@ -66,23 +74,27 @@ def _columns_table(found: Description) -> Any:
 
 
 def _recodings_table(found: Description) -> Any:
-    """Return the rich table of recodings, with uniques and floor before and after."""
-    rows = []
-    for row in found.recodings.iter_rows(named=True):
-        single = row["column"] != "all"
-        shown = (
-            f"--recode {shlex.quote(row['column'] + '=' + row['recode'])}" if single else "the best of each"
-        )
-        rows.append(
-            [
-                shown,
-                f"{row['uniques_before']:.1%}",
-                f"{row['uniques_after']:.1%}",
-                number(row["floor_before"]),
-                number(row["floor_after"]),
-            ]
-        )
-    return terminal.plain_table(["recoding", "uniques", "after", "floor", "after"], rows)
+    """Return the rich table of recodings, with figures of the file and of the column before and after."""
+    rows = [
+        [
+            f"--recode {shlex.quote(row['column'] + '=' + row['recode'])}",
+            *(f"{row[f'uniques_{when}']:.1%}" for when in ("before", "after")),
+            *(number(row[f"{what}_{when}"]) for what in ("floor", "alone") for when in ("before", "after")),
+        ]
+        for row in found.recodings.iter_rows(named=True)
+    ]
+    heads = ["recoding", "uniques", "after", "floor", "after", "floor alone", "after"]
+    return terminal.plain_table(heads, rows)
+
+
+def _steps_table(found: Description) -> Any:
+    """Return the rich table of steps by which the floor goes down, one after the other."""
+    rows = [["as it is", f"{found.uniques:.1%}", number(found.floor)]]
+    for row in found.steps.iter_rows(named=True):
+        value = row["value"] if row["option"] == "recode" else parsing.quoted_name(row["value"])
+        step = f"--{row['option']} {shlex.quote(value)}"
+        rows.append([step, f"{row['uniques']:.1%}", number(row["floor"])])
+    return terminal.plain_table(["one after the other", "uniques", "floor"], rows)
 
 
 def options_text(options: dict[str, list[str]]) -> str:

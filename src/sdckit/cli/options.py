@@ -75,7 +75,7 @@ recode_option = click.option(
     multiple=True,
     metavar="A=HOW",
     help="Coarsen a column that is not masked: age=5 (bands), income=round:100, town=rare:20 (merge rare "
-    "categories), born=year, quarter or month; repeatable.",
+    "categories), born=year, year:10, quarter or month; repeatable.",
 )
 roles = _combine_options(_role_options("masked and measured by itself"), recode_option)
 measured_roles = _role_options("measured by itself, and with --made-by also masked by itself")

@@ -65,6 +65,12 @@ def all_whole(values: Floats) -> bool:
     return bool((values == np.floor(values)).all())
 
 
+def have_same_digits(values: Floats, least: int) -> bool:
+    """Return True if all numbers have the same number of digits, at least `least`, and are 50 or more."""
+    low, high = values.min(), values.max()
+    return bool(values.size >= 50 and low >= 10 ** (least - 1) and len(f"{low:.0f}") == len(f"{high:.0f}"))
+
+
 def count_distinct(values: Floats) -> int:
     """Return how many values are distinct."""
     return int(pl.Series(values).n_unique())

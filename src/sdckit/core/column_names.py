@@ -29,10 +29,13 @@ WEIGHTS = _words(
 )
 CODES = _words(
     "zip zipcode postcode postal plz isco isced nace isic naics sic nuts municipality muni town city "
-    "commune canton region province district county country nationality occupation industry code codes "
-    "cod"
+    "commune canton region province district county country nationality occupation occ industry "
+    "state fips statefip countyfip puma icd"
 )
+CODED = _words("code codes cod")
+BODIES = _words("birth body baby kg lb lbs loss gain")  # beside which a weight is one of bodies
 HEIGHTS = _words("height bmi stature")
+PEOPLE = UNITS | _words("case cps user cust customer client member resp ind obs student teacher worker")
 
 
 def words_of(name: str) -> list[str]:
@@ -49,17 +52,26 @@ def names_unit(name: str) -> bool:
     """Return True for names of a household, firm or person, such as hhid or firm, but not firm_income."""
     words = words_of(name)
     ends = {*words[:1], *words[-1:]}
-    return bool(words) and bool(ends & IDENTIFIERS or {*words} <= UNITS | COUNTERS)
+    joined = any(word.endswith("id") and (word[:-2] in PEOPLE or word[-4:] == "hhid") for word in ends)
+    return bool(words) and (joined or bool(ends & IDENTIFIERS) or {*words} <= UNITS | COUNTERS)
 
 
 def names_code(name: str) -> bool:
     """Return True for names of classifications and areas, such as nace, postcode or region_id."""
-    return bool({*words_of(name)} & CODES)
+    words = [word for word in words_of(name) if not word.isdigit()]
+    subject = [word for word in words if word not in IDENTIFIERS]
+    return bool({*words[:1], *words[-1:]} & CODED or {*subject[-1:]} & CODES)
 
 
 def names_weights(name: str) -> bool:
-    """Return True for names such as weight, hh_wgt or fnlwgt."""
-    return bool({*words_of(name)} & WEIGHTS)
+    """Return True for names such as weight, hh_wgt, perwt or fnlwgt, but not birth_weight."""
+    words = [word for word in words_of(name) if not word.isdigit()]
+    if {*words} & BODIES:
+        return False
+    return any(
+        word in WEIGHTS or word.startswith(("wgt", "pond")) or word.endswith(("wgt", "weight", "wt"))
+        for word in {*words[:1], *words[-1:]}
+    )
 
 
 def names_height(name: str) -> bool:

@@ -4,40 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
 from sdckit.core import cells
-from sdckit.core.classes import cell_numbers, class_numbers, uniques_of
-from sdckit.core.guesses import Guess, guess_columns
-from sdckit.core.proposals import Proposal, propose_recodings, propose_roles, roles_with
-from sdckit.core.recode import recode_column, recode_columns
+from sdckit.core.classes import cell_numbers
+from sdckit.core.guesses import guess_columns
+from sdckit.core.proposals import Proposal, propose_roles, roles_with
+from sdckit.core.recode import recode_columns
+from sdckit.core.recoding_trials import recodings_table, steps_down, try_recodings
 from sdckit.core.roles import Roles, asked_roles
 from sdckit.core.table import Table
 from sdckit.core.uniques import Floor, floor_of, floor_text, known_untouched, others_of, weights_text
 
-if TYPE_CHECKING:
-    from sdckit.core.classes import Uniques
-    from sdckit.core.recode import Recoding
-    from sdckit.kernels.jit import Ints
-
-WORTH = 0.9  # largest ratio of the floor after a recoding to the floor before it
 TYPES = {nw.Boolean: "true/false", nw.Date: "date", nw.Datetime: "time", nw.String: "text"}
 OPTIONS = ("key", "unit", "weights", "untouched", "drop")  # in the order of the line that accepts proposals
-
-
-FIGURES = ("uniques_before", "uniques_after", "floor_before", "floor_after")
-
-
-class Tried(NamedTuple):
-    """A recoding, the number of each recoded cell, and the uniques of the file with it."""
-
-    way: Recoding
-    numbers: Ints
-    after: Uniques
 
 
 @dataclass(frozen=True)
@@ -47,14 +31,17 @@ class Description:
     `table` has one row per column: type, missing cells, distinct values, values that occur once, role,
     whether the role is decided (else somebody has to name it before a release), the reason, and, for known
     columns that are not masked, the floor of the risk by that column alone and without it. `recodings` has
-    recodings worth trying with uniques and floor of the file before and after; in the row "all", the best
-    of each column together. `uniques` is the share of the records that stand alone on the known untouched
-    columns, `floor` the mean of 1 / class size: no masking of the other columns brings the risk of linkage
-    below it. `options` has the roles, given and proposed, by option. No cell is part of a description.
+    recodings worth trying, with uniques and floor of the file, and the floor by the column alone, before and
+    after; `steps` has a way to a floor of 0.05 by recoding and dropping one column after the other.
+
+    `uniques` is the share of the records that stand alone on the known untouched columns, `floor` the mean of
+    1 / class size: no masking of the other columns brings the risk of linkage below it. `options` has the
+    roles, given and proposed, by option. No cell is part of a description.
     """
 
     table: pl.DataFrame
     recodings: pl.DataFrame
+    steps: pl.DataFrame
     uniques: float
     floor: float
     options: dict[str, list[str]]
@@ -65,7 +52,8 @@ class Description:
         with pl.Config(
             tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_width_chars=160, tbl_hide_dataframe_shape=True
         ):
-            tables = [str(self.table), *([str(self.recodings)] if self.recodings.height else [])]
+            more = [str(table) for table in (self.recodings, self.steps) if table.height]
+            tables = [str(self.table), *more]
         return "\n".join([*tables, *self.notes])
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,6 +61,7 @@ class Description:
         return {
             "columns": self.table.rows(named=True),
             "recodings": self.recodings.rows(named=True),
+            "steps": self.steps.rows(named=True),
             "uniques": self.uniques,
             "floor": self.floor,
             "options": self.options,
@@ -151,15 +140,15 @@ def describe_table(table: Table, asked: Roles, labelled: Sequence[str] = ()) -> 
     others = others_of(list(numbers.values()), table.n)
     floor = floor_of(numbers, table.n, others)
     rest = dict(zip(numbers, others, strict=True))
-    tried = {name: _tried_recodings(table, name, guesses, roles, rest, floor) for name in numbers}
-    recodings = _recodings_table({name: found for name, found in tried.items() if found}, numbers, floor)
+    trials = try_recodings(table, guesses, roles, rest, floor)
     rows = [_row(table, name, proposals[name], floor, roles.na) for name in table.names]
     return Description(
         pl.DataFrame(rows),
-        recodings,
+        recodings_table(trials, floor),
+        steps_down(numbers, trials, floor, table.n),
         floor.share,
         floor.floor,
-        _accepting_options(proposals, roles),
+        _accepting_options(proposals, asked),
         tuple(_notes(floor, roles, proposals)),
     )
 
@@ -197,66 +186,16 @@ def _type_word(kind: nw.dtypes.DType) -> str:
     )
 
 
-def _tried_recodings(
-    table: Table,
-    name: str,
-    guesses: Mapping[str, Guess],
-    roles: Roles,
-    others: Mapping[str, Ints],
-    floor: Floor,
-) -> list[Tried]:
-    """Return recodings of a column that lower the floor and leave more than one value, best first."""
-    found = []
-    column = table.column(name)
-    ways = (
-        ()
-        if name in roles.columns_with("recode")
-        else propose_recodings(name, column, guesses[name], roles.na)
-    )
-    for way in ways:
-        try:
-            numbers = cell_numbers(recode_column(column, way, roles.na))
-        except (TypeError, ValueError):  # it does not fit
-            continue
-        after = uniques_of(class_numbers([others[name], numbers], table.n))
-        if numbers.max() > 0 and after.floor <= WORTH * floor.floor:
-            found.append(Tried(way, numbers, after))
-    return sorted(found, key=lambda one: one.after.floor)
-
-
-def _recodings_table(
-    tried: Mapping[str, Sequence[Tried]], numbers: Mapping[str, Ints], floor: Floor
-) -> pl.DataFrame:
-    """Return recodings with uniques and floor before and after, best first, and the best ones together."""
-    rows = [_recoding_row(name, str(one.way), floor, one.after) for name in tried for one in tried[name]]
-    rows.sort(key=lambda row: row["floor_after"])
-    if len(tried) > 1:
-        best = {name: one[0] for name, one in tried.items()}
-        after = class_numbers(
-            [best[name].numbers if name in best else one for name, one in numbers.items()],
-            len(next(iter(numbers.values()))),
-        )
-        text = ", ".join(f"{name}={one.way}" for name, one in best.items())
-        rows.append(_recoding_row("all", text, floor, uniques_of(after)))
-    kinds = {"column": pl.String, "recode": pl.String} | dict.fromkeys(FIGURES, pl.Float64)
-    return pl.DataFrame(rows, kinds)
-
-
-def _recoding_row(name: str, way: str, floor: Floor, after: Uniques) -> dict[str, Any]:
-    """Return a recoding with the figures before and after it."""
-    figures = (floor.share, after.share, floor.floor, after.floor)
-    return {"column": name, "recode": way, **dict(zip(FIGURES, figures, strict=True))}
-
-
-def _accepting_options(proposals: Mapping[str, Proposal], roles: Roles) -> dict[str, list[str]]:
+def _accepting_options(proposals: Mapping[str, Proposal], asked: Roles) -> dict[str, list[str]]:
     """Return the options that name all roles, given or proposed, for the next command."""
+    variables = {"columns": list(asked.variables)} if asked.variables else {}
     names = {role: [name for name, one in proposals.items() if one.role == role] for role in OPTIONS}
-    recoded = set(roles.columns_with("recode"))
+    recoded = set(asked.columns_with("recode"))
     names["untouched"] = [name for name in names["untouched"] if name not in recoded]
     found = {role: listed for role, listed in names.items() if listed}
-    more = {"by": list(roles.by), "unknown": list(roles.unknown), "confidential": list(roles.confidential)}
-    more["recode"] = [f"{one.column}={one}" for one in roles.recode]
-    return found | {role: listed for role, listed in more.items() if listed}
+    more = {role: list(asked.columns_with(role)) for role in ("by", "known", "unknown", "confidential")}
+    more["recode"] = [f"{one.column}={one}" for one in asked.recode]
+    return variables | found | {role: listed for role, listed in more.items() if listed}
 
 
 def _notes(floor: Floor, roles: Roles, proposals: Mapping[str, Proposal]) -> Iterator[str]:

@@ -27,6 +27,7 @@ NEAR_UNIQUE = 0.95  # share of distinct values from which a column singles recor
 SAMPLE = 5_000  # rows that are looked at first: most columns are clear after them
 LARGE_UNIT = 100  # rows of a unit on average, at most; larger groups are codes
 SORTED_UNITS = 100  # distinct numbers from which unnamed sorted runs are taken for units
+SAME_DIGITS = 7  # digits from which distinct whole numbers of the same length are taken for identifiers
 LONGEST_RUN = 15  # rows of a household; longer runs must be even, as in a panel
 
 LOOKS = {
@@ -230,11 +231,13 @@ def _guess_identifier(seen: Floats, name: str, *, complete: bool) -> Guess | Non
     """Return the guess that whole numbers identify records (distinct) or units (repeated); else None."""
     record, unit = (named(name) and not names_code(name) for named in (names_record, names_unit))
     spread = seen.max() - seen.min() + 1
-    if seen.size < 3 or not (record or unit or spread <= seen.size):
+    digits = cells.have_same_digits(seen, SAME_DIGITS)
+    if seen.size < 3 or not (record or unit or digits or spread <= seen.size):
         return None  # checked before counting, which takes longer
     distinct = cells.count_distinct(seen)
-    if distinct == seen.size and complete and (record or spread == seen.size):
-        reason = "named like an identifier" if record else "one after the other"
+    if distinct == seen.size and complete and (record or digits or spread == seen.size):
+        other = "one after the other" if spread == seen.size else "all of the same length"
+        reason = "named like an identifier" if record else other
         return Guess("key", f"distinct whole numbers, {reason}", undecided=True)
     if distinct <= MOST_CODES or distinct == seen.size:
         return None
@@ -245,13 +248,14 @@ def _guess_identifier(seen: Floats, name: str, *, complete: bool) -> Guess | Non
 
 
 def _guess_sorted_units(seen: Floats, distinct: int) -> Guess | None:
-    """Return the guess that numbers that rise by one from run to run number units; else None."""
+    """Return the guess that numbers in runs, each larger than the last, number units; else None."""
     starts = np.flatnonzero(np.diff(seen, prepend=np.nan) != 0)
     mean = seen.size / distinct
     if len(starts) != distinct or distinct < SORTED_UNITS or not 1.2 <= mean <= LARGE_UNIT:
         return None  # a value in two runs, too few units, or units that hardly repeat
     longest = np.diff(starts, append=seen.size).max()
-    steady = (np.diff(seen[starts]) == 1).mean() >= 0.9
+    steps = np.diff(seen[starts])
+    steady = (steps == 1).mean() >= 0.9 or ((steps > 0).all() and cells.have_same_digits(seen, SAME_DIGITS))
     if not steady or longest > max(LONGEST_RUN, 3 * mean):
         return None
-    return Guess("unit", "whole numbers in runs, each one more than the last", undecided=True)
+    return Guess("unit", "whole numbers in rising runs", undecided=True)

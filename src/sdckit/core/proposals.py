@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sdckit.core.roles import Roles
 
 RARE = 20  # records of a category below which merging it is proposed
+LONG_CODE = 100  # code from which the first digits are taken for coarser classes
 BANDS = 12  # bands into which the middle nine tenths of the values are proposed to fall
 
 
@@ -41,6 +42,8 @@ def propose_roles(guesses: Mapping[str, Guess], asked: Roles) -> dict[str, Propo
             found[name] = Proposal(given, decided=True, reason=f"as asked; {guess.reason}")
             continue
         role = _role_for(guess)
+        if role == "variable" and asked.variables:  # other columns are named to be masked
+            role = "untouched"
         if taken.get(role):  # one column has this role already
             role = "drop" if role == "key" else "untouched"
         taken |= {role: True} if role in taken else {}
@@ -85,10 +88,10 @@ def propose_recodings(name: str, column: nw.Series[Any], guess: Guess, na: Seque
     if guess.role in {"key", "unit", "nested"}:
         return []
     if guess.role == "date":
-        return [Recoding(name, "month"), Recoding(name, "year")]
+        return [Recoding(name, "month"), Recoding(name, "year"), Recoding(name, "year", 10)]
     if guess.role in {"variable", "weights"} and column.dtype.is_numeric():
         return _band_recodings(name, cells.as_floats(column, na), guess)
-    return [Recoding(name, "rare", RARE)]
+    return [Recoding(name, "rare", RARE), *_digit_recodings(name, column, na)]
 
 
 def _band_recodings(name: str, values: Any, guess: Guess) -> list[Recoding]:
@@ -100,6 +103,15 @@ def _band_recodings(name: str, values: Any, guess: Guess) -> list[Recoding]:
     way = "round" if guess.role == "weights" else "band"
     sizes = dict.fromkeys(round_size((high - low) / parts) for parts in (BANDS, BANDS / 3) if high > low)
     return [Recoding(name, way, size) for size in sizes]
+
+
+def _digit_recodings(name: str, column: nw.Series[Any], na: Sequence[float]) -> list[Recoding]:
+    """Return bands of 10, 100 ... that keep the first digits of long codes; none for short codes and text."""
+    if not column.dtype.is_numeric() or cells.beyond_floats(column):
+        return []
+    largest = np.fmax.reduce(cells.as_floats(column, na))
+    powers = [10.0**power for power in range(1, 16) if 10.0**power <= largest]
+    return [Recoding(name, "band", size) for size in powers] if largest >= LONG_CODE else []
 
 
 def round_size(size: float) -> float:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats, Ints
 
 OTHER = "other"
-SIZED = ("band", "round", "rare")  # followed by a number, as in rare:20
+SIZED = ("band", "round", "rare", "year")  # followed by a number, as in rare:20; years may be
 DATES = ("year", "quarter", "month")
-WAYS = "a width such as 5, 'round:100', 'rare:20', 'year', 'quarter' or 'month'"
+WAYS = "a width such as 5, 'round:100', 'rare:20', 'year', 'year:10', 'quarter' or 'month'"
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Recoding:
     def __str__(self) -> str:
         if self.way == "band":
             return f"{self.size:g}"
-        return f"{self.way}:{self.size:g}" if self.way in SIZED else self.way
+        return f"{self.way}:{self.size:g}" if self.size else self.way
 
 
 def recode(data: Any, recodings: Mapping[str, Any], *, na: Any = None) -> Any:
@@ -49,8 +49,8 @@ def recode(data: Any, recodings: Mapping[str, Any], *, na: Any = None) -> Any:
     recodings : dict
         How to recode each column: a number is the width of bands, each published as its lower end;
         "round:100" rounds to multiples; "rare:20" merges categories with fewer than 20 records into one,
-        "other" (in a column of numbers, the first of 9, 99, 999 ... above all values); "year", "quarter" and
-        "month" shorten dates, also those written as text or as whole numbers such as 20240131.
+        "other" (in a column of numbers, the first of 9, 99, 999 ... above all values); "year", "year:10",
+        "quarter" and "month" shorten dates, also those written as text or as numbers such as 20240131.
     na : number or list of numbers, optional
         Numbers that stand for missing cells, which stay as they are.
 
@@ -96,8 +96,9 @@ def _parse_recoding(column: str, given: Any) -> Recoding:
     number = checks.as_number(size)
     if way not in SIZED or number is None:
         raise ValueError(f"recoding of {column!r} is {given!r}; give {WAYS}")
-    if number <= 0 or (way == "rare" and (number < 2 or not number.is_integer())):
-        least = "a whole number of at least 2" if way == "rare" else "a number above 0"
+    whole = way in {"rare", "year"}
+    if number <= 0 or (whole and (number < 2 or not number.is_integer())):
+        least = "a whole number of at least 2" if whole else "a number above 0"
         raise ValueError(f"recoding of {column!r} is {given!r}; give {least}")
     return Recoding(column, way, number)
 
@@ -215,11 +216,12 @@ def _shorten_dates(column: nw.Series[Any], recoding: Recoding, gaps: Bools) -> n
     if days is None:
         raise _wrong_type_error(recoding, "dates")
     if recoding.way == "year":
+        years = days.dt.year().cast(pl.Int64)
+        years = years if not recoding.size else years // int(recoding.size) * int(recoding.size)
         plain = column.implementation.is_pandas() and days.null_count()  # numpy has no missing whole number
-        years = days.dt.year().cast(pl.Float64 if plain else pl.Int64).to_list()
-        return nw.new_series(
-            column.name, years, nw.Float64 if plain else nw.Int64, backend=column.implementation
-        )
+        cells_of_years = years.cast(pl.Float64 if plain else pl.Int64).to_list()
+        kind = nw.Float64 if plain else nw.Int64
+        return nw.new_series(column.name, cells_of_years, kind, backend=column.implementation)
     if recoding.way == "month":
         texts = days.dt.strftime("%Y-%m")
     else:
