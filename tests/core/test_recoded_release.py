@@ -55,6 +55,23 @@ def test_a_recommendation_recodes_its_release():
     assert choice.apply(PEOPLE.drop("w"), rng=1).data["age"].is_in(range(0, 99, 10)).all()
 
 
+@pytest.mark.parametrize("recode", [None, {"age": 30, "town": "rare:9"}, {"age": 60, "town": "rare:9"}])
+def test_a_recoded_file_has_one_risk(recode):
+    frame = PEOPLE.drop("w")
+    columns = ["income", "rent"]
+    made = sdc.release(frame, "mdav", k=3, columns=columns, recode=recode, rng=1)
+    risk = made.evaluation["linkage"]
+    assert sdc.evaluate(frame, made.data, columns=columns, disclosure=made.disclosure)["linkage"] == risk
+    swept = sdc.sweep(frame, {"mdav": {"k": [3]}}, columns=columns, recode=recode, metrics="linkage").table
+    assert swept["value"][0] == pytest.approx(risk)
+    floor = sdc.describe(frame, columns=columns, recode=recode).floor
+    assert risk >= floor - 1e-12
+    known = sdc.evaluate(frame, made.data, columns=columns, known=columns, disclosure=made.disclosure)[
+        "linkage"
+    ]
+    assert risk > known
+
+
 @pytest.mark.parametrize(
     ("roles", "text"),
     [

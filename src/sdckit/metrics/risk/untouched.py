@@ -220,12 +220,12 @@ def untouched_names(original: Original, published: Iterable[str], masked: Iterab
 def blocks_of_original(original: Original) -> Ints | None:
     """Return the class of each original by its known untouched columns, computed once; None without any.
 
-    For releases that publish these columns as they are, as those of sweeps and searches do. The classes are
-    kept where the table is not (`Original.without_table`).
+    For releases that publish these columns as they are or recoded, as those of sweeps and searches do. The
+    classes are kept where the table is not (`Original.without_table`).
     """
     if "blocks" not in original.kept:
         names = [] if original.table is None else untouched_names(original, original.table.names)
-        numbers = [converted_numbers(polars_column(original.table.column(n)))[0] for n in names]  # type: ignore[union-attr]
+        numbers = [converted_numbers(polars_column(original.published_column(n)))[0] for n in names]
         classes = class_numbers([one + 1 for one in numbers], original.n) if numbers else None
         original.kept["blocks"] = classes if classes is None or classes.any() else None
     found: Ints | None = original.kept["blocks"]
