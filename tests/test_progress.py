@@ -7,7 +7,7 @@ from sdckit import progress
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "SHOW_AFTER", 0.0)
     monkeypatch.setattr(progress, "PLAIN_STEP", 0.0)
     progress.show_progress(True)
     yield
@@ -47,7 +47,7 @@ def test_after_an_error_the_next_work_starts_afresh(capsys):
 
 
 def test_silent_unless_asked_for(capsys, monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "SHOW_AFTER", 0.0)
     assert list(progress.each("counting", range(3))) == [0, 1, 2]
     assert lines(capsys) == []
 

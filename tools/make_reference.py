@@ -104,7 +104,7 @@ def reference() -> str:
 def stubs() -> dict[Path, str]:
     """Return the stubs: the names of each family, and all public names."""
     families = {family: functions_of(family) for family in ("loss", "risk")}
-    public = {name: f"sdckit.{home}" for name, home in sdckit._HOMES.items()}  # noqa: SLF001 - our own
+    public = {name: f"sdckit.{home}" for name, home in sdckit._MODULES.items()}  # noqa: SLF001 - our own
     return {
         PACKAGE / "__init__.pyi": stub(public, families["loss"] | families["risk"], "__version__: str"),
         **{PACKAGE / "metrics" / name / "__init__.pyi": stub({}, own) for name, own in families.items()},

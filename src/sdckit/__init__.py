@@ -20,7 +20,7 @@ __version__ = VERSION
 # Where each public name lives, the metrics apart, which `METRICS` lists. Modules are loaded when first used,
 # so that importing the package, and with it `sdckit --help`, takes no time. `tools/make_reference.py` writes
 # the same names for type checkers and editors into `__init__.pyi`.
-_HOMES = {
+_MODULES = {
     "Choice": "selection.choice",
     "Description": "core.description",
     "Disclosure": "core.disclosure",
@@ -59,14 +59,14 @@ def _metrics() -> dict[str, Any]:
 
 def _public_names() -> list[str]:
     """Return the names that `from sdckit import *` binds."""
-    return sorted([*_HOMES, *_metrics()])
+    return sorted([*_MODULES, *_metrics()])
 
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _public_names()
-    if name in _HOMES:
-        value = getattr(import_module(f"sdckit.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        value = getattr(import_module(f"sdckit.{_MODULES[name]}"), name)
     elif name.startswith("_") or find_spec(f"sdckit.{name}") or name not in _metrics():
         raise AttributeError(f"module 'sdckit' has no attribute {name!r}")
     else:

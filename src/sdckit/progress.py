@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-PATIENCE = 2.0  # seconds before anything is shown
+SHOW_AFTER = 2.0  # seconds before anything is shown
 ESTIMATED = 0.01  # share of the work from which on the time left is estimated
 PLAIN_STEP = 5.0  # seconds between lines where stderr is not a terminal
 
@@ -122,7 +122,7 @@ class _Meter:
         if _this.callback is not None:
             _this.callback(self.what, min(done / self.total, 1.0))
         now = time.monotonic()
-        if not _enabled or now - self.started < PATIENCE or not _on_main_thread():
+        if not _enabled or now - self.started < SHOW_AFTER or not _on_main_thread():
             return
         if sys.stderr.isatty():
             self._draw(done)

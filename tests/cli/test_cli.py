@@ -269,7 +269,7 @@ def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
 
 IMPATIENT = """
 from sdckit import cli, progress
-progress.PATIENCE, show = 0.0, progress._Meter.show
+progress.SHOW_AFTER, show = 0.0, progress._Meter.show
 def noted(meter, done):
     show(meter, done)
     open("shown", "a").close()

@@ -120,7 +120,7 @@ CASES = {
     "penalty without an end": (
         {},
         evaluate("--missing penalise --metrics mae,il1"),
-        "none of the metrics mae, il1 has a largest value.*; add brmae",
+        r"no metric here has a largest value \(mae, il1\), so missing cells have no penalty; add brmae",
     ),
     "unknown parameter": ({}, mask("--set k=3"), "method 'noise' has no parameter 'k'; choose from: percent"),
     "parameter is no number": (

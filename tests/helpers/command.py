@@ -104,7 +104,7 @@ def run_here(folder, *words, **more):
     with (
         chdir(folder),
         mock.patch.dict(os.environ, {"COLUMNS": "120"} | more),
-        mock.patch.object(progress, "PATIENCE", math.inf),  # else a busy machine would show progress
+        mock.patch.object(progress, "SHOW_AFTER", math.inf),  # else a busy machine would show progress
         redirect_stdout(out),
         redirect_stderr(err),
         warnings.catch_warnings(action="always"),

@@ -122,7 +122,7 @@ def test_a_silent_server_is_given_up_on(monkeypatch):
 
     with socket.create_server(("127.0.0.1", 0)) as mute:
         monkeypatch.setattr(datasets, "ADDRESS", f"http://127.0.0.1:{mute.getsockname()[1]}/")
-        monkeypatch.setattr(datasets, "PATIENCE", 0.2)
+        monkeypatch.setattr(datasets, "TIMEOUT", 0.2)
         with pytest.raises(OSError, match="timed out; put EIA"):
             datasets.load_dataset("eia")
 

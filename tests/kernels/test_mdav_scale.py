@@ -151,7 +151,9 @@ def test_without_its_margin_the_copy_would_mislead(monkeypatch, path):
     expected = textbook(points, 3)
     np.testing.assert_array_equal(mdav_groups(points, 3, points), expected)
     for module in (float32_copy, tree_build, float32_scan):
-        monkeypatch.setattr(module, "set_margin", lambda rounded, _largest: rounded.margin[1:].fill(0))
+        monkeypatch.setattr(
+            module, "set_absolute_margin", lambda rounded, _largest: rounded.margin[1:].fill(0)
+        )
     assert (mdav_groups(points, 3, points) != expected).any()
 
 

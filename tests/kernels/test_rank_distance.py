@@ -12,7 +12,7 @@ from sdckit.kernels import packed_sort
 from sdckit.kernels.rank_distance import OrderedColumn, average_distance
 from sdckit.kernels.rank_distance_batch import RULES, ColumnStack
 from sdckit.kernels.rank_sums import RankSums, largest_absolute, largest_squared
-from sdckit.kernels.tie_rules import Alignment, distance
+from sdckit.kernels.tie_rules import AlignedColumn, distance
 
 pytestmark = pytest.mark.usefixtures("short_columns")
 
@@ -74,7 +74,7 @@ def test_average_distance_equals_the_twin(original, masked):
     x, y = column(original, seed=1), column(masked, seed=2)
     ordered = OrderedColumn(x)
     assert_sums(average_distance(ordered, y), x, y)
-    assert_sums(Alignment(ordered, y).average(), x, y)
+    assert_sums(AlignedColumn(ordered, y).average(), x, y)
 
 
 @pytest.mark.parametrize("name", SHAPES)

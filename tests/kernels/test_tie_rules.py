@@ -12,7 +12,7 @@ import sdckit as sdc
 from columns import SHAPES, column
 from sdckit.kernels.rank_distance import OrderedColumn, tie_sum
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
-from sdckit.kernels.tie_rules import TIES, Alignment, distance, random_level
+from sdckit.kernels.tie_rules import TIES, AlignedColumn, distance, random_level
 
 pytestmark = pytest.mark.usefixtures("short_columns")
 
@@ -23,7 +23,7 @@ short_pairs = st.integers(2, 6).flatmap(
 
 
 def alignment(x, y):
-    return Alignment(OrderedColumn(np.array(x, float)), np.array(y, float))
+    return AlignedColumn(OrderedColumn(np.array(x, float)), np.array(y, float))
 
 
 def both(sums):

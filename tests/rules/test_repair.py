@@ -40,25 +40,25 @@ def rules_named(name):
     return rules_of(SETS[name][0], NAMES, np.zeros((0, 3))), SETS[name][1]
 
 
-def embedded(rules, table, places, free):
+def embedded(rules, table, decimals, free):
     """The repair of a table with columns that no rule names, too."""
     at = [NAMES.index(name) for name in rules.columns]
     found = table.copy()
-    digits = None if places is None else [places[j] for j in at]
+    digits = None if decimals is None else [decimals[j] for j in at]
     found[:, at] = rules.repaired(table[:, at], digits, [free[j] for j in at])
     return found
 
 
-def check_repair(rules, listed, table, places=(0, 0, 0), free=(True, True, True)):
+def check_repair(rules, listed, table, decimals=(0, 0, 0), free=(True, True, True)):
     """Every rule holds as written; nothing moves without need; equal records stay equal; nearest of all."""
-    found = embedded(rules, table, places, free)
+    found = embedded(rules, table, decimals, free)
     movable = [rule for rule in listed if any(f and m for f, m in zip(rule[0], free, strict=True))]
     assert not naive.any_broken(movable, found)
-    assert np.array_equal(found, rounded(found, places), equal_nan=True)
+    assert np.array_equal(found, rounded(found, decimals), equal_nan=True)
     assert np.array_equal(found[:, np.invert(free)], table[:, np.invert(free)], equal_nan=True)
-    assert np.array_equal(embedded(rules, found, places, free), found, equal_nan=True)
+    assert np.array_equal(embedded(rules, found, decimals, free), found, equal_nan=True)
     spread = naive.spreads(table, listed)
-    steps = [10.0**-digits for digits in places]
+    steps = [10.0**-digits for digits in decimals]
     for before, after in zip(table, found, strict=True):
         if not naive.any_broken(movable, [before]):
             assert np.array_equal(before, after, equal_nan=True)
@@ -119,13 +119,13 @@ def test_missing_cells_void_a_rule_and_stay():
     assert not np.isnan(found[3]).any()
 
 
-@pytest.mark.parametrize("places", [None, [0, 0], [1, 1]])
-def test_a_column_with_one_allowed_value_gets_it_from_below_and_above(places):
+@pytest.mark.parametrize("decimals", [None, [0, 0], [1, 1]])
+def test_a_column_with_one_allowed_value_gets_it_from_below_and_above(decimals):
     rules = rules_of(["A = 5", "3 = -B"], ["A", "B"], np.zeros((0, 2)))
     block = blocks.blocks_of(rules.columns, rules.rules, np.array([True, True]), np.ones(2), None)
     assert [each.bounds.tolist() for each in block] == [[[5.0], [5.0]], [[-3.0], [-3.0]]]
     table = np.array([[4.0, -4.0], [5.0, -3.0], [7.0, 2.0]])
-    assert rules.repaired(table, places, [True, True]).tolist() == [[5.0, -3.0]] * 3
+    assert rules.repaired(table, decimals, [True, True]).tolist() == [[5.0, -3.0]] * 3
 
 
 def test_bounds_between_two_grid_points():
@@ -186,7 +186,7 @@ def test_no_grid_point_is_nearer_where_cells_are_missing(name, table, holes):
 def test_no_grid_point_is_nearer_with_different_decimals(name, seed):
     rng = generator(seed)
     table = np.column_stack([rng.integers(-4, 6, 3), rng.integers(-40, 60, 3) / 10, rng.integers(-4, 6, 3)])
-    check_repair(*rules_named(name), table.astype(float), places=(0, 1, 0))
+    check_repair(*rules_named(name), table.astype(float), decimals=(0, 1, 0))
 
 
 # --- the checks see what is wrong ---
@@ -197,8 +197,8 @@ class Broken(Rules):
 
     change = staticmethod(lambda _before, after: after)
 
-    def repaired(self, values, places, free):
-        return self.change(values, super().repaired(values, places, free))
+    def repaired(self, values, decimals, free):
+        return self.change(values, super().repaired(values, decimals, free))
 
 
 @pytest.mark.parametrize(
@@ -327,8 +327,8 @@ def masked(census, method, **options):
     x = np.asfortranarray(census.to_numpy())
     record = sdc.METHODS[method]
     extra = {"rng": generator(1)} if record.random else {}
-    places = column_decimals(x, "original")
-    return x, rounded(np.asarray(record.function(x, **options, **extra)), places), places
+    decimals = column_decimals(x, "original")
+    return x, rounded(np.asarray(record.function(x, **options, **extra)), decimals), decimals
 
 
 @pytest.mark.parametrize(
@@ -342,15 +342,15 @@ def masked(census, method, **options):
     ],
 )
 def test_the_census_keeps_its_rules(census, method, options):
-    x, y, places = masked(census, method, **options)
+    x, y, decimals = masked(census, method, **options)
     rules = rules_of("discover", census.columns, x)
     assert rules.columns == tuple(census.columns)
     assert rules.violations(y).sum() > 100
-    found = rules.repaired(y, places, [True] * len(places))
+    found = rules.repaired(y, decimals, [True] * len(decimals))
     assert not rules.violations(found).any()
     total, parts = census.columns.index("PTOTVAL"), [census.columns.index(c) for c in ("PEARNVAL", "POTHVAL")]
-    steps = np.rint(found * 10.0 ** np.array(places)[None]).astype(int)
-    assert places[total] == places[parts[0]] == places[parts[1]]
+    steps = np.rint(found * 10.0 ** np.array(decimals)[None]).astype(int)
+    assert decimals[total] == decimals[parts[0]] == decimals[parts[1]]
     assert (steps[:, total] == steps[:, parts].sum(axis=1)).all()
     assert (found >= 0).all()
     untouched = ~rules.broken(y).any(axis=1)
@@ -358,7 +358,7 @@ def test_the_census_keeps_its_rules(census, method, options):
 
 
 def test_groups_stay_groups(census):
-    x, y, places = masked(census, "mdav", k=5)
+    x, y, decimals = masked(census, "mdav", k=5)
     rules = rules_of(["discover", "FEDTAX <= AGI"], census.columns, x)
-    found = rules.repaired(y, places, [True] * len(places))
+    found = rules.repaired(y, decimals, [True] * len(decimals))
     assert np.unique(found, axis=0, return_counts=True)[1].min() >= 5

@@ -187,7 +187,7 @@ def test_files_in_the_working_folder_are_no_modules_of_the_other_process(monkeyp
 
 @pytest.mark.parametrize("threads", [False, True])
 def test_progress_speaks_of_the_sweep_and_not_of_its_cells(monkeypatch, capsys, threads):
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "SHOW_AFTER", 0.0)
     monkeypatch.setattr(progress, "PLAIN_STEP", 0.0)
     if threads:
         monkeypatch.setattr(runner, "THREADS_FROM", 0)

@@ -36,7 +36,7 @@ def usage_error_text(error: click.ClickException) -> str:
 
 
 class CommandGroup(click.Group):
-    """A click command group that prints click's empty line after Ctrl-C on terminals only."""
+    """A group of `SingleValueCommand`s; after Ctrl-C it prints click's empty line on terminals only."""
 
     command_class = SingleValueCommand
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from sdckit.core.disclosure import disclosure_of
 from sdckit.core.roles import OPTIONS
 from sdckit.core.settings import method_text
 from sdckit.core.text import plural
+from sdckit.core.warning_texts import warn
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
@@ -103,13 +103,13 @@ class CheckedOptions:
             if self.columns is None and not left:
                 raise ValueError(f"no numeric column left: {fact}; {remedy}")
             if self.columns is None:
-                warnings.warn(f"{fact} and is not {action}; {remedy}", stacklevel=2)
+                warn(f"{fact} and is not {action}; {remedy}")
             elif name in self.columns:
                 raise ValueError(f"{fact}; {remedy}")
         if self.columns is None and self.categories:
             found = terminal.join_names([repr(name) for name in self.categories])
             fact = f"columns whose every value has a label are categories and not {action}: {found}"
-            warnings.warn(f"{fact}; name them with --columns to have them {action}", stacklevel=2)
+            warn(f"{fact}; name them with --columns to have them {action}")
 
     def measure(self, pair: Pair, *, per_record: bool) -> Evaluation:
         """Return the losses and risks of a pair of original and masked data under these options."""
@@ -128,11 +128,11 @@ class CheckedOptions:
         )
         return replace(result, notes=tuple(terminal.with_options(note) for note in result.notes))
 
-    def record_table(self, result: Evaluation, ours: pl.DataFrame) -> pl.DataFrame:
+    def record_table(self, result: Evaluation, original: pl.DataFrame) -> pl.DataFrame:
         """Return a table of each record's losses, beside its key or its number from 1."""
         shares = pl.DataFrame() if result.records is None else result.records
         if self.key:
-            return pl.concat([ours.select(self.key), shares], how="horizontal")
+            return pl.concat([original.select(self.key), shares], how="horizontal")
         return shares.with_row_index("record", offset=1)
 
     @property
@@ -175,7 +175,7 @@ def check_options(given: dict[str, Any]) -> CheckedOptions:
     chosen, _ = registry.metrics_for_rows(checked.metrics, paired=checked.paired)
     if checked.missing == "penalise" and not any(metric.bounded for metric in chosen):
         raise ValueError(
-            f"none of the metrics {', '.join(metric.name for metric in chosen)} has a largest value, so that "
+            f"no metric here has a largest value ({', '.join(metric.name for metric in chosen)}), so "
             "missing cells have no penalty; add brmae or brmse, or use --missing pairwise"
         )
     checks.require_midranks_for_weights(checked.ties, checked.weights)

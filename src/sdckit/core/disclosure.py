@@ -57,10 +57,10 @@ class Disclosure:
             _require_method(self.parameters)
             self._set_missing(paired=True, keeps=(), deterministic=False)
         else:
-            self._complete(registry.method_named(self.method))
+            self._fill_from_method(registry.method_named(self.method))
         self._set(parameters=frozen(self.parameters), keeps=tuple(self.keeps))
 
-    def _complete(self, record: registry.Method) -> None:
+    def _fill_from_method(self, record: registry.Method) -> None:
         """Check the parameters of the method, and set the fields that follow from method and parameters."""
         values = settings.parameters_with_strata(record, self.parameters, grouped=bool(self.by))
         self._set(parameters=frozen(values))

@@ -43,8 +43,8 @@ class Metric:
     `shown` says where a value appears: "headline" everywhere, "overview" also in shortened tables, "table" in
     full tables only. `default` metrics are computed where the user names none, `default_unpaired` ones in
     addition where rows are not paired. `any_data` marks a metric that has a value for any data,
-    `bounded_by_method` one that `Method.largest_linkage` bounds, `noted` one that the paper on bounded rank
-    losses compares. `untied_level(n)` is the value for n records without ties in unrelated order.
+    `bounded_by_method` one that `Method.largest_linkage` bounds, `in_paper` one that the paper on bounded
+    rank losses compares. `untied_level(n)` is the value for n records without ties in unrelated order.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Metric:
     place: int = LAST  # position in lists, the smallest first
     shown: Shown = "table"
     colour: str | None = None  # a name of `report.charts`
-    noted: bool = False
+    in_paper: bool = False
     any_data: bool = False
     bounded_by_method: bool = False
     untied_level: Callable[[int], float] | None = None

@@ -13,7 +13,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.recode import Recoding, parse_recodings
 from sdckit.core.table import is_missing, is_number, names_of
-from sdckit.core.warned import warn
+from sdckit.core.warning_texts import warn
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence

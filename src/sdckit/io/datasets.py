@@ -19,7 +19,7 @@ import polars as pl
 from sdckit.io import atomic, files
 
 ADDRESS = "https://raw.githubusercontent.com/sdcTools/sdcMicro/cf3251017482bb215f0a9abf4a930f502399fb72/data/"
-PATIENCE = 30.0  # seconds to wait for the server
+TIMEOUT = 30.0  # seconds to wait for the server
 LARGEST = 2_000_000  # bytes; the files have less than a tenth of that
 EXACT = 2.0**53  # whole numbers up to here are exact in a float
 
@@ -168,7 +168,7 @@ def _download(name: str, file: _DatasetFile) -> bytes:
         return OSError(f"could not download data set {name!r} from {address}: {line}; {remedy}")
 
     try:
-        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:  # noqa: S310 - our own address
+        with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:  # noqa: S310 - our own address
             promised = answer.headers.get("Content-Length")
             data: bytes = answer.read(LARGEST + 1)
     except urllib.error.HTTPError as error:

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from sdckit.core.warning_texts import warn
 from sdckit.io import csv_text
 from sdckit.io.atomic import (
     CSV_SUFFIXES,
@@ -284,7 +284,7 @@ def without_missing_codes(source: Source, masked: Collection[str]) -> Source:
     if source.meta is None or not lost:
         return source
     names = ", ".join(map(repr, lost))
-    warnings.warn(f"rows are new, so that missing codes of {names} become plain missing cells", stacklevel=2)
+    warn(f"rows are new, so that missing codes of {names} become plain missing cells")
     left = {name: codes for name, codes in source.meta.codes.items() if name not in masked}
     return replace(source, meta=replace(source.meta, codes=left))
 

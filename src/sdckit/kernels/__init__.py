@@ -1,1 +1,1 @@
-"""Compiled functions on numpy arrays; they know no dataframe, no metric and no masking method."""
+"""Compiled functions on numpy arrays; they take and return arrays only."""

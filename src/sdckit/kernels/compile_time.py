@@ -13,7 +13,7 @@ from sdckit import progress
 if TYPE_CHECKING:
     from numba.core.event import Event
 
-PATIENCE = 1.0  # seconds of compiling before the notice: a single kernel takes less
+NOTICE_AFTER = 1.0  # seconds of compiling before the notice: a single kernel takes less
 NOTICE = "compiling kernels for this computer: some 10 to 20 seconds, at the first start only"
 
 
@@ -36,7 +36,7 @@ class CompileClock(event.Listener):
         Kernels that are compiled for another one do not start it again. Garbage collection would examine
         all objects of numba again and again, and free little.
         """
-        if self.seconds > PATIENCE and not self.noticed:
+        if self.seconds > NOTICE_AFTER and not self.noticed:
             self.noticed = True
             progress.print_notice(NOTICE)
         if self.depth == 0:

@@ -157,7 +157,7 @@ def has_ties(start: Ints) -> bool | np.bool_:
 
 
 @inner
-def _single_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> Sums:
+def _untied_sums(keys: Ints, width: int, begin: int, end: int, tied: bool, middle2: Ints) -> Sums:
     """Return rank distance sums over masked positions begin..end-1, as if no masked values were tied."""
     low = (np.int64(1) << width) - 1
     absolute = squared_low = squared_high = np.int64(0)
@@ -234,7 +234,7 @@ def singles_and_flags(
     absolute = squared_low = squared_high = collisions = np.int64(0)
     for chunk in range(begin // CHUNK, -(-end // CHUNK)):
         first, last = max(chunk * CHUNK, begin), min((chunk + 1) * CHUNK, end)
-        sums = _single_sums(keys, width, first, last, tied, middle2)
+        sums = _untied_sums(keys, width, first, last, tied, middle2)
         absolute, squared_low, squared_high = (
             absolute + sums[0],
             squared_low + sums[1],
@@ -255,7 +255,7 @@ def _run_corrections(
     absolute = squared_low = squared_high = np.int64(0)
     for r in range(len(runs)):
         begin, end = runs[r, 0], runs[r, 1]
-        sums = _single_sums(keys, width, begin, end, tied, middle2)
+        sums = _untied_sums(keys, width, begin, end, tied, middle2)
         absolute, squared_low, squared_high = (
             absolute - sums[0],
             squared_low - sums[1],

@@ -1,4 +1,4 @@
-"""Sums of rank distances as exact integers, and the largest values that they can take."""
+"""Sums of rank distances as exact integers (floats under the rule expected), and their largest values."""
 
 from __future__ import annotations
 

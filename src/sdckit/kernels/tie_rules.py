@@ -39,7 +39,7 @@ def distance(
     if ties == "average":
         return average_distance(column, masked)
     if ties in {"min", "max", "expected"}:
-        alignment = Alignment(column, masked)
+        alignment = AlignedColumn(column, masked)
         return {"min": alignment.least, "max": alignment.largest, "expected": alignment.expected}[ties]()
     return gap_distance(row_gaps2(column, masked, ties, rng))
 
@@ -49,14 +49,17 @@ def row_gaps2(
 ) -> Ints:
     """Return twice the rank difference of each row, for every tie rule that assigns ranks."""
     if ties in {"min", "max"}:
-        alignment = Alignment(column, masked)
+        alignment = AlignedColumn(column, masked)
         ours, theirs = alignment.least_ranks() if ties == "min" else alignment.largest_ranks()
         return alignment.to_rows(2 * (ours - theirs))
     return column.ranks2(ties, rng) - OrderedColumn(masked).ranks2(ties, rng)
 
 
-class Alignment:
-    """A masked column sorted, each position with its original rank; equal values in original order."""
+class AlignedColumn:
+    """A masked column sorted beside its original ranks; gives their rank distance under each tie rule.
+
+    Equal masked values are in original order.
+    """
 
     def __init__(self, column: OrderedColumn, masked: Floats) -> None:
         self.column = column
@@ -265,7 +268,7 @@ def untied_level(n: int) -> tuple[float, float]:
     return ((n * n - 1) / 3 / largest_absolute(n), 0.5) if n > 1 else (float("nan"), float("nan"))
 
 
-def random_level(alignment: Alignment, ties: str) -> tuple[float, float]:
+def random_level(alignment: AlignedColumn, ties: str) -> tuple[float, float]:
     """Return the expected brMAE and brMSE of a masked column whose order is unrelated to the original's.
 
     Rules that break ties at random score as without ties, mid-ranks score less. For first, last,
@@ -292,7 +295,7 @@ class TieSummary(NamedTuple):
     levels: dict[str, tuple[float, float]]
 
 
-def summarise(alignment: Alignment) -> TieSummary:
+def summarise(alignment: AlignedColumn) -> TieSummary:
     """Return the least, largest and random levels of an alignment's rank distance, without its arrays."""
     least = alignment.least()
     largest = alignment.largest() if alignment.has_ties else least

@@ -55,7 +55,7 @@ class WeightedRanks:
         total = self.weights.sum()
         return np.abs(self.gap) * total / absolute, self.gap**2 * total / squared
 
-    def levels(self) -> tuple[float, float]:
+    def unrelated_values(self) -> tuple[float, float]:
         """Return weighted brMAE and brMSE of an unrelated masked order: means over random pairings.
 
         The pairings are the same at every call, so that results can be repeated. No column is sorted again:

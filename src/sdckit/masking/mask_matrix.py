@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sdckit.core import checks
 from sdckit.core.settings import function_options
 from sdckit.core.table import decimals_of, round_column, unchanged_columns
 from sdckit.core.text import shortened
+from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import count_special
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ def column_decimals(values: Floats, decimals: int | str) -> list[int]:
     return [decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
 
 
-def rounded(values: Floats, places: Sequence[int]) -> Floats:
+def rounded(values: Floats, decimals: Sequence[int]) -> Floats:
     """Return the matrix with each column rounded to its own number of decimals."""
-    return np.column_stack([round_column(column, d) for column, d in zip(values.T, places, strict=True)])
+    return np.column_stack([round_column(column, d) for column, d in zip(values.T, decimals, strict=True)])
 
 
 def kept_columns(method: Method, options: dict[str, Any]) -> tuple[str, ...]:
@@ -100,8 +100,7 @@ def warn_of_originals(
     ]
     if found:
         remedy = "raise the parameter, merge strata" if stratified else "raise the parameter"
-        warnings.warn(
+        warn(
             f"not masked, every value is as in the original: {shortened(found)}; "
-            f"{remedy} or leave the column out",
-            stacklevel=5,
+            f"{remedy} or leave the column out"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.settings import function_options
 from sdckit.core.text import plural, shortened
+from sdckit.core.warning_texts import warn
 from sdckit.masking.mask_matrix import (
     apply,
     column_decimals,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from sdckit.rules.edits import Edits
 
 NO_RULE = "no edit rule names a masked column, so that no cell was changed to satisfy one"
-DEPTH = 4  # stack level of warnings: they name the line that calls `mask`
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Job:
     method: Method
     data: PreparedTable
     options: list[dict[str, Any]]  # of each stratum
-    places: list[int] | None  # decimals of each column; None leaves them unrounded
+    decimals: list[int] | None  # of each column; None leaves them unrounded
     edits: Edits | None
 
     @property
@@ -98,7 +97,7 @@ class Job:
 
     def rounded(self, values: Floats) -> Floats:
         """Return values rounded to the published decimals; unchanged if no rounding was asked for."""
-        return values if self.places is None else rounded(values, self.places)
+        return values if self.decimals is None else rounded(values, self.decimals)
 
     def masked(self, rng: np.random.Generator, *, numbered: bool) -> tuple[Floats, Ints]:
         """Return the masked matrix and, if `numbered`, each record's group number, unique over all strata."""
@@ -129,8 +128,8 @@ class Job:
             for text, where in found.items()
         ]
 
-    def warn(self, masked: Floats) -> None:
-        """Warn of columns published unmasked, and of original columns beside synthetic rows."""
+    def warn_of_originals(self, masked: Floats) -> None:
+        """Warn of columns that masking left unchanged, and of original columns beside synthetic rows."""
         idle = np.array_equal(self.rounded_original, masked, equal_nan=True)
         if self.paired and not (idle and all(self.method.changes_nothing(o) for o in self.options)):
             warn_of_originals(
@@ -145,13 +144,13 @@ class Job:
         if others and not self.paired:
             fact = f"rows of {self.method.name} stand for no original record"
             beside = f"columns beside them are original: {shortened([repr(name) for name in others])}"
-            warnings.warn(f"{fact}, and {beside}; drop them", stacklevel=DEPTH)
+            warn(f"{fact}, and {beside}; drop them")
 
     def repaired(self, masked: Floats) -> tuple[Floats, list[str]]:
         """Return the masked columns repaired to satisfy the edit rules, and notes on the repair."""
         if self.edits is None:
             return masked, []
-        after = self.edits.repaired(masked, self.places)
+        after = self.edits.repaired(masked, self.decimals)
         self.edits.warn_of_originals(self.rounded_original, masked, after)
         return after, self.edits.notes(masked, after)
 
@@ -160,7 +159,7 @@ class Job:
         hit = int(np.isin(masked, self.data.roles.na).sum())
         if hit:
             fact = f"{hit} masked {plural(hit, 'cell')} fell on a code of missing cells"
-            warnings.warn(f"{fact} and will be read as missing; use another code", stacklevel=DEPTH)
+            warn(f"{fact} and will be read as missing; use another code")
         result = masked.copy(order="F")
         for column, values, codes in zip(result.T, self.values.T, self.data.codes, strict=True):
             rows = np.isnan(values if self.paired else column)
@@ -188,14 +187,14 @@ def mask_prepared(
         settings.check_group_column(record, groups, job.table.names)
     masked, numbers = job.masked(generator, numbered=groups is not None)
     masked = job.rounded(masked)
-    job.warn(masked)
+    job.warn_of_originals(masked)
     notes = job.notes()
     notes += [] if groups is None else [f"the column {groups!r} numbers the groups of records"]
     masked, on_repair = job.repaired(masked)
     notes += on_repair or ([] if rules is None else [NO_RULE])
     if data.roles.na:
         masked = job.with_codes(masked)
-    whole = [name for name, d in zip(job.names, job.places or (), strict=False) if d == 0]
+    whole = [name for name, d in zip(job.names, job.decimals or (), strict=False) if d == 0]
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
     made = job.table.with_values(job.names, masked, whole=whole, more=more, recoded=data.recoded.values())
     known = None if job.edits is None else job.edits.public_rules
@@ -211,8 +210,8 @@ def _job(
     """Return the `Job` for a request after checking its parameters and edit rules against the data."""
     strata = [name for name, _ in data.strata]
     options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
-    places = None if digits is None else column_decimals(data.values, digits)
-    job = Job(method, data, options, places, None)
+    decimals = None if digits is None else column_decimals(data.values, digits)
+    job = Job(method, data, options, decimals, None)
     edits = edits_of(rules, data)
     if edits is None:
         return job

@@ -94,9 +94,9 @@ def robust_distances(values: Floats) -> Floats:
     axes = _scaled(sample, axes)
     if axes.shape[1] == 0:
         return np.zeros(len(points))
-    places = points @ axes
-    places -= np.median(sample @ axes, axis=0)
-    return np.sqrt((places**2).sum(1) / chdtri(axes.shape[1], TAIL))
+    positions = points @ axes
+    positions -= np.median(sample @ axes, axis=0)
+    return np.sqrt((positions**2).sum(1) / chdtri(axes.shape[1], TAIL))
 
 
 def noise_scale(values: Floats) -> NoiseScale:

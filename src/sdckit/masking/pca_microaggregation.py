@@ -30,10 +30,10 @@ def first_component(points: Floats) -> Floats:
     sizes = np.abs(loadings)
     if loadings[np.argmax(sizes >= sizes.max() / 2)] < 0:
         loadings = -loadings
-    places = np.zeros(len(points))
+    positions = np.zeros(len(points))
     for j in range(points.shape[1]):  # a matrix product may round equal records differently
-        places += centred[:, j] * loadings[j]
-    return places
+        positions += centred[:, j] * loadings[j]
+    return positions
 
 
 def component_of(values: Floats) -> Floats:
@@ -43,9 +43,9 @@ def component_of(values: Floats) -> Floats:
 
 def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None, **_published: object) -> Ints:
     """Return the number of each record's group of k neighbours on the first component; -1 if it is empty."""
-    places = component_of(values) if basis is None else basis
+    positions = component_of(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
-    order = present[np.argsort(places[present], kind="stable")]
+    order = present[np.argsort(positions[present], kind="stable")]
     groups = np.full(len(values), -1)
     groups[order] = np.minimum(np.arange(len(order)) // k, len(order) // k - 1)
     return groups

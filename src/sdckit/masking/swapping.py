@@ -121,7 +121,7 @@ def rank_swap(
     rng: np.random.Generator,
     basis: Orders | None = None,
 ) -> Floats:
-    """Swap each value of a variable with one of near rank.
+    """Swap each value of every column with one of near rank.
 
     From one end to the other, each value not swapped yet changes places with a random free one
     at most h = floor(p*n) ranks ahead. Every variable keeps exactly its values, so all marginal

@@ -19,7 +19,7 @@ from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn, gap_distance
 from sdckit.kernels.rank_distance_batch import RULES, StackOrder
 from sdckit.kernels.rank_sums import RankSums
-from sdckit.kernels.tie_rules import Alignment, TieSummary, distance, row_gaps2, summarise
+from sdckit.kernels.tie_rules import AlignedColumn, TieSummary, distance, row_gaps2, summarise
 from sdckit.kernels.weighted_ranks import WeightedRanks
 from sdckit.metrics.original import Original
 from sdckit.progress import each
@@ -153,9 +153,9 @@ class Pair:
         kept = ~self.missing[seen, j]
         return (column if kept.all() else column.restrict(kept)), self.masked[seen, j][kept]
 
-    def alignment(self, j: int) -> Alignment:
+    def alignment(self, j: int) -> AlignedColumn:
         """Return both columns of variable j sorted, to compute tie ranges; large, so not cached."""
-        return Alignment(*self.ranked(j))
+        return AlignedColumn(*self.ranked(j))
 
     def tie_summary(self, j: int) -> TieSummary:
         """Return variable j's range of brMAE and brMSE over tie-breakings, and values in unrelated order."""
@@ -163,8 +163,8 @@ class Pair:
             self._summaries[j] = summarise(self.alignment(j))
         return self._summaries[j]
 
-    def weighted_losses(self, j: int, what: Literal["values", "levels"]) -> tuple[float, float]:
-        """Return weighted brMAE and brMSE of variable j ("values"), or in unrelated order ("levels")."""
+    def weighted_losses(self, j: int, what: Literal["values", "unrelated_values"]) -> tuple[float, float]:
+        """Return weighted brMAE and brMSE of variable j, as measured or in unrelated order."""
         if (j, what) not in self._weighted:
             self._weighted[j, what] = getattr(self.weighted_ranks(j), what)()
         return self._weighted[j, what]

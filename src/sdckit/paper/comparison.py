@@ -114,8 +114,8 @@ def _single_runs_agree(row: Row) -> bool:
 def _explain_single_runs(row: Row) -> str:
     """Return how many exchanges of grid points a difference of single runs is worth, and its cause."""
     exchange = 12 / (GRID**3 - GRID)  # change of Spearman's r if two neighbours swap
-    places = abs(row["single"] - row["r_single"]) / exchange
-    return f"worth about {places:.0f} exchanges of neighbouring grid points: {_known_cause(row)}"
+    exchanges = abs(row["single"] - row["r_single"]) / exchange
+    return f"worth about {exchanges:.0f} exchanges of neighbouring grid points: {_known_cause(row)}"
 
 
 def _first_run_in_range(row: Row) -> bool:

@@ -20,8 +20,8 @@ from sdckit.paper.design import NOTE_METHODS
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
 
-BOUNDED = tuple(name for name, metric in METRICS.items() if metric.noted and metric.bounded)
-UNBOUNDED = tuple(name for name, metric in METRICS.items() if metric.noted and not metric.bounded)
+BOUNDED = tuple(name for name, metric in METRICS.items() if metric.in_paper and metric.bounded)
+UNBOUNDED = tuple(name for name, metric in METRICS.items() if metric.in_paper and not metric.bounded)
 TIES = ("first", "average", "expected")
 NO_TIES = "-"  # an unbounded loss against the grid involves no ranks of records
 SERIES = ["dataset", "method", "replication"]

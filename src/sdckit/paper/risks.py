@@ -184,8 +184,8 @@ def measure_risks(
 def worst_attack(points: pl.DataFrame) -> pl.Series:
     """Return, for each row, the name of the attack that links most records; the first of equals."""
     values = points.select(pl.col(ATTACKS).fill_null(-1.0))
-    places = values.select(pl.concat_list(ATTACKS).list.arg_max()).to_series()
-    return pl.Series([ATTACKS[position] for position in places])
+    positions = values.select(pl.concat_list(ATTACKS).list.arg_max()).to_series()
+    return pl.Series([ATTACKS[position] for position in positions])
 
 
 def curve_of_method(points: pl.DataFrame) -> Curve:

@@ -99,7 +99,7 @@ def judge_claims(measured: pl.DataFrame, *, ties: str = "first", rng: Any = 1) -
 
 
 def gather_evidence(measured: pl.DataFrame, *, ties: str, rng: Any) -> Evidence:
-    """Return the tables by which the claims are judged, computed from the measured files."""
+    """Return the tables by which claims are judged: from measured files, all short and drawn orders."""
     found = study.correlations(measured).filter(pl.col("ties").is_in([ties, study.NO_TIES]))
     numbers = study.summarise_replications(found).filter(pl.col("replications") > 0)
     on_grid = pl.col("reference") == "parameter"

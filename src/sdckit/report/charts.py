@@ -241,7 +241,7 @@ def pdf(chart: alt.TopLevelMixin | str) -> bytes:
 
 def compact_svg(source: str, *, name: str | None = None, description: str = "") -> str:
     """Return Vega's SVG without invisible elements: the same picture in a tenth of the bytes."""
-    from xml.etree import ElementTree as ET  # noqa: PLC0415 - only for those who draw
+    from xml.etree import ElementTree as ET  # noqa: PLC0415 - only needed to draw
 
     # Without namespace declarations tags have short names; the one of SVG is added again below.
     root = ET.fromstring(re.sub(r' xmlns(:\w+)?="[^"]*"', "", source))  # noqa: S314 - written by Vega just now
@@ -314,8 +314,8 @@ def _is_visible(element: Element) -> bool:
 
 def _round_numbers(text: str) -> str:
     """Return SVG text with its decimal numbers rounded to a hundredth of a pixel; a tenth in long paths."""
-    places = 1 if len(text) > CURVE_FROM else 2
-    return LONG_NUMBER.sub(lambda number: f"{round(float(number[0]), places) + 0.0:g}", text)
+    decimals = 1 if len(text) > CURVE_FROM else 2
+    return LONG_NUMBER.sub(lambda number: f"{round(float(number[0]), decimals) + 0.0:g}", text)
 
 
 def _merge_discs(symbols: list[Element]) -> Iterator[Element]:

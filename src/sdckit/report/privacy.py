@@ -82,8 +82,8 @@ def _rounded_edges(masked: Floats) -> Floats:
         return np.empty(0)
     size = 10.0 ** np.floor(np.log10(width))
     step = size * next(factor for factor in (1, 2, 5, 10) if factor * size >= 0.999 * width)
-    places = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
-    return np.unique([float(f"{step * place:.{DIGITS}g}") + 0.0 for place in places])
+    positions = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
+    return np.unique([float(f"{step * place:.{DIGITS}g}") + 0.0 for place in positions])
 
 
 def _count_between_edges(values: Floats, edges: Floats) -> Ints:
@@ -131,7 +131,10 @@ def require_enough_records(pair: Pair | None, evaluation: Evaluation | None) -> 
 
 
 def _number_of_records(evaluation: Evaluation | None) -> int | None:
-    """Return the number of records measured: that of the variable with most cells; None if unknown."""
+    """Return how many records were measured: rows of the record table, or else the most cells of a variable.
+
+    None if that is not known.
+    """
     if evaluation is None:
         return None
     if evaluation.records is not None and evaluation.records.width:

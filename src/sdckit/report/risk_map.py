@@ -256,14 +256,14 @@ def _frontier_layer(points: Points) -> Spec:
 def _points_layer(points: Points) -> Spec:
     """Return the chart layer of the points: colour and shape by method, dark outlines on the frontier."""
     looks = map_groups(points)
-    places = [group.place for group in looks]
+    positions = [group.place for group in looks]
     words = [("method", "file")] if points.are_files else [("method", "method"), ("parameters", "parameters")]
     words += [("loss_text", label(points.loss)), ("risk_text", label(points.risk))]
     ringed = {"condition": {"test": "datum.frontier", "value": INK}, "value": "white"}
 
     def look(what: str) -> Spec:
         """Return the encoding of a visual property of points, such as "colour", by their group."""
-        drawn = {"domain": places, "range": [getattr(group, what) for group in looks]}
+        drawn = {"domain": positions, "range": [getattr(group, what) for group in looks]}
         return {"field": "group", "type": "nominal", "scale": drawn, "legend": None}
 
     return {

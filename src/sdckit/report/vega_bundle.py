@@ -13,7 +13,7 @@ from sdckit.io.datasets import cache_folder
 
 @cache
 def bundle() -> str:
-    """Return the joined JavaScript as text; a copy is cached on disk, as joining it takes two seconds."""
+    """Return the joined JavaScript, as text, from vl-convert; a copy is cached on disk: joining takes 2 s."""
     cached = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     with suppress(OSError, UnicodeError):
         digest, _, text = cached.read_text(encoding="utf-8").partition("\n")

@@ -67,9 +67,11 @@ class Rules:
         """Return the number of records that break each edit rule."""
         return self.broken(values).sum(axis=0)
 
-    def repaired(self, values: Floats, places: Sequence[int] | None, free: Sequence[bool] | Bools) -> Floats:
+    def repaired(
+        self, values: Floats, decimals: Sequence[int] | None, free: Sequence[bool] | Bools
+    ) -> Floats:
         """Return the records with the smallest changes that make all rules hold; see `repair.repaired`."""
-        return repair.repaired(self.columns, self.rules, values, places, np.asarray(free, np.bool_))
+        return repair.repaired(self.columns, self.rules, values, decimals, np.asarray(free, np.bool_))
 
     def projected(self, values: Floats, spread: Floats) -> Floats:
         """Return for each record the nearest point that satisfies the rules; see `project.projected`."""

@@ -29,7 +29,7 @@ class Block:
     free: Bools  # whether each column may change
     costs: Floats  # cost of a change by 1 in each column
     rules: tuple[Rule, ...]  # the rules with at least one free column
-    places: tuple[tuple[int, ...], ...]  # the columns of each rule, numbered within the block
+    column_numbers: tuple[tuple[int, ...], ...]  # the columns of each rule, numbered within the block
     digits: tuple[int, ...] | None  # decimals of each column; None without rounding
 
     @cached_property
@@ -47,13 +47,13 @@ class Block:
     @cached_property
     def unrounded(self) -> Block:
         """Copy of the block whose columns are not rounded to decimals."""
-        return Block(self.columns, self.free, self.costs, self.rules, self.places, None)
+        return Block(self.columns, self.free, self.costs, self.rules, self.column_numbers, None)
 
     @cached_property
     def bounds(self) -> Floats:
         """Lowest and highest value that the rules allow in each column to repair, rounded to its decimals."""
         found = np.array([[-inf], [inf]]) * np.ones(len(self.columns))
-        for rule, (j, *others) in zip(self.rules, self.places, strict=True):
+        for rule, (j, *others) in zip(self.rules, self.column_numbers, strict=True):
             if others or not self.free[j]:
                 continue
             factor = rule.terms[0][1]
@@ -68,16 +68,16 @@ class Block:
     def sums(self) -> list[SumRule]:
         """The rules of the block that name several columns."""
         return [
-            SumRule(self, rule, np.array(places))
-            for rule, places in zip(self.rules, self.places, strict=True)
-            if len(places) > 1
+            SumRule(self, rule, np.array(column_numbers))
+            for rule, column_numbers in zip(self.rules, self.column_numbers, strict=True)
+            if len(column_numbers) > 1
         ]
 
     def broken(self, cells: Floats) -> Bools:
         """Return which records break any rule of the block, given their cells in the data's own units."""
         found = np.zeros(len(cells), np.bool_)
-        for rule, places in zip(self.rules, self.places, strict=True):
-            found |= rule.broken([cells[:, j] for j in places])
+        for rule, column_numbers in zip(self.rules, self.column_numbers, strict=True):
+            found |= rule.broken([cells[:, j] for j in column_numbers])
         return found
 
     def broken_on_grid(self, cells: Floats) -> Bools:
@@ -105,8 +105,8 @@ class Block:
         for first in self.sums:
             disjoint: list[SumRule] = []
             for total in (first, *self.sums):
-                taken = {j for other in disjoint for j in other.places}
-                if total.any_column_absorbs and taken.isdisjoint(total.places):
+                taken = {j for other in disjoint for j in other.column_numbers}
+                if total.any_column_absorbs and taken.isdisjoint(total.column_numbers):
                     disjoint.append(total)
             if not any({*map(id, disjoint)} == {*map(id, other)} for other in found):
                 found.append(disjoint)
@@ -119,7 +119,7 @@ class SumRule:
 
     block: Block
     rule: Rule
-    places: Ints
+    column_numbers: Ints
 
     @cached_property
     def factors(self) -> Floats:
@@ -137,15 +137,15 @@ class SumRule:
     @cached_property
     def any_column_absorbs(self) -> bool:
         """True if any free column alone can take up the whole amount by which a record misses the sum."""
-        free = self.block.free[self.places]
-        steps = self.block.steps[self.places][free]
+        free = self.block.free[self.column_numbers]
+        steps = self.block.steps[self.column_numbers][free]
         return self.block.digits is None or bool(
             (np.abs(self.factors[free]) == 1).all() and (steps == steps[:1]).all()
         )
 
     def broken(self, cells: Floats) -> Bools:
         """Return which records break this rule, with cells counted in grid steps if there is a grid."""
-        chosen = cells[:, self.places]
+        chosen = cells[:, self.column_numbers]
         if self.block.digits is None:
             return self.rule.broken(list(chosen.T))
         rest = chosen @ self.factors - self.constant
@@ -153,23 +153,35 @@ class SumRule:
 
     def repair_in_place(self, cells: Floats) -> Bools:
         """Change cells in place until the sum holds, cheapest column first; return where it holds."""
-        costs = self.block.costs[self.places] / np.abs(self.factors)
-        free = self.block.free[self.places]
+        costs = self.block.costs[self.column_numbers] / np.abs(self.factors)
+        free = self.block.free[self.column_numbers]
         order = np.argsort(costs, kind="stable")
         order = order[free[order]]
-        step = self.block.steps[self.places][order[0]]
+        step = self.block.steps[self.column_numbers][order[0]]
         low, high = self.block.bounds
-        chosen = cells[:, self.places]
+        chosen = cells[:, self.column_numbers]
         subject = self.block.digits is None and bool(free[0])
         needed = self.broken(cells)
         _solve_for_columns(
-            chosen, needed, self.factors, self.constant, order, low[self.places], high[self.places], step
+            chosen,
+            needed,
+            self.factors,
+            self.constant,
+            order,
+            low[self.column_numbers],
+            high[self.column_numbers],
+            step,
         )
         if subject:
             _recompute_subject(
-                chosen, needed, self.factors, self.constant, low[self.places[0]], high[self.places[0]]
+                chosen,
+                needed,
+                self.factors,
+                self.constant,
+                low[self.column_numbers[0]],
+                high[self.column_numbers[0]],
             )
-        cells[:, self.places] = chosen
+        cells[:, self.column_numbers] = chosen
         return ~self.broken(cells)
 
 
@@ -233,16 +245,18 @@ def blocks_of(
     """Return the blocks of columns that share rules; rules without a free column are left out."""
     place = {name: j for j, name in enumerate(columns)}
     known = [(rule, tuple(place[name] for name in rule.columns)) for rule in rules]
-    known = [(rule, places) for rule, places in known if any(free[j] for j in places)]
+    known = [(rule, column_numbers) for rule, column_numbers in known if any(free[j] for j in column_numbers)]
     groups: list[set[int]] = []
-    for _, places in known:
-        joined = set(places).union(*(group for group in groups if group & set(places)))
+    for _, column_numbers in known:
+        joined = set(column_numbers).union(*(group for group in groups if group & set(column_numbers)))
         groups = [group for group in groups if not group & joined] + [joined]
     found = []
     for group in sorted(groups, key=min):
         inside = sorted(group)
         mine = [
-            (rule, tuple(inside.index(j) for j in places)) for rule, places in known if places[0] in group
+            (rule, tuple(inside.index(j) for j in column_numbers))
+            for rule, column_numbers in known
+            if column_numbers[0] in group
         ]
         found.append(
             Block(
@@ -250,7 +264,7 @@ def blocks_of(
                 free[inside],
                 _costs(spreads[inside]),
                 tuple(rule for rule, _ in mine),
-                tuple(places for _, places in mine),
+                tuple(column_numbers for _, column_numbers in mine),
                 None if digits is None else tuple(digits[j] for j in inside),
             )
         )

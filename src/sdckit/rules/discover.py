@@ -127,10 +127,10 @@ def _relations(sample: Floats) -> Iterator[Ints]:
 def _factors(count: int) -> Iterator[Floats]:
     """Yield every vector of `count` factors -1, 0 or 1 up to its sign, those with few non-zeros first."""
     for size in range(1, count + 1):
-        for places in itertools.combinations(range(count), size):
+        for column_numbers in itertools.combinations(range(count), size):
             for signs in itertools.product((1.0, -1.0), repeat=size - 1):
                 factors = np.zeros(count)
-                factors[list(places)] = (1.0, *signs)
+                factors[list(column_numbers)] = (1.0, *signs)
                 yield factors
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from sdckit import rules
 from sdckit.core import checks
 from sdckit.core.table import decimals_of, unchanged_columns
 from sdckit.core.text import plural, shortened
+from sdckit.core.warning_texts import warn
 from sdckit.rules.parse import parse
 
 if TYPE_CHECKING:
@@ -80,12 +80,11 @@ class Edits:
                 values[:, j] = masked[:, self.masked.index(name)]
         return values
 
-    def repaired(self, masked: Floats, places: Sequence[int] | None) -> Floats:
+    def repaired(self, masked: Floats, decimals: Sequence[int] | None) -> Floats:
         """Return the masked columns with the smallest changes that make the edit rules hold."""
         columns = self.rules.columns
-        decimals = None
-        if places is not None:
-            given = dict(zip(self.masked, places, strict=True))
+        if decimals is not None:
+            given = dict(zip(self.masked, decimals, strict=True))
             decimals = [
                 given[name] if name in given else decimals_of(self.values[:, j])
                 for j, name in enumerate(columns)
@@ -114,10 +113,9 @@ class Edits:
         back = unchanged_columns(original, after) & ~unchanged_columns(original, before)
         found = ", ".join(repr(name) for name, idle in zip(self.masked, back, strict=True) if idle)
         if found:
-            warnings.warn(
+            warn(
                 f"not masked, the edit rules bring every original value back: {found}; "
-                "also mask the other columns of these rules, or drop the rules",
-                stacklevel=5,
+                "also mask the other columns of these rules, or drop the rules"
             )
 
 
@@ -150,8 +148,8 @@ def edits_of(given: Any, data: PreparedTable) -> Edits | None:
     found = rules.rules_of(given, names, values)
     if found is None or not set(found.columns) & set(masked):
         return None
-    places = [names.index(name) for name in found.columns]
-    edits = Edits(found, masked, np.asfortranarray(values[:, places]))
+    column_numbers = [names.index(name) for name in found.columns]
+    edits = Edits(found, masked, np.asfortranarray(values[:, column_numbers]))
     broken = {
         text: int(count)
         for text, count in zip(found.texts, found.violations(edits.values), strict=True)
@@ -159,8 +157,5 @@ def edits_of(given: Any, data: PreparedTable) -> Edits | None:
     }
     for text, count in broken.items():
         often = f"{count} {plural(count, 'record')}"
-        warnings.warn(
-            f"the original itself breaks the rule {text} in {often}; the masked file will not",
-            stacklevel=5,
-        )
+        warn(f"the original itself breaks the rule {text} in {often}; the masked file will not")
     return edits

@@ -86,15 +86,15 @@ Side = tuple[dict[str, Fraction], Fraction]  # one side of a rule: the factor of
 def parse(text: str) -> list[Rule]:
     """Return the rules in a text such as "A = B + C"; a chain such as 0 <= A <= 100 gives two."""
     tokens = _tokens(text)
-    places = [i for i, (kind, _) in enumerate(tokens) if kind == "relation"]
-    if not places:
+    positions = [i for i, (kind, _) in enumerate(tokens) if kind == "relation"]
+    if not positions:
         raise ValueError(f"rule {text!r} has no =, <= or >=; {EXAMPLES}")
-    for i in places:
+    for i in positions:
         if tokens[i][1] in "<>":
             raise ValueError(f"rule {text!r} is strict; use {tokens[i][1]}= instead of {tokens[i][1]}")
-    edges = [-1, *places, len(tokens)]
+    edges = [-1, *positions, len(tokens)]
     sides = [_side(tokens[a + 1 : b], text) for a, b in pairwise(edges)]
-    relations = [SAME.get(tokens[i][1], tokens[i][1]) for i in places]
+    relations = [SAME.get(tokens[i][1], tokens[i][1]) for i in positions]
     return [
         _rule(left, relation, right, text)
         for left, relation, right in zip(sides, relations, sides[1:], strict=False)
@@ -224,9 +224,9 @@ def number_text(number: Fraction) -> str:
             rest //= prime
     if number.denominator == 1 or rest > 1:
         return str(number)
-    places = next(d for d in range(400) if (number * 10**d).denominator == 1)
-    digits = str(int(number * 10**places)).rjust(places + 1, "0")
-    return f"{digits[:-places]}.{digits[-places:]}"
+    decimals = next(d for d in range(400) if (number * 10**d).denominator == 1)
+    digits = str(int(number * 10**decimals)).rjust(decimals + 1, "0")
+    return f"{digits[:-decimals]}.{digits[-decimals:]}"
 
 
 def parsed(text: object, names: list[str]) -> list[Rule]:

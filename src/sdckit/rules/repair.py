@@ -30,7 +30,7 @@ def repaired(
     columns: Sequence[str],
     rules: Sequence[Rule],
     values: Floats,
-    places: Sequence[int] | None,
+    decimals: Sequence[int] | None,
     free: Bools,
 ) -> Floats:
     """Return the records with the smallest changes that make all edit rules hold.
@@ -48,9 +48,9 @@ def repaired(
     rules
         The edit rules that every record must satisfy.
     values
-        Masked data, rounded if `places` says so; NaN cells are missing. A rule with a missing cell is no
+        Masked data, rounded if `decimals` says so; NaN cells are missing. A rule with a missing cell is no
         rule for its record.
-    places
+    decimals
         Decimals of each column. Changed cells keep to them, and sums then hold in decimal arithmetic on the
         written file. None does not round: sums hold as floating-point sums of the cells.
     free
@@ -81,8 +81,8 @@ def repaired(
     """
     found = np.array(values, np.float64, order="F")
     digits = None
-    if places is not None:  # columns that must stay may show more decimals than masked ones
-        digits = [d if f else decimals_of(c) for d, f, c in zip(places, free, values.T, strict=True)]
+    if decimals is not None:  # columns that must stay may show more decimals than masked ones
+        digits = [d if f else decimals_of(c) for d, f, c in zip(decimals, free, values.T, strict=True)]
     spreads = spread(values)
     for block in blocks_of(columns, rules, free, spreads, digits):
         cells = np.ascontiguousarray(found[:, block.columns])

@@ -22,7 +22,7 @@ def solved(block: Block, cells: Floats) -> Floats:
     patterns, which = np.unique(np.isnan(cells), axis=0, return_inverse=True)
     for place, gaps in enumerate(patterns):
         rows = np.flatnonzero(which == place)
-        sums = [total for total in block.sums if not gaps[total.places].any()]
+        sums = [total for total in block.sums if not gaps[total.column_numbers].any()]
         problem = Vertices(block, block.free & ~gaps, sums)
         if problem.few():
             found[rows], sure = problem.best(cells[rows])
@@ -72,8 +72,8 @@ def _cheapest_changes(problem: Vertices, record: Floats) -> Floats | None:
     rows = np.zeros((len(active), len(record)))
     limits = np.zeros((len(active), 2))
     for r, total in enumerate(active):
-        rows[r, total.places] = total.factors
-        rest = total.constant - (record[total.places] * total.factors).sum()
+        rows[r, total.column_numbers] = total.factors
+        rest = total.constant - (record[total.column_numbers] * total.factors).sum()
         limits[r] = rest if total.rule.equality else -np.inf, rest
     # Without a grid, the amounts missing are scaled to a size that suits the solver's tolerances.
     size = 1.0

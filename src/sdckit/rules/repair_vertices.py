@@ -72,7 +72,7 @@ class Vertices:
             exact &= (steps == np.rint(steps)) & (vertex[:, j] >= low[j]) & (vertex[:, j] <= high[j])
         for total in self.sums:
             rest = -np.full(len(vertex), total.constant)
-            for j, factor in zip(total.places, total.factors, strict=True):
+            for j, factor in zip(total.column_numbers, total.factors, strict=True):
                 rest += factor * vertex[:, j]
             rest = np.abs(rest) if total.rule.equality else rest
             near &= rest <= LENIENT
@@ -90,7 +90,7 @@ class Vertices:
             rests = []
             for total in tight:
                 rest = np.full(len(cells), total.constant)
-                for j, factor in zip(total.places, total.factors, strict=True):
+                for j, factor in zip(total.column_numbers, total.factors, strict=True):
                     rest -= factor * vertex[:, j] if j not in solved else 0.0
                 rests.append(rest)
             matrix, determinant = _inverse(tight, solved)
@@ -118,7 +118,10 @@ def _inverse(tight: tuple[SumRule, ...], solved: tuple[int, ...]) -> tuple[list[
     if not solved:
         return [], 1.0
     factors = np.array(
-        [[dict(zip(total.places, total.factors, strict=True)).get(j, 0.0) for j in solved] for total in tight]
+        [
+            [dict(zip(total.column_numbers, total.factors, strict=True)).get(j, 0.0) for j in solved]
+            for total in tight
+        ]
     )
     determinant = float(np.rint(np.linalg.det(factors)))
     if determinant == 0:

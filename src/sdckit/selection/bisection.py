@@ -9,7 +9,6 @@ that bound are not measured.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, randomness, registry
-from sdckit.core.warned import collect_warnings
+from sdckit.core.warning_texts import collect_warnings, warn
 from sdckit.metrics.evaluation_table import FIGURES
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
@@ -147,7 +146,7 @@ def drop_unpaired_methods(settings: list[Setting]) -> list[Setting]:
     if not left:
         raise unpaired_rows_error(lost)
     if lost:
-        warnings.warn(f"{unpaired_rows_fact(lost)}; left out of the search", stacklevel=3)
+        warn(f"{unpaired_rows_fact(lost)}; left out of the search")
     return left
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.prepared import PreparedTable  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.warned import collect_warnings
+from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.jit import Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
 from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair

@@ -115,9 +115,9 @@ class Runner:
 
     def measure_here(self) -> None:
         """Measure pending runs one after the other in this process until none is left."""
-        while places := self.take_pending(1):
-            self.found[places[0]] = self.task.measure_and_record(
-                self.runs[places[0]], self.entropy, self.checkpoint
+        while positions := self.take_pending(1):
+            self.found[positions[0]] = self.task.measure_and_record(
+                self.runs[positions[0]], self.entropy, self.checkpoint
             )
             self.done += 1
 
@@ -129,20 +129,20 @@ class Runner:
             return
         if worker is None:
             return
-        places: list[int] = []
+        positions: list[int] = []
         try:
             with ExitStack() as leaving:
                 leaving.push(worker)
-                while places := self.take_pending(
+                while positions := self.take_pending(
                     max(1, int(BATCH_SECONDS / self.seconds_per_run())) if self.done else 1
                 ):
-                    self.found[places] = worker.measure([self.runs[place] for place in places])
-                    self.done += len(places)
+                    self.found[positions] = worker.measure([self.runs[place] for place in positions])
+                    self.done += len(positions)
                 if self.processes is not None:
                     self.processes.idle.append(worker)
                     leaving.pop_all()
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):  # the process died or could not start
-            self.pending.extend(places)
+            self.pending.extend(positions)
             self.measure_here()
 
     def obtain_worker(self) -> Worker | None:

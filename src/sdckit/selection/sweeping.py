@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, randomness, registry
-from sdckit.core.warned import collect_warnings
+from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_decimals
 from sdckit.metrics import METRICS
@@ -99,7 +99,7 @@ class Sweep:
 
     def plot(self, metrics: str | Sequence[str] | None = None) -> Any:
         """Return an altair chart of loss against the varied parameter of each method."""
-        from sdckit.report import build  # noqa: PLC0415 - only for those who draw
+        from sdckit.report import build  # noqa: PLC0415 - only needed to draw
 
         return build.chart_of_sweep(self, metrics)
 
@@ -135,13 +135,13 @@ class Sweep:
 
     def to_html(self, name: str | None = None) -> str:
         """Return a report with the risk-utility map as one self-contained HTML page."""
-        from sdckit.report import build  # noqa: PLC0415 - only for those who report
+        from sdckit.report import build  # noqa: PLC0415 - only needed to report
 
         return build.report_on_sweep(self, name=name or self.table["dataset"][0])
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table to a CSV or Parquet file, by its suffix; on an error no file is left."""
-        from sdckit.io import files  # noqa: PLC0415 - only for those who write
+        from sdckit.io import files  # noqa: PLC0415 - only needed to write
 
         files.write(path, self.table, overwrite=overwrite)
 
@@ -282,7 +282,7 @@ def make_task(
         Stratum("all", original),
         [Stratum(name, part, rows) for name, rows, part in original.parts],
         edits=edits_of(conditions.rules, original),
-        places=None if decimals is None else tuple(column_decimals(original.values, decimals)),
+        decimals=None if decimals is None else tuple(column_decimals(original.values, decimals)),
         ties=checks.one_of("rule for ties", conditions.ties, TIES),
         missing=checks.one_of("rule for missing cells", conditions.missing, checks.MISSING),
         **options,

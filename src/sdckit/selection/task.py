@@ -81,7 +81,7 @@ class Task:
     draws: str
     per_variable: bool
     detail: bool
-    places: tuple[int, ...] | None = None  # decimals of each column; None does not round
+    decimals: tuple[int, ...] | None = None  # of each column; None does not round
     edits: Edits | None = None  # rules that masked records are made to obey
 
     @property
@@ -121,7 +121,7 @@ class Task:
             "draws": self.draws,
             "per variable": self.per_variable,
             "detail": self.detail,
-            "decimals": None if self.places is None else list(self.places),
+            "decimals": None if self.decimals is None else list(self.decimals),
             "rules": None
             if self.edits is None
             else list(self.edits.rules.texts),  # a list, as JSON stores it
@@ -159,12 +159,12 @@ class Task:
         """Mask the data as one run says and measure the masked data; return all numbers as one array."""
         rng = stream_generator(entropy, run.stream(self.draws))
         masked = self._mask(run.setting, rng)
-        if self.places is not None:
-            masked = np.asfortranarray(masking.rounded(masked, self.places))
+        if self.decimals is not None:
+            masked = np.asfortranarray(masking.rounded(masked, self.decimals))
         edits = self._edits_for(run.setting)
         if edits is not None:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
-            masked = edits.repaired(masked, self.places)
+            masked = edits.repaired(masked, self.decimals)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
         pairs = self._pairs(masked, run.setting, edits)
         if pairs[0].special_counts[1]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from sdckit.core.text import plural, shortened
+from sdckit.core.warning_texts import warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -306,4 +306,4 @@ def _columns_text(names: list[str]) -> str:
 
 def _warn(text: str) -> None:
     """Issue a warning that points at the caller of the reading or writing function."""
-    warnings.warn(text, stacklevel=4)
+    warn(text)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from sdckit.core.text import plural
+from sdckit.core.warning_texts import warn
 from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, import_pyreadstat, is_declared
 from sdckit.io.statfiles.meta import Meta, check_names, fit_metadata
 
@@ -147,10 +147,9 @@ def _restore_missing_codes(path: Path, column: _StoredColumn, kept: Meta) -> _St
     ranges = kept.declared.get(name, [])
     clash = int(is_declared(numbers, ranges).sum()) if ranges else 0
     if clash:
-        warnings.warn(
+        warn(
             f"column {name!r} has {clash} {plural(clash, 'value')} that '{path}' declares missing; "
-            "draw again, or keep such values out of its missing codes",
-            stacklevel=2,
+            "draw again, or keep such values out of its missing codes"
         )
     codes = kept.codes.get(name)
     if codes is None or len(codes) != len(numbers):
@@ -257,11 +256,11 @@ def _complete_xpt(draft: Path, columns: list[_StoredColumn]) -> None:
     data = bytearray(draft.read_bytes())
     start = data.find(b"HEADER RECORD*******OBS") + XPT_BLOCK
     widths = np.array([column.width for column in columns])
-    places = np.cumsum(widths) - widths
+    positions = np.cumsum(widths) - widths
     rows, length = len(columns[0].cells), int(widths.sum())
     if len(data) < start + rows * length:
         raise _find_write_error(draft)
-    for place, column in zip(places.tolist(), columns, strict=True):
+    for place, column in zip(positions.tolist(), columns, strict=True):
         for row, letter in enumerate(() if column.letters is None else column.letters):
             if letter is not None:
                 data[start + row * length + place] = ord(letter)

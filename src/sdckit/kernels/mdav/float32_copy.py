@@ -49,12 +49,15 @@ def rounded_copy(points: Floats) -> RoundedCopy:
     copy = np.empty((n, p), np.float32)
     rotate_all(points, axes, copy)
     rounded = RoundedCopy(copy, axes, np.empty(p, np.float32), np.array([scale, 0.0, (p + 16) * UNIT]))
-    set_margin(rounded, 1.0)
+    set_absolute_margin(rounded, 1.0)
     return rounded
 
 
-def set_margin(rounded: RoundedCopy, largest: float) -> None:
-    """Set the error margin of distances in the copy, given the largest absolute value in use."""
+def set_absolute_margin(rounded: RoundedCopy, largest: float) -> None:
+    """Set the largest absolute error of a distance (not squared) in the copy.
+
+    `largest` is the largest absolute value in it.
+    """
     p = len(rounded.query)
     rounded.margin[1] = 4 * sqrt(p) * (UNIT * largest + 1e-14 * p) + 2.0**-70
 

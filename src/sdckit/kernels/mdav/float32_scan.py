@@ -18,7 +18,7 @@ from sdckit.kernels.mdav.float32_copy import (
     far_limit,
     measure_block,
     near_limit,
-    set_margin,
+    set_absolute_margin,
 )
 from sdckit.kernels.mdav.state import (
     FORMED,
@@ -54,7 +54,7 @@ def fill_blocks(state: MdavState, rounded: RoundedCopy) -> BlockStore:
     state.slots[rows] = np.arange(len(rows))
     padded = np.full((-(-len(rows) // WIDTH) * WIDTH, state.points.shape[1]), np.nan, np.float32)
     padded[: len(rows)] = rounded.points[rows]
-    set_margin(rounded, float(np.nanmax(np.abs(padded))))
+    set_absolute_margin(rounded, float(np.nanmax(np.abs(padded))))
     blocks = np.ascontiguousarray(padded.reshape(-1, WIDTH, padded.shape[1]).transpose(0, 2, 1))
     return BlockStore(state, rounded, blocks, np.resize(rows, len(padded)), np.empty(WIDTH, np.float32))
 

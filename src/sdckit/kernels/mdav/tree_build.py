@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
 from sdckit.kernels.kd_tree import SAMPLE, partition_at
-from sdckit.kernels.mdav.float32_copy import RoundedCopy, Singles, set_margin
+from sdckit.kernels.mdav.float32_copy import RoundedCopy, Singles, set_absolute_margin
 from sdckit.kernels.mdav.state import MdavState  # noqa: TC001 - kernels read it
 
 WIDTH = 64  # most records in a leaf
@@ -55,7 +55,7 @@ def build_tree(state: MdavState, rounded: RoundedCopy) -> Tree:
     nodes = 2 * leaves - 1
     boxes = np.empty((nodes, 2, p), np.float32)
     boxes[0] = points.min(axis=0), points.max(axis=0)
-    set_margin(rounded, float(np.abs(boxes[0]).max()))
+    set_absolute_margin(rounded, float(np.abs(boxes[0]).max()))
     builder = TreeBuilder(points, rows, np.zeros((nodes, 2), np.int64), boxes)
     builder.starts[0, 1] = n
     branches = min(leaves, 2 ** max(0, ceil(log2(n / AT_ONCE))))

@@ -37,7 +37,7 @@ from sdckit.kernels.mdav.state import (
 )
 from sdckit.kernels.mdav.tree_build import WIDTH, Tree, fit_leaf, fit_node
 
-PATIENCE = 1000  # entries of the sorted list inspected before the tree is searched for the farthest record
+LIST_LIMIT = 1000  # entries of the sorted list inspected before the tree is searched for the farthest record
 ZERO = np.float32(0)
 
 
@@ -202,7 +202,7 @@ def form_groups(tree: Tree, k: int, work: int) -> bool:
         if counters[WORK] >= work or needs_resort(counters):
             return False
         sides = 2 if counters[LEFT] >= 3 * k else 1
-        row = farthest_from_centroid(state, PATIENCE)
+        row = farthest_from_centroid(state, LIST_LIMIT)
         point = state.centres[0]
         for side in range(sides):
             if side > 0 or row < 0:

@@ -152,7 +152,7 @@ UNBOUNDED: dict[str, Any] = {"family": "loss", "bounds": (0.0, float("inf")), "b
 @metric(
     title="MAE, mean absolute error",
     place=20,
-    noted=True,
+    in_paper=True,
     colour="orange",
     score=partial(score_cells, MAE),
     explain=partial(_explain_cells, "a cell changed by {:.4g} on average, in the units of the data", 1.0),
@@ -195,7 +195,7 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
 @metric(
     title="MSE, mean squared error",
     place=20,
-    noted=True,
+    in_paper=True,
     colour="amber",
     score=partial(score_cells, MSE),
     explain=partial(
@@ -237,7 +237,7 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
 @metric(
     title="IL1, mean variation",
     place=20,
-    noted=True,
+    in_paper=True,
     colour="green",
     score=partial(score_cells, IL1),
     explain=partial(_explain_cells, "a cell changed by {:.1%} of its own size on average", 1.0),
@@ -284,7 +284,7 @@ def il1(
     title="IL1s, mean variation scaled by the standard deviation",
     place=20,
     shown="overview",
-    noted=True,
+    in_paper=True,
     colour="pink",
     score=partial(score_cells, IL1S),
     explain=partial(

@@ -84,7 +84,7 @@ def _variable_losses(
     return _weighted_losses(cost, pair, "values")
 
 
-def _weighted_losses(cost: Cost, pair: Pair, what: Literal["values", "levels"]) -> Floats:
+def _weighted_losses(cost: Cost, pair: Pair, what: Literal["values", "unrelated_values"]) -> Floats:
     """Return the weighted rank loss of each variable ("values"), or that in unrelated order."""
     counts = pair.counts.both
     variables = each("ranking", range(pair.p))
@@ -93,18 +93,18 @@ def _weighted_losses(cost: Cost, pair: Pair, what: Literal["values", "levels"]) 
     )
 
 
-def _overall_mean(level: Floats, variables: Floats) -> float:
-    """Return the mean of `level` over variables; NaN if it is NaN for a variable that has a loss."""
-    if level is variables:
-        return mean_over_variables(variables)
-    unknown = (np.isnan(level) & ~np.isnan(variables)).any()
-    return math.nan if unknown else mean_over_variables(level)
+def _overall_mean(values: Floats, losses: Floats) -> float:
+    """Return the mean of `values` over variables; NaN if one is NaN for a variable that has a loss."""
+    if values is losses:
+        return mean_over_variables(losses)
+    unknown = (np.isnan(values) & ~np.isnan(losses)).any()
+    return math.nan if unknown else mean_over_variables(values)
 
 
 def _reference_levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Floats]:
     """Return each variable's mean loss under random order and, with ties, its range over tie-breakings."""
     if pair.original.weights is not None:
-        return {"random": _weighted_losses(cost, pair, "levels")}
+        return {"random": _weighted_losses(cost, pair, "unrelated_values")}
     counts = pair.counts.both.tolist()
     variables = each("ranking", range(pair.p))
     summaries = [pair.tie_summary(j) if counts[j] > 1 else None for j in variables]
@@ -195,7 +195,7 @@ def _level_without_ties(place: int, n: int) -> float:
     title="brMAE, bounded rank MAE",
     place=10,
     shown="headline",
-    noted=True,
+    in_paper=True,
     colour="blue",
     untied_level=partial(_level_without_ties, 0),
     family="loss",
@@ -261,7 +261,7 @@ def brmae(
     title="brMSE, bounded rank MSE",
     place=10,
     shown="headline",
-    noted=True,
+    in_paper=True,
     colour="sky",
     untied_level=partial(_level_without_ties, 1),
     family="loss",

@@ -237,7 +237,7 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     -----
     The metric is the inverse covariance matrix of the masked file, which every reader of it can compute.
     Directions without variance, such as that of a total and its parts, are left out. A missing cell stands
-    at its variable's mean. The literature also knows the sum of both covariance matrices; this choice could
+    at its variable's mean. The literature also uses the sum of both covariance matrices; this choice could
     not be checked against a primary source.
 
     References

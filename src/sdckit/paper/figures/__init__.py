@@ -42,16 +42,16 @@ def all_figures(study: Study, *, rng: Any = None, draws: int = 10_000) -> list[F
     """
     if len(study.datasets) > MOST_DATASETS:
         raise ValueError(f"{len(study.datasets)} datasets measured; give one or two to be drawn")
-    places = [(dataset, _dataset_index(dataset, i)) for i, dataset in enumerate(study.datasets)]
+    numbered = [(dataset, _dataset_index(dataset, i)) for i, dataset in enumerate(study.datasets)]
     found = [orders.small_rankings_figure(), orders.random_rankings_figure(rng=rng, draws=draws)]
-    found += [note.loss_by_parameter_figure(study, dataset, 3 + place) for dataset, place in places]
-    found += [note.correlations_figure(study, dataset, 5 + place) for dataset, place in places]
+    found += [note.loss_by_parameter_figure(study, dataset, 3 + place) for dataset, place in numbered]
+    found += [note.correlations_figure(study, dataset, 5 + place) for dataset, place in numbered]
     found += [
         note.bounded_by_unbounded_figure(study, dataset, metric, 7 + 2 * place + i)
-        for dataset, place in places
+        for dataset, place in numbered
         for i, metric in enumerate(BOUNDED)
     ]
-    return [*found, *_further_figures(study, places)]
+    return [*found, *_further_figures(study, numbered)]
 
 
 def _dataset_index(dataset: str, order: int) -> int:
@@ -59,26 +59,27 @@ def _dataset_index(dataset: str, order: int) -> int:
     return 1 if dataset == "Census" else order
 
 
-def _further_figures(study: Study, places: list[tuple[str, int]]) -> Iterator[Figure]:
+def _further_figures(study: Study, numbered: list[tuple[str, int]]) -> Iterator[Figure]:
     """Yield the figures that the paper does not have, numbered A1, A2, ..."""
     drawn: list[tuple[Any, ...]] = []
     drawn += [
-        (ties.rule_differences_figure, f"figure-{3 + place}-ties", dataset) for dataset, place in places
+        (ties.rule_differences_figure, f"figure-{3 + place}-ties", dataset) for dataset, place in numbered
     ]
     drawn += [
-        (ties.rule_correlations_figure, f"figure-{5 + place}-ties", dataset) for dataset, place in places
+        (ties.rule_correlations_figure, f"figure-{5 + place}-ties", dataset) for dataset, place in numbered
     ]
     drawn += [
-        (ties.rule_associations_figure, f"figure-{7 + 2 * place}-ties", dataset) for dataset, place in places
+        (ties.rule_associations_figure, f"figure-{7 + 2 * place}-ties", dataset)
+        for dataset, place in numbered
     ]
     drawn += [(ties.tie_ranges_figure, "tie-range")]
-    drawn += [(across.tails_figure, f"tails-{dataset.lower()}", dataset) for dataset, _ in places]
-    drawn += [(across.across_methods_figure, f"across-{dataset.lower()}", dataset) for dataset, _ in places]
+    drawn += [(across.tails_figure, f"tails-{dataset.lower()}", dataset) for dataset, _ in numbered]
+    drawn += [(across.across_methods_figure, f"across-{dataset.lower()}", dataset) for dataset, _ in numbered]
     drawn += [(across.disagreements_figure, "disagreement")]
     if study.risks is not None:
         outliers = partial(risk.risk_map_figure, risk="linkage_outliers")
-        drawn += [(risk.risk_map_figure, f"risk-map-{dataset.lower()}", dataset) for dataset, _ in places]
-        drawn += [(outliers, f"risk-outliers-{dataset.lower()}", dataset) for dataset, _ in places]
-        drawn += [(risk.attacks_figure, f"attacks-{dataset.lower()}", dataset) for dataset, _ in places]
+        drawn += [(risk.risk_map_figure, f"risk-map-{dataset.lower()}", dataset) for dataset, _ in numbered]
+        drawn += [(outliers, f"risk-outliers-{dataset.lower()}", dataset) for dataset, _ in numbered]
+        drawn += [(risk.attacks_figure, f"attacks-{dataset.lower()}", dataset) for dataset, _ in numbered]
     for number, (draw, name, *dataset) in enumerate(drawn, 1):
         yield draw(study, *dataset, number=f"A{number}", name=name)
