@@ -81,7 +81,7 @@ def _count_closer(
     places: int,
     found: Ints,
 ) -> None:
-    """Write how many candidates are closer to each query than the true one (to `places`), and how many tie."""
+    """Write how many candidates are closer to each query than the true one, to `places`, and how many tie."""
     targets, asked = facts
     for i in range(len(queries)):
         true = truth[i]

@@ -8,7 +8,7 @@ import polars as pl
 
 from sdckit.core.registry import METRICS
 from sdckit.core.text import plural
-from sdckit.core.warned import warn
+from sdckit.core.warning_texts import warn
 from sdckit.metrics.risk.facts import facts_of
 
 if TYPE_CHECKING:
