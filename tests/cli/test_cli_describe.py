@@ -81,6 +81,23 @@ def test_a_stata_file_keeps_labels_of_recoded_columns(tmp_path):
     assert meta.variable_value_labels["region"][1] == "region 1"
 
 
+@pytest.mark.parametrize("suffix", ["dta", "sav"])
+@pytest.mark.parametrize("way", ["year", "month"])
+def test_dates_of_stata_and_spss_files_are_recoded(tmp_path, suffix, way):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    frame = described_files.labelled(100).select("caseid", "sex", "savings")
+    born = described_files.patients(100)["born"].str.to_date()
+    write, read = (getattr(pyreadstat, f"{verb}_{suffix}") for verb in ("write", "read"))
+    labels = {"born": "date of birth"}
+    write(frame.with_columns(born).to_pandas(), str(tmp_path / f"a.{suffix}"), column_labels=labels)
+    words = f"mask a.{suffix} -o b.{suffix} --method mdav --key caseid --untouched sex --recode born={way}"
+    done = command.run_here(tmp_path, *words.split())
+    assert done.returncode == 0, done.stderr
+    found, meta = read(str(tmp_path / f"b.{suffix}"))
+    assert found["born"].tolist() == [day.year if way == "year" else f"{day:%Y-%m}" for day in born]
+    assert meta.column_names_to_labels["born"] == "date of birth"
+
+
 def test_the_printed_options_lead_to_the_printed_floor(folder):
     start = command.run_here(folder, "describe", "survey.csv", "--drop", "isco,pid,education")
     *_, floor, options = (

@@ -71,6 +71,7 @@ def number_values(values: Any) -> Ints:
             seen = np.zeros(high - low + 1, np.int64)
             seen[values - low] = 1
             return np.asarray((np.cumsum(seen) - 1)[values - low], np.int64)
+        return pl.Series(values).rank("dense").to_numpy().astype(np.int64) - 1  # sorts in several threads
     return np.asarray(np.unique(values, return_inverse=True)[1], np.int64).reshape(-1)
 
 

@@ -83,24 +83,28 @@ def roles_with(asked: Roles, proposals: Mapping[str, Proposal]) -> Roles:
     )
 
 
-def propose_recodings(name: str, column: nw.Series[Any], guess: Guess, na: Sequence[float]) -> list[Recoding]:
-    """Return recodings of a column that may be worth trying, coarser ones last; none for identifiers."""
+def propose_recodings(
+    name: str, column: nw.Series[Any], guess: Guess, na: Sequence[float], *, weights: bool
+) -> list[Recoding]:
+    """Return recodings of a column that may be worth trying, coarser ones last; none for identifiers.
+
+    Survey weights (`weights`) are rounded, other numbers are put into bands.
+    """
     if guess.role in {"key", "unit", "nested"}:
         return []
     if guess.role == "date":
         return [Recoding(name, "month"), Recoding(name, "year"), Recoding(name, "year", 10)]
     if guess.role in {"variable", "weights"} and column.dtype.is_numeric():
-        return _band_recodings(name, cells.as_floats(column, na), guess)
+        return _band_recodings(name, cells.as_floats(column, na), "round" if weights else "band")
     return [Recoding(name, "rare", RARE), *_digit_recodings(name, column, na)]
 
 
-def _band_recodings(name: str, values: Any, guess: Guess) -> list[Recoding]:
-    """Return bands of about a twelfth and a fourth of the spread; rounding for survey weights."""
+def _band_recodings(name: str, values: Any, way: str) -> list[Recoding]:
+    """Return bands, or rounding, to about a twelfth and a fourth of the spread of the values."""
     seen = values[~np.isnan(values)]
     if seen.size < 2:
         return []
     low, high = np.quantile(seen, [0.05, 0.95])  # the extremes stay private
-    way = "round" if guess.role == "weights" else "band"
     sizes = dict.fromkeys(round_size((high - low) / parts) for parts in (BANDS, BANDS / 3) if high > low)
     return [Recoding(name, way, size) for size in sizes]
 

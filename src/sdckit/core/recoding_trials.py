@@ -50,19 +50,21 @@ def try_recodings(
     found = []
     for name in floor.columns:
         if name not in roles.columns_with("recode"):
-            for trial in _trials(table, name, guesses[name], roles.na, others[name]):
+            ways = propose_recodings(
+                name, table.column(name), guesses[name], roles.na, weights=name == roles.weights
+            )
+            for trial in _trials(table, ways, roles.na, others[name]):
                 lower = trial.together.floor <= WORTH * floor.floor
                 if lower or trial.alone.floor <= WORTH_ALONE * floor.alone[name].floor:
                     found.append(trial)
     return sorted(found, key=lambda one: (one.together.floor, one.alone.floor))
 
 
-def _trials(table: Table, name: str, guess: Guess, na: Sequence[float], others: Ints) -> Iterator[Trial]:
-    """Yield the recodings proposed for a column that fit it and leave more than one value."""
-    column = table.column(name)
-    for way in propose_recodings(name, column, guess, na):
+def _trials(table: Table, ways: Sequence[Recoding], na: Sequence[float], others: Ints) -> Iterator[Trial]:
+    """Yield those of the recodings that fit their column and leave more than one value."""
+    for way in ways:
         try:
-            numbers = cell_numbers(recode_column(column, way, na))
+            numbers = cell_numbers(recode_column(table.column(way.column), way, na))
         except (TypeError, ValueError):  # it does not fit
             continue
         if numbers.max() > 0:

@@ -12,7 +12,7 @@ from sdckit.core.text import plural, shortened
 from sdckit.core.warning_texts import warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from sdckit.io.statfiles.dates import Family
@@ -211,9 +211,18 @@ def fit_metadata(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
 
 def _metadata_of_columns(meta: Meta, frame: pl.DataFrame) -> Meta:
     """Return the metadata restricted to the columns of the table."""
-    known = set(frame.columns)
+    return _restricted(meta, lambda name: name in frame.columns)
+
+
+def without_columns(meta: Meta, names: Collection[str]) -> Meta:
+    """Return the metadata without all that is known of some columns but their labels."""
+    return replace(_restricted(meta, lambda name: name not in names), labels=meta.labels)
+
+
+def _restricted(meta: Meta, keep: Callable[[str], bool]) -> Meta:
+    """Return the metadata of the columns that are to be kept."""
     tables: dict[str, Any] = {
-        table: {name: value for name, value in found.items() if name in known}
+        table: {name: value for name, value in found.items() if keep(name)}
         for table, found in vars(meta).items()
         if isinstance(found, dict)
     }

@@ -10,7 +10,7 @@ import polars as pl
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
 from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, import_pyreadstat, is_declared
-from sdckit.io.statfiles.meta import Meta, check_names, fit_metadata
+from sdckit.io.statfiles.meta import Meta, check_names, fit_metadata, without_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,9 +54,11 @@ def write(
         The system refused to write.
     """
     check_names(path, frame.columns)
-    kept = fit_metadata(path, frame, meta)
     if before is None:
         before = pl.DataFrame()
+    changed = [c.name for c in frame if c.name in before.columns and _kind(c) != _kind(before[c.name])]
+    meta = None if meta is None else without_columns(meta, changed)  # such as dates recoded to years
+    kept = fit_metadata(path, frame, meta)
     columns = [_stored_column(path, column, before, meta, kept) for column in frame]
     options = {"column_labels": kept.labels, "file_label": kept.file_label or ""}
     forms = {c.cells.name: c.format for c in columns if c.format}
@@ -76,6 +78,11 @@ def write(
         if "unable to write" in reason:
             raise _find_write_error(draft) from error
         raise ValueError(f"could not write '{path}' ({reason}); use another format") from error
+
+
+def _kind(column: pl.Series) -> str:
+    """Return whether a column holds dates or times, numbers, or something else, such as text."""
+    return "time" if column.dtype.is_temporal() else "numbers" if column.dtype.is_numeric() else "other"
 
 
 def _stored_column(
