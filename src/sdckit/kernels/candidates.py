@@ -6,17 +6,21 @@ dimension. A fact that excludes nothing for a record is the interval from -inf t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Floats, Int, Ints, UInt64s, inlined, kernel
-from sdckit.kernels.kd_tree import in_parts
+from sdckit.kernels import forest, forest_search, kd_tree
+from sdckit.kernels.kd_tree import PART, in_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from sdckit.kernels.forest import Forest
+    from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
+    from sdckit.kernels.kd_tree import Tree
 
-PAIRS = 50_000_000  # of records, compared at a time: a fraction of a second
+PAIRS = 50_000_000  # of records, compared between two checks for Ctrl-C: a fraction of a second
 
 
 class Side(NamedTuple):
@@ -37,82 +41,24 @@ def no_facts(n: int) -> Side:
     return Side(np.zeros(n, np.int64), np.empty((n, 0)), np.empty((n, 0)))
 
 
-@inlined
-def _overlap(low: Floats, high: Floats, i: Int, lower: Floats, upper: Floats, k: Int) -> bool:
-    """Return True if the intervals of record i overlap those of record k in every dimension."""
-    fits = True
-    for d in range(low.shape[1]):
-        fits &= (low[i, d] <= upper[k, d]) & (lower[k, d] <= high[i, d])
-    return fits
+def count_candidates(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
+    """Return the number of each query's candidates, and a fingerprint, equal for equal sets of candidates.
 
+    The fingerprint is the sum of a fixed pseudo-random number for each candidate's row.
+    """
+    trees = forest.build(np.empty((len(targets.blocks), 0)), *targets)
+    marks = np.append(np.uint64(0), np.cumsum(_marks(trees.rows), dtype=np.uint64))
+    spans = np.stack([np.searchsorted(trees.blocks, queries.blocks, side) for side in ("left", "right")])
+    found, sums = np.empty(len(queries.blocks), np.int64), np.empty(len(queries.blocks), np.uint64)
 
-@inlined
-def _distance(point: Floats, other: Floats) -> float:
-    """Return the squared distance over the cells that both have, scaled to all; infinite without any."""
-    total, shared = 0.0, 0
-    for j in range(len(point)):
-        difference = point[j] - other[j]
-        if difference == difference:  # noqa: PLR0124 - false for NaN
-            total += difference * difference
-            shared += 1
-    return total * (len(point) / shared) if shared else np.inf
+    def work(begin: int, end: int) -> None:
+        """Count for the queries begin..end-1."""
+        part, scratch = slice(begin, end), forest_search.scratch_for(0)
+        asked = queries.low[part], queries.high[part], spans[:, part]
+        forest_search.count_fitting(trees, marks, asked, found[part], sums[part], scratch)
 
-
-@kernel
-def _count_candidates(
-    targets: Side, queries: Side, spans: Ints, marks: UInt64s, found: Ints, sums: UInt64s
-) -> None:
-    """Write the number of targets that fit each query, and the sum of their marks."""
-    for i in range(len(spans)):
-        for k in range(spans[i, 0], spans[i, 1]):
-            if _overlap(targets.low, targets.high, k, queries.low, queries.high, i):
-                found[i] += 1
-                sums[i] += marks[k]
-
-
-@kernel
-def _count_closer(
-    points: Floats,
-    facts: tuple[Side, Side],
-    queries: Floats,
-    truth: Ints,
-    spans: Ints,
-    tolerance: float,
-    places: int,
-    found: Ints,
-) -> None:
-    """Write how many candidates are closer to each query than the true one, to `places`, and how many tie."""
-    targets, asked = facts
-    for i in range(len(queries)):
-        true = truth[i]
-        found[0, i], found[1, i] = places, 0
-        inside = spans[i, 0] <= true < spans[i, 1]
-        if not (inside and _overlap(targets.low, targets.high, true, asked.low, asked.high, i)):
-            continue
-        own = _distance(points[true], queries[i])
-        nearest, farthest = own * (1 - tolerance), own * (1 + tolerance)
-        closer = within = 0
-        for k in range(spans[i, 0], spans[i, 1]):
-            if _overlap(targets.low, targets.high, k, asked.low, asked.high, i):
-                distance = _distance(points[k], queries[i])
-                closer += distance < nearest
-                within += distance <= farthest
-                if closer >= places:
-                    break
-        if closer < places:
-            found[0, i], found[1, i] = closer, within - closer
-
-
-def _by_block(targets: Side) -> tuple[Ints, Side]:
-    """Return the order of targets by block, and their facts in it."""
-    order = np.argsort(targets.blocks, kind="stable")
-    return order, take(targets, order)
-
-
-def _spans(ordered: Side, queries: Side) -> Ints:
-    """Return where the targets of each query's block begin and end."""
-    sides = [np.searchsorted(ordered.blocks, queries.blocks, side) for side in ("left", "right")]
-    return np.stack(sides, axis=1)
+    in_parts(len(found), work)
+    return found, sums
 
 
 def _marks(rows: Ints) -> UInt64s:
@@ -121,27 +67,6 @@ def _marks(rows: Ints) -> UInt64s:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
-
-
-def _search(n: int, spans: Ints, work: Callable[[int, int], None]) -> None:
-    """Call `work(begin, end)` for slices of queries that take a fraction of a second each."""
-    pairs = int((spans[:, 1] - spans[:, 0]).sum())
-    in_parts(n, work, max(PAIRS * n // max(pairs, 1), 1))
-
-
-def count_candidates(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
-    """Return the number of each query's candidates, and a fingerprint, equal for equal sets of candidates."""
-    order, ordered = _by_block(targets)
-    spans, marks = _spans(ordered, queries), _marks(order)
-    found, sums = np.zeros(len(spans), np.int64), np.zeros(len(spans), np.uint64)
-
-    def work(begin: int, end: int) -> None:
-        """Count for the queries begin..end-1."""
-        asked = take(queries, slice(begin, end))
-        _count_candidates(ordered, asked, spans[begin:end], marks, found[begin:end], sums[begin:end])
-
-    _search(len(spans), spans, work)
-    return found, sums
 
 
 def count_closer(
@@ -160,19 +85,84 @@ def count_closer(
     counts are `places` and 0 where so many are closer, or where the true target is no candidate. `facts`
     are those about the targets and those about the queries.
     """
-    order, ordered = _by_block(facts[0])
-    spans, points = _spans(ordered, facts[1]), targets[order]
-    place = np.empty_like(order)
-    place[order] = np.arange(order.size)
-    found = np.empty((2, len(queries)), np.int64)
+    return Targets(targets, facts[0]).count_closer(queries, truth, facts[1], tolerance, places)
 
-    def work(begin: int, end: int) -> None:
-        """Count for the queries begin..end-1."""
-        part = slice(begin, end)
-        both = ordered, take(facts[1], part)
-        counts = np.empty((2, end - begin), np.int64)
-        _count_closer(points, both, queries[part], place[truth[part]], spans[part], tolerance, places, counts)
-        found[:, part] = counts
 
-    _search(len(queries), spans, work)
-    return found
+@dataclass(frozen=True)
+class Targets:
+    """Target records with at least one variable and the facts about them, prepared once for many searches."""
+
+    points: Floats
+    facts: Side
+    known_tree: Tree | None = None  # of the points, if there is one already
+
+    @cached_property
+    def plain(self) -> bool:
+        """True where no cell is missing and no fact tells targets apart."""
+        one = bool((self.facts.blocks == self.facts.blocks[:1]).all())
+        return one and not self.facts.low.shape[1] and not np.isnan(self.points).any()
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The k-d tree of all targets."""
+        return kd_tree.build(self.points) if self.known_tree is None else self.known_tree
+
+    @cached_property
+    def forest(self) -> Forest:
+        """The trees of the targets, block by block."""
+        return forest.build(self.points, *self.facts)
+
+    @cached_property
+    def place(self) -> Ints:
+        """The place of each target in the forest."""
+        found = np.empty(len(self.points), np.int64)
+        found[self.forest.rows] = np.arange(found.size)
+        return found
+
+    @cached_property
+    def queries_at_once(self) -> int:
+        """Number of queries between two checks for Ctrl-C: fewer where records are compared one by one."""
+        sizes = np.diff(self.forest.starts[self.forest.roots[:-1]]).ravel()
+        most = int((sizes * self.forest.mixed).max())
+        return max(min(PART, PAIRS // max(most, 1)), 1)
+
+    def count_closer(
+        self, queries: Floats, truth: Ints, facts: Side, tolerance: float, places: int = 1
+    ) -> Ints:
+        """Return how many candidates are closer to each query than its true one, and how many tie.
+
+        As the function `count_closer` does; `facts` are those about the queries.
+        """
+        same = facts.blocks == self.facts.blocks[truth]
+        if self.plain and same.all() and _permutes(truth, len(self.points)) and not np.isnan(queries).any():
+            return kd_tree.count_closer(self.tree, queries, truth, tolerance, places)
+        found = np.zeros((2, len(queries)), np.int64)
+        found[0] = places
+        order = self._by_truth(truth, same)
+
+        def work(begin: int, end: int) -> None:
+            """Count for some of the queries, in the order of their true targets."""
+            part = order[begin:end]
+            asked = queries.take(part, axis=0), facts.low.take(part, axis=0), facts.high.take(part, axis=0)
+            counts, scratch = np.empty((2, part.size), np.int64), forest_search.scratch_for(queries.shape[1])
+            true = self.place[truth[part]]
+            forest_search.count_closer(self.forest, asked, true, tolerance, places, counts, scratch)
+            found[0, part], found[1, part] = counts
+
+        in_parts(order.size, work, self.queries_at_once)
+        return found
+
+    def _by_truth(self, truth: Ints, same: Bools) -> Ints:
+        """Return the queries in their true target's block, in its order: leaves stay in the cache."""
+        if _permutes(truth, len(self.points)):
+            query_of = np.empty_like(truth)
+            query_of[truth] = np.arange(truth.size)
+            order = query_of[self.forest.rows]
+        else:
+            order = np.argsort(self.place[truth])
+        return order if same.all() else order[same[order]]
+
+
+def _permutes(truth: Ints, n: int) -> bool:
+    """Return True if `truth` names each of n rows once."""
+    return truth.size == n and bool((np.bincount(truth, minlength=n) == 1).all())
