@@ -8,6 +8,10 @@ def recoded(*ways, command=None):
     return [*(command or mask()), *(word for way in ways for word in ("--recode", way))]
 
 
+def describe(more):
+    return ["describe", "data.csv", *more.split()]
+
+
 NOTHING = "changes no cell: {}; give a larger number or leave it out"
 
 RECODE_CASES = {
@@ -57,5 +61,31 @@ RECODE_CASES = {
         {},
         recoded("region=rare:6", command=mask("--drop region")),
         "column 'region' is recoded but also dropped; give it one role",
+    ),
+    "describing an unknown column": (
+        {},
+        describe("--key idd"),
+        r"unknown column 'idd' \(did you mean 'id'\?\); choose from: id, region",
+    ),
+    "describing a column in two roles": (
+        {},
+        describe("--key id --drop id"),
+        "column 'id' is the key but also dropped; give it one role",
+    ),
+    "describing as two formats": (
+        {},
+        describe("--json --csv"),
+        "--json and --csv exclude each other; give one",
+    ),
+    "describing no file": ({}, ["describe", "dta.csv"], "no file 'dta.csv'; check"),
+    "describing what is all dropped": (
+        {},
+        describe("--drop id,region,income,age,weight"),
+        "all columns are dropped, so that nothing is left to publish; drop fewer",
+    ),
+    "describing a recoding that fits no cell": (
+        {},
+        describe("--recode region=rare:5"),
+        "recoding 'region' by rare:5 " + NOTHING.format("every value has at least 5 records"),
     ),
 }
