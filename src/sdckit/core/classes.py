@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
-from sdckit.core.table import is_missing
+from sdckit.core.converted_cells import converted_numbers, polars_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
+
+    import narwhals as nw
 
     from sdckit.kernels.jit import Ints
 
@@ -26,16 +27,11 @@ class Uniques(NamedTuple):
 
 
 def cell_numbers(column: nw.Series[Any]) -> Ints:
-    """Return a number for each cell of a column, the same for equal cells; missing cells are equal."""
-    kind = column.dtype
-    if kind.is_float():
-        return number_values(np.asarray(column.to_numpy(), np.float64) + 0.0)  # -0.0 is 0.0
-    if kind in {nw.Object, nw.Unknown} or kind.is_nested():
-        return _number_objects(column.to_list())
-    cells = column.to_polars()
-    if kind.is_integer() or kind == nw.Boolean or kind.is_temporal():
-        return _number_with_gaps(cells.to_physical().cast(pl.Int64))
-    return _number_with_gaps(cells.cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64))
+    """Return a number for each cell of a column, the same for equal cells, 0 for missing ones.
+
+    Cells are compared after one conversion: 1, 1.0 and "1" are equal.
+    """
+    return converted_numbers(polars_column(column))[0] + 1
 
 
 def class_numbers(columns: Iterable[Ints], n: int) -> Ints:
@@ -73,26 +69,3 @@ def number_values(values: Any) -> Ints:
             return np.asarray((np.cumsum(seen) - 1)[values - low], np.int64)
         return pl.Series(values).rank("dense").to_numpy().astype(np.int64) - 1  # sorts in several threads
     return np.asarray(np.unique(values, return_inverse=True)[1], np.int64).reshape(-1)
-
-
-def _number_with_gaps(cells: pl.Series) -> Ints:
-    """Return the rank from 0 of each whole number, with the missing cells behind the largest."""
-    gaps = cells.is_null().to_numpy()
-    numbers = number_values(cells.fill_null(cells.min() or 0).to_numpy())
-    return np.where(gaps, numbers.max(initial=0) + 1, numbers) if gaps.any() else numbers
-
-
-def _number_objects(cells: Sequence[Any]) -> Ints:
-    """Return a number for each Python object by its first appearance; equal ones share it."""
-    numbers: dict[Any, int] = {}
-    texts = ((None if is_missing(cell) else cell) for cell in cells)
-    return np.array([numbers.setdefault(_hashable(cell), len(numbers)) for cell in texts], np.int64)
-
-
-def _hashable(cell: Any) -> Any:
-    """Return the object itself, or its text where it cannot be hashed, such as a list."""
-    try:
-        hash(cell)
-    except TypeError:
-        return repr(cell)
-    return cell

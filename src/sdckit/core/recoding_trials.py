@@ -67,7 +67,7 @@ def _trials(table: Table, ways: Sequence[Recoding], na: Sequence[float], others:
             numbers = cell_numbers(recode_column(table.column(way.column), way, na))
         except (TypeError, ValueError):  # it does not fit
             continue
-        if numbers.max() > 0:
+        if numbers.min() < numbers.max():
             both = class_numbers([others, numbers], table.n)
             yield Trial(way, numbers, uniques_of(class_numbers([numbers], table.n)), uniques_of(both))
 

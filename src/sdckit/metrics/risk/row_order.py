@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.core.classes import class_numbers, number_values
+from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.metrics.risk.distances import cached_value
 from sdckit.metrics.risk.facts import facts_of
-from sdckit.metrics.risk.untouched import converted_numbers, polars_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
