@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import naive_candidates
-from sdckit.kernels import candidates
-from sdckit.kernels.candidates import Side
+from maskings import fails
+from sdckit.kernels import candidates, kd_tree
+from sdckit.kernels.candidates import Side, no_facts, take
 
 TOLERANCE = 1e-9
 
@@ -73,15 +74,130 @@ def check_counts(targets, queries):
     assert len(set(sets)) == len(set(zip(sets, prints.tolist(), strict=True))) == len(set(prints.tolist()))
 
 
-SIZES = (1, 2, 3, 10, 63, 64, 65, 130, 300)
-
-
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [1, 2, 3, 40, 64, 65, 130, 300])
 @pytest.mark.parametrize("q", [0, 1, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.1, 0.5])
 def test_counts_equal_a_look_at_all_records(n, q, missing):
-    for blocks in {1, 4, n}:
-        for places in (1, 2, 3):
-            case = case_of(places, n, 1 + places, blocks, q, missing)
-            check_closer(case, places)
-            check_counts(*case[3])
+    for places, blocks in enumerate((1, 4, n), start=1):
+        case = case_of(n + places, n, 1 + places, blocks, q, missing)
+        check_closer(case, places)
+        check_counts(*case[3])
+
+
+LARGE = [  # blocks, interval dimensions, share of missing cells
+    (1, 0, 0.0),
+    (1, 0, 0.05),
+    (1, 0, 0.6),
+    (1, 2, 0.0),
+    (1, 2, 0.1),
+    (7, 0, 0.0),
+    (7, 1, 0.1),
+    (900, 0, 0.05),
+    (9000, 1, 0.0),
+]
+
+
+@pytest.mark.parametrize(("blocks", "q", "missing"), LARGE)
+def test_trees_answer_as_a_look_at_all_records(blocks, q, missing):
+    for places in (1, 3):
+        check_closer(case_of(places, 9000, 5, blocks, q, missing), places, slice(None, None, 97))
+
+
+def test_many_queries_are_answered_part_by_part():
+    case = case_of(1, 2 * kd_tree.PART + 5, 3, 50, 1, 0.05)
+    check_closer(case, 2, slice(None, None, 997))
+
+
+@pytest.mark.parametrize("q", [0, 1, 4])
+def test_candidates_are_counted_in_trees(q):
+    targets, queries = facts_of(np.random.default_rng(0), 5000, 3, q)
+    check_counts(targets, take(queries, slice(None, None, 17)))
+
+
+def test_narrow_windows_among_many_records():
+    rng = np.random.default_rng(1)
+    ranks = np.argsort(rng.random((3, 4000))).T.astype(float)
+    targets = Side(np.zeros(4000, np.int64), ranks, ranks + rng.integers(0, 3, ranks.shape))
+    moved = ranks + rng.integers(-300, 300, ranks.shape)
+    queries = Side(np.zeros(4000, np.int64), moved - 300, moved + 300)
+    check_counts(targets, take(queries, slice(None, None, 13)))
+    case = ranks / 1000, moved / 1000, np.arange(4000), (targets, queries)
+    check_closer(case, 1, slice(None, None, 13))
+
+
+def test_many_columns_have_more_patterns_than_a_word_has_bits():
+    check_closer(case_of(3, 400, 70, 1, 0, 0.3), 1)
+    check_closer(case_of(4, 400, 40, 2, 30, 0.01), 2)
+
+
+def found_by(points, queries, truth, targets, asked, places=1):
+    values = (np.array(values, float).reshape(len(values), -1) for values in (points, queries))
+    return candidates.count_closer(*values, np.array(truth), (targets, asked), TOLERANCE, places).T.tolist()
+
+
+def in_blocks(*blocks):
+    return no_facts(len(blocks))._replace(blocks=np.array(blocks))
+
+
+def test_a_true_record_that_is_no_candidate_is_never_found():
+    found = found_by([0, 1, 2], [0, 1, 2], [0, 1, 2], in_blocks(4, 4, 5), in_blocks(4, 5, 6), places=3)
+    assert found == [[0, 1], [3, 0], [3, 0]]
+    ones = np.ones((1, 1))
+    apart = no_facts(1)._replace(low=ones, high=ones), no_facts(1)._replace(low=2 * ones, high=3 * ones)
+    assert found_by([[0]], [[0]], [0], *apart) == [[1, 0]]
+
+
+def test_records_without_shared_cells_are_infinitely_far():
+    nothing = [[np.nan, np.nan]]
+    two, one = no_facts(2), no_facts(1)
+    assert found_by(2 * nothing, nothing, [0], two, one) == [[0, 2]]
+    assert found_by([[1.0, np.nan], *nothing], [[np.nan, 1.0]], [0], two, one) == [[0, 2]]
+    assert found_by([[9.0, 1.0], *nothing], [[np.nan, 1.0]], [1], two, one) == [[1, 0]]
+    assert found_by([[9.0, 1.0], *nothing], [[np.nan, 1.0]], [1], two, one, places=2) == [[1, 1]]
+    assert found_by([[9.0, 1.0], *nothing], [[np.nan, 5.0]], [0], two, one) == [[0, 1]]
+
+
+def test_distances_are_scaled_to_all_cells():
+    points = [[1.0, np.nan], [1.0, 1.0], [1.1, np.nan]]  # squared: 2, 2, 2.42
+    assert found_by(points, [[0.0, 0.0]], [0], no_facts(3), no_facts(1)) == [[0, 2]]
+    assert found_by(points, [[0.0, 0.0]], [2], no_facts(3), no_facts(1), places=3) == [[2, 1]]
+
+
+def test_some_of_the_queries_may_be_asked_and_true_records_may_repeat():
+    points, queries, truth, facts = case_of(5, 300, 2, 3, 1, 0.1)
+    rows = np.random.default_rng(0).integers(0, 300, 120)
+    check_closer((points, queries[rows], truth[rows], (facts[0], take(facts[1], rows))), 2)
+    no_rows = np.empty(0, np.int64)
+    check_closer((points, queries[no_rows], truth[no_rows], (facts[0], take(facts[1], no_rows))), 2)
+
+
+def test_targets_are_prepared_once_for_many_assignments():
+    points, queries, _, facts = case_of(6, 200, 2, 1, 0, 0.0)
+    prepared = candidates.Targets(points, facts[0])
+    for seed in range(3):
+        truth = np.random.default_rng(seed).permutation(200)
+        found = prepared.count_closer(queries, truth, facts[1], TOLERANCE)
+        assert np.array_equal(found, candidates.count_closer(points, queries, truth, facts, TOLERANCE))
+        check_closer((points, queries, truth, facts), 1)
+
+
+def test_block_numbers_may_be_far_apart():
+    far = 2**62
+    targets, queries = in_blocks(-far, far, far, 0), in_blocks(far, 0, 1)
+    assert candidates.count_candidates(targets, queries)[0].tolist() == [2, 1, 0]
+
+
+def test_records_in_column_order_are_compared_alike():
+    points, queries, truth, facts = case_of(7, 300, 3, 2, 2, 0.1)
+    turned = [np.asfortranarray(values) for values in (points, queries)]
+    sides = tuple(Side(each.blocks, *map(np.asfortranarray, each[1:])) for each in facts)
+    check_closer((*turned, truth, sides), 1)
+    check_counts(*sides)
+
+
+def test_the_check_sees_a_search_that_leaves_candidates_out(monkeypatch):
+    case = case_of(8, 300, 1, 2, 0, 0.3)
+    check_closer(case, 3)
+    count = candidates.count_closer
+    monkeypatch.setattr(candidates, "count_closer", lambda *given: np.minimum(count(*given), 1))
+    assert fails(check_closer, case, 3)

@@ -48,17 +48,23 @@ def count_candidates(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
     """
     trees = forest.build(np.empty((len(targets.blocks), 0)), *targets)
     marks = np.append(np.uint64(0), np.cumsum(_marks(trees.rows), dtype=np.uint64))
-    spans = np.stack([np.searchsorted(trees.blocks, queries.blocks, side) for side in ("left", "right")])
+    spans = _groups_of_blocks(trees, queries.blocks)
     found, sums = np.empty(len(queries.blocks), np.int64), np.empty(len(queries.blocks), np.uint64)
 
     def work(begin: int, end: int) -> None:
         """Count for the queries begin..end-1."""
         part, scratch = slice(begin, end), forest_search.scratch_for(0)
-        asked = queries.low[part], queries.high[part], spans[:, part]
+        asked = np.ascontiguousarray(queries.low[part]), np.ascontiguousarray(queries.high[part]), spans[part]
         forest_search.count_fitting(trees, marks, asked, found[part], sums[part], scratch)
 
     in_parts(len(found), work)
     return found, sums
+
+
+def _groups_of_blocks(trees: Forest, blocks: Ints) -> Ints:
+    """Return the first group of each given block and the one after the last; the same if there is none."""
+    ends = [np.searchsorted(trees.blocks, blocks, side) for side in ("left", "right")]
+    return np.stack(ends, axis=1)
 
 
 def _marks(rows: Ints) -> UInt64s:

@@ -65,11 +65,11 @@ def build(points: Floats, blocks: Ints, low: Floats, high: Floats) -> Forest:
         """Build the trees of the groups that begin among the records begin..end-1."""
         groups = np.searchsorted(first, (begin, end))
         part = slice(*np.append(first, rows.size)[groups])
-        ordered, scratch = keys[rows[part]], (np.empty(DEEP, np.int64), np.empty(SAMPLE))
+        ordered, scratch = keys.take(rows[part], axis=0), (np.empty(DEEP, np.int64), np.empty(SAMPLE))
         _split_groups(forest, ordered, p, groups, scratch)
         if gaps or q:
-            order = rows[part]
-            ordered = np.hstack([points[order], low[order], high[order]])
+            parts = [values.take(rows[part], axis=0) for values in (points, low, high)]
+            ordered = np.hstack(parts)
         _fit_groups(forest, ordered, p, groups)
 
     in_parts(rows.size, grow)

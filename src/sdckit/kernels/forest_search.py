@@ -91,7 +91,7 @@ def count_fitting(
     q, (stack, _, flags) = lower.shape[1], scratch
     for k in range(len(lower)):
         found[k], sums[k] = 0, 0
-        for group in range(spans[0, k], spans[1, k]):
+        for group in range(spans[k, 0], spans[k, 1]):
             stack[0] = roots[group]
             size = 1
             while size > 0:
