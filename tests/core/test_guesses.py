@@ -16,6 +16,7 @@ RNG = np.random.default_rng(7)
 WORDS = ["".join(RNG.choice(list(string.ascii_lowercase), 8)) for _ in range(N)]
 DAYS = [dt.date(1930, 1, 1) + dt.timedelta(days=int(d)) for d in RNG.integers(0, 30_000, N)]
 HOUSEHOLDS = np.repeat(np.arange(1, N), RNG.integers(1, 6, N - 1))[:N]
+INSIDE = np.arange(N) - np.flatnonzero(np.diff(HOUSEHOLDS, prepend=0))[HOUSEHOLDS - 1]  # from 0
 AMOUNTS = np.round(RNG.lognormal(8, 1, N), 2)
 
 COLUMNS = {  # name of the column: cells, role, undecided
@@ -39,6 +40,11 @@ COLUMNS = {  # name of the column: cells, role, undecided
     "region_gdp": (RNG.integers(1000, 9999, N), "variable", False),
     "RB030": (RNG.permutation(9 * 10**6)[:N] + 10**6, "key", True),
     "HB030": (np.sort(RNG.permutation(9 * 10**6)[:N])[HOUSEHOLDS] + 10**6, "unit", True),
+    "DB030": (HOUSEHOLDS * 100, "unit", True),
+    "RB031": (HOUSEHOLDS * 100 + INSIDE, "key", True),
+    "teacher_no": (RNG.integers(100, 300, N), "unit", True),
+    "Company name": (WORDS, "text", True),
+    "ordered": (np.sort(RNG.permutation(10**6)[:N]), "variable", False),
     "cpsid": (RNG.integers(0, 200, N), "unit", True),
     "PERWT": (RNG.integers(10, 900, N), "weights", True),
     "birth_weight": (RNG.normal(3400, 400, N), "variable", False),

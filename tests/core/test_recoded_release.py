@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from sdckit.core.uniques import floor_of_data
 
 RNG = np.random.default_rng(5)
 N = 60
@@ -66,6 +67,7 @@ def test_a_recoded_file_has_one_risk(recode):
     assert swept["value"][0] == pytest.approx(risk)
     floor = sdc.describe(frame, columns=columns, recode=recode).floor
     assert risk >= floor - 1e-12
+    assert floor_of_data(sdc.prepare(frame, columns=columns, recode=recode)).floor == floor
     known = sdc.evaluate(frame, made.data, columns=columns, known=columns, disclosure=made.disclosure)[
         "linkage"
     ]

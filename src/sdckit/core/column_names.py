@@ -34,6 +34,10 @@ CODES = _words(
 )
 CODED = _words("code codes cod")
 BODIES = _words("birth body baby kg lb lbs loss gain")  # beside which a weight is one of bodies
+PERSONAL = _words(
+    "name names surname firstname lastname forename nombre nom vorname nachname address street email mail "
+    "phone telephone mobile iban comment comments remark remarks note notes text url"
+)
 HEIGHTS = _words("height bmi stature")
 PEOPLE = UNITS | _words("case cps user cust customer client member resp ind obs student teacher worker")
 
@@ -53,7 +57,7 @@ def names_unit(name: str) -> bool:
     words = words_of(name)
     ends = {*words[:1], *words[-1:]}
     joined = any(word.endswith("id") and (word[:-2] in PEOPLE or word[-4:] == "hhid") for word in ends)
-    return bool(words) and (joined or bool(ends & IDENTIFIERS) or {*words} <= UNITS | COUNTERS)
+    return bool(words) and (joined or bool(ends & IDENTIFIERS) or {*words} <= PEOPLE | COUNTERS)
 
 
 def names_code(name: str) -> bool:
@@ -72,6 +76,11 @@ def names_weights(name: str) -> bool:
         word in WEIGHTS or word.startswith(("wgt", "pond")) or word.endswith(("wgt", "weight", "wt"))
         for word in {*words[:1], *words[-1:]}
     )
+
+
+def names_person(name: str) -> bool:
+    """Return True for names such as surname, email and phone, and for those of free text, such as comment."""
+    return bool({*words_of(name)} & PERSONAL)
 
 
 def names_height(name: str) -> bool:

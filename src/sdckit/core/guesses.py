@@ -10,7 +10,14 @@ import narwhals as nw
 import numpy as np
 
 from sdckit.core import cells, text_cells
-from sdckit.core.column_names import names_code, names_height, names_record, names_unit, names_weights
+from sdckit.core.column_names import (
+    names_code,
+    names_height,
+    names_person,
+    names_record,
+    names_unit,
+    names_weights,
+)
 from sdckit.core.table import is_missing, is_number
 
 if TYPE_CHECKING:
@@ -28,6 +35,7 @@ SAMPLE = 5_000  # rows that are looked at first: most columns are clear after th
 LARGE_UNIT = 100  # rows of a unit on average, at most; larger groups are codes
 SORTED_UNITS = 100  # distinct numbers from which unnamed sorted runs are taken for units
 SAME_DIGITS = 7  # digits from which distinct whole numbers of the same length are taken for identifiers
+FEWEST_STEPS = 100  # distinct rising numbers from which regular steps are taken for a numbering
 LONGEST_RUN = 15  # rows of a household; longer runs must be even, as in a panel
 
 LOOKS = {
@@ -152,7 +160,7 @@ def _guess_text(column: nw.Series[Any], name: str) -> Guess:
     if text_cells.is_mostly_numbers(few):
         return Guess("text", "mostly numbers, but stored as text", undecided=True)
     if is_near_unique(column):
-        if len(seen) == len(column) and seen.n_unique() == len(seen):
+        if not names_person(name) and len(seen) == len(column) and seen.n_unique() == len(seen):
             return Guess("key", "text, every value distinct", undecided=True)
         return Guess("text", "text, at least 95 % of the values distinct", undecided=True, near_unique=True)
     return _guess_repeated_text(seen, name)
@@ -232,19 +240,31 @@ def _guess_identifier(seen: Floats, name: str, *, complete: bool) -> Guess | Non
     record, unit = (named(name) and not names_code(name) for named in (names_record, names_unit))
     spread = seen.max() - seen.min() + 1
     digits = cells.have_same_digits(seen, SAME_DIGITS)
-    if seen.size < 3 or not (record or unit or digits or spread <= seen.size):
+    rising = bool((np.diff(seen) >= 0).all())
+    if seen.size < 3 or not (record or unit or digits or rising or spread <= seen.size):
         return None  # checked before counting, which takes longer
     distinct = cells.count_distinct(seen)
-    if distinct == seen.size and complete and (record or digits or spread == seen.size):
-        other = "one after the other" if spread == seen.size else "all of the same length"
-        reason = "named like an identifier" if record else other
-        return Guess("key", f"distinct whole numbers, {reason}", undecided=True)
-    if distinct <= MOST_CODES or distinct == seen.size:
+    if distinct == seen.size:
+        reason = _record_reason(seen, record=record, consecutive=spread == seen.size, digits=digits)
+        found = Guess("key", f"distinct whole numbers, {reason}", undecided=True)
+        return found if complete and reason else None
+    if distinct <= MOST_CODES:
         return None
     if unit:
         role: Role = "code" if seen.size > LARGE_UNIT * distinct else "unit"
         return Guess(role, "named like an identifier, and values repeat", undecided=True)
     return _guess_sorted_units(seen, distinct)
+
+
+def _record_reason(seen: Floats, *, record: bool, consecutive: bool, digits: bool) -> str | None:
+    """Return why distinct whole numbers look like those of records; None if they do not."""
+    if record:
+        return "named like an identifier"
+    if consecutive or digits:
+        return "one after the other" if consecutive else "all of the same length"
+    steps = np.diff(seen)
+    regular = seen.size >= FEWEST_STEPS and (steps > 0).all() and len(np.unique(steps)) <= MOST_CODES
+    return "rising in few steps" if regular else None
 
 
 def _guess_sorted_units(seen: Floats, distinct: int) -> Guess | None:
@@ -255,7 +275,9 @@ def _guess_sorted_units(seen: Floats, distinct: int) -> Guess | None:
         return None  # a value in two runs, too few units, or units that hardly repeat
     longest = np.diff(starts, append=seen.size).max()
     steps = np.diff(seen[starts])
-    steady = (steps == 1).mean() >= 0.9 or ((steps > 0).all() and cells.have_same_digits(seen, SAME_DIGITS))
+    steady = (steps == np.median(steps)).mean() >= 0.9 or (
+        (steps > 0).all() and cells.have_same_digits(seen, SAME_DIGITS)
+    )
     if not steady or longest > max(LONGEST_RUN, 3 * mean):
         return None
     return Guess("unit", "whole numbers in rising runs", undecided=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sdckit.core.classes import Uniques, class_numbers, uniques_of
+from sdckit.core.classes import Uniques, cell_numbers, class_numbers, uniques_of
 from sdckit.core.text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from sdckit.core.prepared import PreparedTable
     from sdckit.core.roles import Roles
     from sdckit.kernels.jit import Ints
 
@@ -72,6 +73,16 @@ def floor_of(numbers: Mapping[str, Ints], n: int, others: Sequence[Ints] | None 
         {name: uniques_of(class_numbers([one], n)) for name, one in numbers.items()},
         {name: uniques_of(one) for name, one in zip(numbers, rest, strict=True)},
     )
+
+
+def floor_of_data(data: PreparedTable, roles: Roles | None = None) -> Floor:
+    """Return the floor of prepared data: of its known columns that are not masked, as they are published.
+
+    Other `roles` than those of the data tell what the intruder of a scenario knows.
+    """
+    named = data.table is not None and data.table.frame is not None
+    names = known_untouched(data.table.names, roles or data.roles) if data.table and named else []
+    return floor_of({name: cell_numbers(data.published_column(name)) for name in names}, data.n)
 
 
 def floor_text(columns: Sequence[str], found: Uniques, variables: Sequence[str]) -> str:
