@@ -273,3 +273,11 @@ def reweighted_covariance(points, half):
     centre, inverse = points[rows].mean(axis=0), np.linalg.inv(consistent(rows))
     limit = chi2_quantile(0.975, p)
     return consistent([i for i, x in enumerate(points) if (x - centre) @ inverse @ (x - centre) < limit])
+
+
+def dominated_sum(contributions, percent=10.0):
+    """Whether the p % rule fails for a sum, and whether one contribution dominates it by any rule."""
+    sizes = [*sorted((abs(value) for value in contributions), reverse=True), 0.0, 0.0]
+    rest = sum(sizes[2:])
+    learnt = rest < percent / 100 * sizes[0]
+    return learnt, learnt or sizes[0] > sum(sizes) / 2

@@ -185,6 +185,12 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     is_flag=True,
     help="Rows stand for no original record, as in synthetic data; measures that compare rows are left out.",
 )
+@click.option(
+    "--private-output",
+    is_flag=True,
+    help="With --json or --csv, also figures that one record dominates, from which its value follows; "
+    "not for publication.",
+)
 @known_rule_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")

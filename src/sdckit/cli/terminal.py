@@ -227,6 +227,13 @@ def rows_text(method: Method) -> str:
     return f"stand for no original record{unless}"
 
 
+def publishable(result: Evaluation, given: dict[str, Any]) -> Evaluation:
+    """Return the evaluation without figures that one record dominates, unless --private-output is given."""
+    from sdckit.metrics.dominated import public_evaluation  # noqa: PLC0415 - not needed for --help
+
+    return result if given.get("private_output") else public_evaluation(result)
+
+
 def show_result(
     result: Evaluation,
     given: dict[str, Any],
@@ -238,6 +245,8 @@ def show_result(
 ) -> None:
     """Print an evaluation as a table, JSON or CSV, with notes."""
     everything = [*result.notes, *notes]
+    if given["as_json"] or given["as_csv"]:
+        result = publishable(result, given)
     if given["as_json"]:
         content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
         content["parts"] = result.parts
@@ -258,6 +267,8 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
     """Print the evaluations of several files as one table, JSON or CSV, with notes."""
     import polars as pl  # noqa: PLC0415
 
+    if given["as_json"] or given["as_csv"]:
+        results = {name: publishable(result, given) for name, result in results.items()}
     if given["as_json"]:
         files = {
             name: {"table": r.table.rows(named=True), "meaning": r.meaning} for name, r in results.items()

@@ -45,6 +45,7 @@ class Metric:
     addition where rows are not paired. `any_data` marks a metric that has a value for any data,
     `bounded_by_method` one that `Method.largest_linkage` bounds, `in_paper` one that the paper on bounded
     rank losses compares. `untied_level(n)` is the value for n records without ties in unrelated order.
+    `dominated(pair, j)` is True if one record dominates the value of variable j, which is then not published.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Metric:
     any_data: bool = False
     bounded_by_method: bool = False
     untied_level: Callable[[int], float] | None = None
+    dominated: Callable[[Any, int], bool] | None = None
 
     @property
     def identical(self) -> float:

@@ -15,6 +15,7 @@ from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, HasDisclosure, checked_disclosure, disclosure_of
 from sdckit.core.table import names_of
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.dominated import dominated_rows, public_evaluation
 from sdckit.metrics.evaluation_table import WHOLE, table_rows, tidy_table
 from sdckit.metrics.notes import (
     missing_notes,
@@ -44,7 +45,8 @@ class Evaluation:
     `table` has one row per metric, variable ("all" for the whole file) and stratum ("all" for all
     records). `meaning` has a sentence for each metric that explains its value. `notes` are warnings and
     remarks on the numbers. `parts` has, for some metrics, the components of their value by name. `records`
-    has one row per record and a column per metric, None unless `per_record` was set.
+    has one row per record and a column per metric, None unless `per_record` was set. `dominated` has metric,
+    stratum and variable of the figures that one record dominates: do not publish them; see `public`.
     """
 
     table: pl.DataFrame
@@ -52,6 +54,7 @@ class Evaluation:
     notes: tuple[str, ...] = ()
     parts: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
     records: pl.DataFrame | None = field(default=None, repr=False)
+    dominated: frozenset[tuple[str, str, str]] = field(default=frozenset(), repr=False)
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -80,6 +83,10 @@ class Evaluation:
             value = "no value" if row["value"] is None else f"{row['value']:.6g}"
             lines.append(f"{row['metric']:<{width}}{value:>9}  {self.meaning[row['metric']]}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def public(self) -> Evaluation:
+        """Return a copy to publish: figures that one record dominates are None, and records are left out."""
+        return replace(public_evaluation(self), records=None)
 
     def _repr_html_(self) -> str:
         """Return the whole-file values as an HTML table for notebooks."""
@@ -305,7 +312,8 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
         warn_of_changed_columns(pair)
     notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
     each_record = pl.DataFrame(records) if how.per_record else None
-    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record)
+    dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
+    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated)
 
 
 def _score_groups(

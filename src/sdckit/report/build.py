@@ -13,6 +13,7 @@ from sdckit.core import checks, registry
 from sdckit.core.text import listed, plural
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
+from sdckit.metrics.dominated import public_evaluation
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.report import Points, charts, report
 from sdckit.selection import wording
@@ -57,7 +58,7 @@ def report_on_files(
 ) -> str:
     """Return the HTML report on several masked files of one original, with a risk-utility map."""
     checks.require_reportable_size(records)
-    values = {name: _values_by_metric(result) for name, result in results.items()}
+    values = {name: _values_by_metric(public_evaluation(result)) for name, result in results.items()}
     points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
     return report(

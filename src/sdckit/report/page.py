@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import number
+from sdckit.metrics.dominated import public_evaluation
 from sdckit.report import distributions, headlines, measures, risk_map
 from sdckit.report.privacy import THRESHOLD, drop_losses_of_few_cells, public_facts, require_enough_records
 from sdckit.report.vega_bundle import bundle
@@ -79,7 +80,7 @@ def report(
     """
     require_enough_records(pair, evaluation)
     if evaluation is not None:
-        evaluation = drop_losses_of_few_cells(evaluation)
+        evaluation = drop_losses_of_few_cells(public_evaluation(evaluation))
     specs: dict[str, Spec] = {}
 
     def add_spec(name: str, panel: Panel) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.averages import pooled_means, record_means
+from sdckit.metrics.dominated import cell_is_dominated
 from sdckit.metrics.loss.cell_overflow import may_have_overflowed, repair_score
 from sdckit.metrics.loss.cell_sums import (
     ALL,
@@ -155,6 +156,7 @@ UNBOUNDED: dict[str, Any] = {"family": "loss", "bounds": (0.0, float("inf")), "b
     in_paper=True,
     colour="orange",
     score=partial(score_cells, MAE),
+    dominated=partial(cell_is_dominated, MAE),
     explain=partial(_explain_cells, "a cell changed by {:.4g} on average, in the units of the data", 1.0),
     reference=HANDBOOK,
     parameters=(MISSING_RULE,),
@@ -198,6 +200,7 @@ def mae(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     in_paper=True,
     colour="amber",
     score=partial(score_cells, MSE),
+    dominated=partial(cell_is_dominated, MSE),
     explain=partial(
         _explain_cells, "the squared change of a cell is {:.4g} on average, in squared units of the data", 1.0
     ),
@@ -240,6 +243,7 @@ def mse(original: Any, masked: Any, *, weights: Any = None, missing: str = "pair
     in_paper=True,
     colour="green",
     score=partial(score_cells, IL1),
+    dominated=partial(cell_is_dominated, IL1),
     explain=partial(_explain_cells, "a cell changed by {:.1%} of its own size on average", 1.0),
     reference="Mateo-Sanz, Sebe & Domingo-Ferrer 2004, doi:10.1007/978-3-540-25955-8_16",
     parameters=(Parameter("zeros", str, "keep", "what a changed zero counts", choices=ZEROS), MISSING_RULE),
@@ -287,6 +291,7 @@ def il1(
     in_paper=True,
     colour="pink",
     score=partial(score_cells, IL1S),
+    dominated=partial(cell_is_dominated, IL1S),
     explain=partial(
         _explain_cells,
         "a cell changed by {:.1%} of its variable's standard deviation on average",

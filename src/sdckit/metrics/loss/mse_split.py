@@ -14,6 +14,7 @@ from sdckit.core.registry import metric
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.metrics.averages import pooled_means, record_weights
+from sdckit.metrics.dominated import cell_is_dominated
 from sdckit.metrics.loss.cell_overflow import merge_values, pooled_scaled
 from sdckit.metrics.loss.cell_sums import MSE
 from sdckit.metrics.loss.per_variable import CoupledColumns, couple_quantiles
@@ -192,6 +193,7 @@ def _explain_permutation(score: Score) -> str:
     needs="columns",
     paired=False,
     score=partial(score_split, "marginal"),
+    dominated=partial(cell_is_dominated, MSE),
     explain=_explain_marginal,
     reference=REFERENCE,
     parameters=(MISSING_RULE,),
@@ -241,6 +243,7 @@ def mse_marginal(original: Any, masked: Any, *, weights: Any = None, missing: st
     best=0.0,
     needs="cells",
     score=partial(score_split, "permutation"),
+    dominated=partial(cell_is_dominated, MSE),
     explain=_explain_permutation,
     reference=REFERENCE,
     parameters=(MISSING_RULE,),
