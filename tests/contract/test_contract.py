@@ -176,6 +176,9 @@ def test_metric_of_columns_without_a_common_cell_has_no_value(metric):
     found = measured(metric, x, y)
     if found is None:
         return
+    if metric.any_data and metric.needs == "rows":  # a guess is always possible
+        assert found == 1 / len(x)
+        return
     assert math.isnan(found)
     result = sdc.evaluate(x, y, metrics=metric.name)
     assert result.summary["value"].to_list() == [None]

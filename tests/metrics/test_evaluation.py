@@ -95,7 +95,8 @@ def test_a_sentence_without_numbers_where_nothing_can_be_compared(metric):
         said = str(refusal)
         assert metric in {"pmse", "pil", "il_correl", "eigen", "covariance_loss"}
         assert "; " in said
-    assert re.search(r"\bno |\b0;", said)
+    guessed = metric in {"linkage", "linkage_outliers"}  # one of 120 records, whatever is published
+    assert re.search(r"is right in 0\.83 of 100 cases" if guessed else r"\bno |\b0;", said)
     assert "nan" not in said
 
 

@@ -202,9 +202,9 @@ def test_distance_over_common_cells():
 
 def test_standardised_and_rank_distances():
     table, masked = {"v": [0.0, 2.0]}, {"v": [1.0, 3.0]}
-    # the standard deviation of 0 and 2 is 1: differences 1, -1, 3, 1
-    assert euclid(table, masked, V).squared.tolist() == [[1.0, 1.0], [9.0, 1.0]]
-    # ranks 0, 1 of 2 cells: 0 and 1/2 in both files
+    # the variance of 0 and 2 is 2: squared differences 1, 1, 9, 1
+    assert euclid(table, masked, V).squared == pytest.approx(np.array([[0.5, 0.5], [4.5, 0.5]]))
+    # ranks 0, 1 of 2 cells: 1/4 and 3/4 in both files
     assert ranks(table, masked, V).squared.tolist() == [[0.0, 0.25], [0.25, 0.0]]
 
 
@@ -287,11 +287,11 @@ def test_distances_use_the_record_moved_to_where_rules_hold():
 
 def test_matching_finds_what_nearest_neighbours_miss():
     # both published records are nearest to the original 1: credits 0 and 1. Matched: 0.81 + 0.04 = 0.85,
-    # crosswise 0.01 + 1.44 = 1.45; the standard deviation of 0 and 1 is 1/2: costs 3.4 and 5.8.
+    # crosswise 0.01 + 1.44 = 1.45; the variance of 0 and 1 is 1/2: costs 1.7 and 2.9.
     table, masked = {"v": [0.0, 1.0]}, {"v": [0.9, 1.2]}
     squared, everyone = euclid(table, masked, V).squared, np.ones((2, 2), bool)
     chosen, cost = optimal_matching(everyone, squared)
-    assert (chosen, cost) == ([(0, 0), (1, 1)], pytest.approx(3.4))
+    assert (chosen, cost) == ([(0, 0), (1, 1)], pytest.approx(1.7))
     assert matching_credits(everyone, squared).tolist() == [1.0, 1.0]
     found = linkage(table, masked, V, one_to_one=True)
     assert found["means"]["euclid", "masked_to_original", "certain"] == 0.5

@@ -13,7 +13,9 @@ import sdckit as sdc
 from linkages import ATTACKS, DIRECTIONS, NAN, all_values, score, tied_file, tied_files, with_holes
 from maskings import fails
 from sdckit.kernels import kd_tree
+from sdckit.metrics.pair import pair_of
 from sdckit.metrics.risk import linkage_attacks
+from sdckit.metrics.risk.facts import facts_of
 from sdckit.metrics.risk.one_to_one import MatchingAttack
 
 FILES = 240
@@ -21,9 +23,7 @@ FILES = 240
 
 def check_credits(name, x, y, direction, places, expected):
     found = score(name, x, y, direction=direction, places=places, per_record=True)
-    known = ~np.isnan(x).all(1)
-    expected = expected[:, known]
-    assert found.records[known] == pytest.approx(expected[0], abs=1e-12)
+    assert found.records == pytest.approx(expected[0], abs=1e-12)
     assert (found.value.overall, found.parts["strict"], found.parts["optimistic"]) == pytest.approx(
         tuple(expected.mean(1)), abs=1e-12
     )
@@ -43,7 +43,7 @@ def test_dbrl_is_brute_force_on_tied_files(direction):
         queries, targets = naive_risk.directed(x, y, direction)
         distances = naive_risk.squared_distances(queries, targets, naive_risk.scales_of(x))
         for places in (1, 2, 3):
-            expected = naive_risk.shared_credit(distances, places)
+            expected = naive_risk.among_equals(naive_risk.shared_credit(distances, places), queries)
             check_credits("dbrl", x, y, direction, places, expected)
 
 
@@ -54,7 +54,9 @@ def test_missing_cells_are_left_out_as_by_brute_force(name, direction):
         rng = np.random.default_rng(seed)
         x, y = tied_file(seed, largest=60)
         check_twin(name, x, with_holes(y, rng), direction, 1 + seed % 3)
-        check_twin(name, with_holes(x, rng), with_holes(y, rng), direction, 1)
+        x, y = with_holes(x, rng), with_holes(y, rng)
+        if not facts_of(pair_of(x, y)).tie_rows:  # what places tell is judged by another twin
+            check_twin(name, x, y, direction, 1)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -208,22 +210,23 @@ def test_a_masked_value_beyond_all_others_does_no_harm(far, unit):
 # --- missing cells ---
 
 
-def test_a_record_without_any_published_value_is_not_found_by_its_values():
+def test_a_record_without_any_published_value_is_a_plain_guess():
     x = np.array([[0.0, 0.0], [3.0, 1.0], [-3.0, 2.0], [1.0, -4.0], [-1.0, 1.5]])  # the first near the centre
     y = x.copy()
     y[0] = NAN
-    for name, direction in itertools.product(ATTACKS[:4], DIRECTIONS):
-        found = score(name, x, y, direction=direction, window=1, per_record=True)
-        assert found.records[0] == 0.0, name
-    assert sdc.dbrl(x, y) == pytest.approx(4 / 5)
+    for name, direction in itertools.product(ATTACKS[:3], DIRECTIONS):
+        found = score(name, x, y, direction=direction, per_record=True)
+        assert found.records[0] == (1 / 5 if direction == DIRECTIONS[0] else 0.0), name
+    assert sdc.dbrl(x, y) == pytest.approx((4 + 1 / 5) / 5)
 
 
-def test_a_record_without_any_original_value_does_not_count():
+def test_a_record_without_any_original_value_counts():
     x = np.array([[NAN, NAN], [3.0, 1.0], [-3.0, 2.0], [1.0, -4.0]])
     y = np.where(np.isnan(x), 1.0, x)
-    for name, direction in itertools.product(ATTACKS, DIRECTIONS):
-        found = score(name, x, y, direction=direction, window=3, per_record=True)
-        assert np.isnan(found.records).tolist() == [True, False, False, False]
+    for name, direction in itertools.product(ATTACKS[:3], DIRECTIONS):
+        found = score(name, x, y, direction=direction, per_record=True)
+        own = 0.0 if direction == DIRECTIONS[0] else 1 / 4  # other originals are near; all are equally far
+        assert found.records.tolist() == [own, 1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -333,9 +336,8 @@ def test_matching_knows_the_links_of_all_best_assignments():
 def test_the_shares_of_a_record_add_up_to_one():
     for seed in range(20):
         x, y = tied_file(seed, largest=80)
-        match = MatchingAttack(x, y)
-        ours, theirs = match.shares
-        shares = match.possible * ours[:, None] * theirs
+        (block,) = MatchingAttack(x, y).blocks
+        shares = block.shares
         assert shares.sum(0) == pytest.approx(1.0, abs=1e-6)
         assert shares.sum(1) == pytest.approx(1.0, abs=1e-6)
 
@@ -349,16 +351,17 @@ def test_matching_in_one_variable_leaves_open_who_is_who():
 def test_gower_distances_are_means_over_the_cells_that_are_there():
     x = np.array([[0.0, 0.0], [1.0, 10.0], [NAN, 20.0]])
     y = np.array([[0.5, NAN], [1.0, 10.0], [2.0, NAN]])
-    found = MatchingAttack(x, y, "gower").costs
-    inf = found[2, 2]
+    rows = np.arange(3)
+    found = MatchingAttack(x, y, "gower").distances(rows, rows)
+    inf = math.inf
     assert found == pytest.approx(np.array([[0.25, 0.25, inf], [0.5, 0.0, 0.5], [1.0, 0.5, inf]]))
-    assert inf == found[0, 2] > 2.0
 
 
 def test_enormous_ranges_have_gower_distances():
     x = np.array([[1e308], [-1e308], [0.0]])
     assert sdc.matching(x, x, distance="gower") == 1.0
-    assert MatchingAttack(x, x, "gower").costs[0, 1] == pytest.approx(1.0)
+    rows = np.arange(3)
+    assert MatchingAttack(x, x, "gower").distances(rows, rows)[0, 1] == pytest.approx(1.0)
 
 
 def test_matching_links_by_elimination():

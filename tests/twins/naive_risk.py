@@ -140,11 +140,20 @@ def shared_credit(distances, places=1, tolerance=1e-9):
         own = line[i]
         closer = int((line < own * (1 - tolerance)).sum())
         tied = int(((line >= own * (1 - tolerance)) & (line <= own * (1 + tolerance))).sum())
-        if math.isinf(own) or closer >= places:
+        if closer >= places:
             found.append((0.0, 0.0, 0.0))
         else:
             found.append((min(1.0, (places - closer) / tied), float(tied <= places - closer), 1.0))
     return np.array(found).T
+
+
+def among_equals(credit, queries):
+    """Credit of queries shared with their equals: expected and optimistic as means, strict as none."""
+    rows = [tuple("missing" if math.isnan(cell) else cell for cell in row) for row in queries]
+    classes = {row: [i for i, other in enumerate(rows) if other == row] for row in rows}
+    shared = np.array([credit[:, classes[row]].mean(axis=1) for row in rows]).T
+    shared[1] = [strict * (len(classes[row]) == 1) for strict, row in zip(credit[1], rows, strict=True)]
+    return shared
 
 
 def scales_of(values):
@@ -159,7 +168,8 @@ def directed(original, masked, direction):
 
 def dbrl(original, masked, direction="masked_to_original", places=1):
     queries, targets = directed(original, masked, direction)
-    return shared_credit(squared_distances(queries, targets, scales_of(original)), places)
+    credit = shared_credit(squared_distances(queries, targets, scales_of(original)), places)
+    return among_equals(credit, queries)
 
 
 def dbrl_mahalanobis(original, masked, direction="masked_to_original", places=1):
@@ -169,7 +179,7 @@ def dbrl_mahalanobis(original, masked, direction="masked_to_original", places=1)
     inverse = np.linalg.pinv(scaled.T @ scaled / (len(masked) - 1), rcond=1e-10, hermitian=True)
     queries, targets = directed(original / scales, masked / scales, direction)
     gaps = queries[:, None] - targets
-    return shared_credit(np.einsum("ikj,jl,ikl->ik", gaps, inverse, gaps), places)
+    return among_equals(shared_credit(np.einsum("ikj,jl,ikl->ik", gaps, inverse, gaps), places), queries)
 
 
 def midranks(values):
@@ -185,7 +195,8 @@ def midranks(values):
 
 def dbrl_rank(original, masked, direction="masked_to_original", places=1):
     queries, targets = directed(midranks(original), midranks(masked), direction)
-    return shared_credit(squared_distances(queries, targets, np.ones(original.shape[1])), places)
+    credit = shared_credit(squared_distances(queries, targets, np.ones(original.shape[1])), places)
+    return among_equals(credit, queries)
 
 
 def positions(column, value):
@@ -214,10 +225,9 @@ def window(original, masked, width, direction="masked_to_original"):
 
     found = np.zeros(n)
     for i in range(n):
-        some = any(observed(queries[i, j], targets[i, j]) for j in range(p))
-        if some and fits(i, i):
+        if fits(i, i):
             found[i] = 1 / sum(fits(i, k) for k in range(n))
-    return found
+    return among_equals(np.array([found, found, found]), queries)[0]
 
 
 def matching(costs):

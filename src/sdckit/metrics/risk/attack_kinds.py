@@ -113,6 +113,7 @@ def dbrl(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
 @linkage_attack(
     "nearest by Mahalanobis distance",
     "picks the nearest record{each}, by the Mahalanobis distance of the release,",
+    sees="points",  # a direction without variance is not seen
 )
 def dbrl_mahalanobis(pair: Pair, options: dict[str, Any]) -> LinkageAttack:
     """Return the attack by the nearest record in the Mahalanobis distance of the release."""

@@ -184,6 +184,5 @@ class WindowAttack:
         """Return each query's success: 1 / number of candidates if the true record is one, else 0."""
         low, high = self.boxes
         inside = missing_cells.overlaps(self.targets.first[truth], self.targets.last[truth], low, high)
-        inside *= (~np.isnan(low) & ~np.isnan(self.targets.first[truth])).any(1)  # no guess without a value
         count = np.maximum(self.candidates, 1)
         return Credits(inside / count, inside * (count == 1.0), inside.astype(float))

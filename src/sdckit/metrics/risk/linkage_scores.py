@@ -190,7 +190,8 @@ def score_attack(
         raise checks.NotApplicable(f"{name} needs a variable that the intruder knows; use linkage")
     runs = facts_of(pair).runs if ATTACKS[name].inside_facts else (CERTAIN,)
     results = [attack_result(pair, name, options | {"run": run}) for run in runs]
-    chosen = np.ones(pair.original.n, np.bool_)
+    comparable = bool(pair.counts.both[pair.known_variables].any())  # else there is nothing to compare
+    chosen = np.full(pair.original.n, comparable)
     attack = worst_attack(results, chosen)
     parts = {
         "strict": attack.mean(attack.credits.strict, chosen),

@@ -43,7 +43,7 @@ class Matched(NamedTuple):
     targets: Ints
     shares: Floats
     alone: Bools  # queries with one possible link only
-    distances: Floats  # of one best matching
+    links: Ints  # row of each query's target in one best matching, -1 without any
 
 
 @dataclass(frozen=True)
@@ -89,21 +89,30 @@ class MatchingAttack:
 
     def matched(self, queries: Ints, targets: Ints, allowed: Bools | None) -> Matched:
         """Return the links between some queries and targets, the allowed ones only."""
-        distances = self.distances(queries, targets)
         if len(queries) == len(targets) and (allowed is None or allowed.all()):
             if len(queries) == 1 or _all_equal(self.queries[queries]) or _all_equal(self.targets[targets]):
                 size = len(queries)
                 alone = np.full(size, size == 1)
-                return Matched(queries, targets, np.full((size, size), 1 / size), alone, distances.diagonal())
+                return Matched(queries, targets, np.full((size, size), 1 / size), alone, targets)
             allowed = None
-        found = _Assignment(distances, allowed)
-        return Matched(queries, targets, found.shares, found.alone, found.distances)
+        found = _Assignment(self.distances(queries, targets), allowed)
+        links = np.where(found.linked, targets[np.minimum(found.links, len(targets) - 1)[: len(queries)]], -1)
+        return Matched(queries, targets, found.shares, found.alone, links)
 
     @cached_property
     def mean_distance(self) -> float:
         """Mean distance of linked records."""
-        linked = np.concatenate([block.distances for block in self.blocks])
-        return float(linked[np.isfinite(linked)].mean()) if np.isfinite(linked).any() else 0.0
+        rows = np.flatnonzero(self.links >= 0)
+        found = np.array([self.distances(rows[[i]], self.links[rows[[i]]])[0, 0] for i in range(len(rows))])
+        return float(found[np.isfinite(found)].mean()) if np.isfinite(found).any() else 0.0
+
+    @cached_property
+    def links(self) -> Ints:
+        """Target of each query in one best matching; -1 for a query without any."""
+        found = np.full(len(self.queries), -1)
+        for block in self.blocks:
+            found[block.queries] = block.links
+        return found
 
     def credits(self, truth: Ints) -> Credits:
         """Return each query's success in finding its true target, shared among equally good links."""
@@ -159,7 +168,6 @@ class _Assignment:
 
     def __init__(self, distances: Floats, allowed: Bools | None) -> None:
         self.shape = distances.shape
-        self.raw = distances
         size = max(self.shape)
         inside = np.ones(self.shape, np.bool_) if allowed is None else allowed
         self.most = distances[inside & np.isfinite(distances)].max(initial=0.0)
@@ -186,10 +194,9 @@ class _Assignment:
         return np.asarray(linear_sum_assignment(self.excess)[1])
 
     @property
-    def distances(self) -> Floats:
-        """Distances of the records that one optimal assignment links."""
-        rows = np.flatnonzero(self.inside[np.arange(len(self.links)), self.links])
-        return np.asarray(self.raw[rows, self.links[rows]])
+    def linked(self) -> Bools:
+        """True for each query that one optimal assignment links inside the facts."""
+        return np.asarray(self.inside[np.arange(len(self.links)), self.links])[: self.shape[0]]
 
     @cached_property
     def possible(self) -> Bools:
