@@ -40,7 +40,8 @@ def ladder(metric):
         x = np.arange(1.0, 31.0)
         swapped = x.copy()
         swapped[[0, 1, 14, 15]] = swapped[[1, 0, 15, 14]]
-        return x, [x, swapped, x[::-1]]
+        rows = np.random.default_rng(0).permutation(30)  # sorted rows would give all records away
+        return x[rows], [masked[rows] for masked in (x, swapped, x[::-1])]
     if metric.needs == "columns":  # the values themselves, in the same order
         x = np.arange(1.0, 201.0)
         return x, [x, 1.1 * x, 3 * x]

@@ -139,7 +139,7 @@ def test_prepared_data_are_swept_and_recommended_like_their_table():
 def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
     original = with_codes()
     roles = ROLES | ({} if weights == "w" else {"weights": original["w"].to_numpy(), "columns": NAMES})
-    prepared = sdc.prepare(original, **roles)
+    prepared = sdc.prepare(original, **roles, unknown="w")  # weights of their own give all records away
     choice = sdc.recommend(prepared, max_risk=LIMITS, plan=PLAN, rng=3)
     releases = [choice.apply(data, rng=8) for data in (prepared, original)]
     assert releases[0].data.equals(releases[1].data)
@@ -224,7 +224,7 @@ def test_added_weights_weigh_what_was_computed_without_them():
 
 @pytest.mark.parametrize(("option", "value"), [("by", "g"), ("na", -9)])
 def test_a_choice_refuses_data_that_are_prepared_in_another_way(option, value):
-    plain = {"columns": NAMES}
+    plain = {"columns": NAMES, "known": NAMES}
     choice = sdc.recommend(data(), max_risk=LIMITS, plan="mdav", rng=1, **plain)
     with pytest.raises(ValueError, match=r"the data are prepared with .* and the recommendation is for none"):
         choice.apply(sdc.prepare(data(), **plain, **{option: value}))

@@ -109,7 +109,7 @@ def test_rows_are_matched_by_key():
     assert sdc.evaluate(original.to_pandas(), shuffled.to_arrow(), key="firm").table.equals(expected.table)
     prepared = sdc.prepare(original, key="firm")
     assert sdc.brmae(prepared, shuffled) == expected["brmae"]
-    assert expected["brmae"] != sdc.evaluate(original, shuffled, columns=["a", "b"])["brmae"]
+    assert expected["brmae"] != sdc.evaluate(original, shuffled, columns=["a", "b"], metrics="brmae")["brmae"]
     assert "firm" not in expected.table["variable"].to_list()
 
 
