@@ -33,6 +33,7 @@ from sdckit.metrics.loss.rank import brmae as brmae
 from sdckit.metrics.loss.rank import brmse as brmse
 from sdckit.metrics.loss.rank_means import rank_mae as rank_mae
 from sdckit.metrics.loss.rank_means import rank_mse as rank_mse
+from sdckit.metrics.loss.suppression import suppressed as suppressed
 from sdckit.metrics.original import Original as Original
 from sdckit.metrics.original import prepare as prepare
 from sdckit.metrics.rank_summary import rank_table as rank_table

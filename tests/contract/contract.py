@@ -42,6 +42,9 @@ def ladder(metric):
         swapped[[0, 1, 14, 15]] = swapped[[1, 0, 15, 14]]
         rows = np.random.default_rng(0).permutation(30)  # sorted rows would give all records away
         return x[rows], [masked[rows] for masked in (x, swapped, x[::-1])]
+    if metric.needs == "places":  # more and more cells are missing
+        x = np.arange(1.0, 31.0)
+        return x, [np.where(x <= gone, NAN, x) for gone in (0, 3, 20)]
     if metric.needs == "columns":  # the values themselves, in the same order
         x = np.arange(1.0, 201.0)
         return x, [x, 1.1 * x, 3 * x]

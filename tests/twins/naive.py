@@ -341,3 +341,15 @@ def ordered_differently(methods, losses, others):
         if a[0] != b[0]
     ]
     return sum(costs) / len(costs)
+
+
+def suppressed(x, y, weights=None):
+    """Share of the cells with a value in x that have none in y."""
+    weights = [1.0] * len(x) if weights is None else weights
+    cells = [
+        (w, b)
+        for w, row, other in zip(weights, x, y, strict=True)
+        for a, b in zip(row, other, strict=True)
+        if a == a
+    ]
+    return sum(w for w, b in cells if b != b) / sum(w for w, _ in cells)

@@ -28,6 +28,8 @@ from sdckit.cli.options import (
     roles,
     rule_option,
     ruling,
+    search_measuring,
+    search_ruling,
     seed_option,
     set_option,
     ties_seed_option,
@@ -238,7 +240,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     "--overwrite", is_flag=True, help="Delete what an earlier sweep left in the folder and start again."
 )
 @roles
-@measuring
+@search_measuring
 @dialect_options
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
 def sweep(data: Path, output: Path, **given: Any) -> None:
@@ -263,6 +265,13 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     metavar="RISK=LIMIT",
     help="Largest risk allowed, such as linkage=0.1; repeatable.",
 )
+@click.option(
+    "--max-loss",
+    "loss_limits",
+    multiple=True,
+    metavar="LOSS=LIMIT",
+    help="Largest loss allowed, such as suppressed=0.01; repeatable.",
+)
 @click.option("--minimise", metavar="LOSS", default="brmae", show_default=True, help="Loss to minimise.")
 @method_option
 @grid_option
@@ -279,12 +288,12 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
-@ruling
+@search_ruling
 @seed_option
 @dialect_options
 @outputs
 def recommend(data: Path, output: Path, **given: Any) -> None:
-    """Find the masking with the least loss within limits on risk.
+    """Find the masking with the least loss within limits on risk, and on other losses.
 
     For each method the weakest safe setting is found by bisection; the one with the least loss is applied,
     and the file is measured as written. A random masking is drawn again if the file misses a limit; a file

@@ -252,7 +252,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
 def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Run `sdckit recommend`: find the least loss within limits on risk, write the file, print measures."""
     progress.show_progress(not given["quiet"])
-    checked = request.check_options(given | {"metrics": ()})
+    checked = request.check_options(given | {"metrics": ()}, "penalise")
     search_options = request.check_search_options(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
     request.check_report(given["report"], [data], overwrite=given["overwrite"])

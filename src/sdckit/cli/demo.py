@@ -83,6 +83,7 @@ def _print_summary(
     terminal.print_line(f"""
 The released file itself, masked.csv, was measured:
 - loss: {result.meaning[MINIMISE].split(";")[0]};
+- suppressed cells: {result.meaning["suppressed"]};
 - risk: {result.meaning["linkage"].split(": ", 1)[1].split(";")[0]}.
 
 Report, with the map of all maskings: {folder / "report.html"}""")

@@ -97,23 +97,27 @@ listing = _combine_options(
 outputs = _combine_options(
     listing, click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
 )
-ruling = _combine_options(
-    click.option(
-        "--ties",
-        metavar="RULE",
-        default="average",
-        show_default=True,
-        help="How equal values are ranked: average, expected, random, first, last, min or max.",
-    ),
-    click.option(
+_ties_option = click.option(
+    "--ties",
+    metavar="RULE",
+    default="average",
+    show_default=True,
+    help="How equal values are ranked: average, expected, random, first, last, min or max.",
+)
+
+
+def _missing_option(default: str) -> Callable[[Command], Command]:
+    """Return the option --missing, None if it is not given; the help names the default."""
+    return click.option(
         "--missing",
         metavar="RULE",
-        default="pairwise",
-        show_default=True,
         help="Missing cells: pairwise leaves them out, penalise counts a suppressed one as a loss "
-        "(bounded metrics only).",
-    ),
-)
+        f"(bounded metrics only).  [default: {default}]",
+    )
+
+
+ruling = _combine_options(_ties_option, _missing_option("pairwise"))
+search_ruling = _combine_options(_ties_option, _missing_option("penalise"))
 seed_option = click.option(
     "--seed", type=int, help="Seed of random draws. Keep it secret: with it a masking can be undone."
 )
@@ -125,6 +129,7 @@ metrics_option = click.option(
     help="Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
 )
 measuring = _combine_options(metrics_option, ruling, seed_option)
+search_measuring = _combine_options(metrics_option, search_ruling, seed_option)
 grid_option = click.option(
     "--grid",
     "grids",

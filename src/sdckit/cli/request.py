@@ -22,7 +22,7 @@ from sdckit.masking import METHODS
 from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
 from sdckit.metrics.original import Original
 from sdckit.selection import sweeping
-from sdckit.selection.limits import check_limits_and_loss
+from sdckit.selection.limits import check_limits_and_loss, loss_limits, risk_limits
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
 
 if TYPE_CHECKING:
@@ -148,15 +148,18 @@ class CheckedOptions:
         }
 
 
-def check_options(given: dict[str, Any]) -> CheckedOptions:
-    """Check the command-line options that several commands share and that need no data; return them."""
+def check_options(given: dict[str, Any], default_rule: str = "pairwise") -> CheckedOptions:
+    """Check the command-line options that several commands share and that need no data; return them.
+
+    `default_rule` is the rule for missing cells where --missing is not given.
+    """
     terminal.check_format(given)
     checked = CheckedOptions(
         **_role_options(given),
         na=[code for code in given["na"] if _is_number(code)] or None,
         metrics=parsing.parse_names(given["metrics"]),
         ties=checks.one_of("rule for ties", given["ties"], tie_rules.TIES),
-        missing=checks.one_of("rule for missing cells", given["missing"], checks.MISSING),
+        missing=checks.one_of("rule for missing cells", given["missing"] or default_rule, checks.MISSING),
         seed=given["seed"],
         dialect=Dialect(
             given["delimiter"], given["decimal_comma"], given["encoding"], missing=tuple(given["na"])
@@ -173,7 +176,7 @@ def check_options(given: dict[str, Any]) -> CheckedOptions:
         pairs = record.keeps_pairing(record.defaults() | (checked.made_with or {}))
         checked = replace(checked, paired=checked.paired and pairs)
     chosen, _ = registry.metrics_for_rows(checked.metrics, paired=checked.paired)
-    if checked.missing == "penalise" and not any(metric.bounded for metric in chosen):
+    if given["missing"] == "penalise" and not any(metric.bounded for metric in chosen):
         raise ValueError(
             f"no metric here has a largest value ({', '.join(metric.name for metric in chosen)}), so "
             "missing cells have no penalty; add brmae or brmse, or use --missing pairwise"
@@ -205,7 +208,7 @@ def check_sweep_options(given: dict[str, Any]) -> tuple[CheckedOptions, Any, dic
         "per_variable": given["variables"],
         "detail": given["detail"],
     }
-    return check_options(given | {"as_json": False, "as_csv": False}), plan, more
+    return check_options(given | {"as_json": False, "as_csv": False}, "penalise"), plan, more
 
 
 def _as_given(option: str, value: Any) -> Any:
@@ -234,10 +237,13 @@ def check_search_options(given: dict[str, Any]) -> dict[str, Any]:
     """Check the options of `recommend` that need no data; return them as arguments of the library."""
     plan = _plan_from_options(given)
     settings_of(plan)
+    losses = parse_settings(given["loss_limits"], "--max-loss", "suppressed=0.01")
+    limits = check_limits_and_loss(parse_limits(given["limits"]), given["minimise"], max_loss=losses)
     return {
         "plan": plan,
         "rules": list(given["rules"]) or None,
-        "max_risk": check_limits_and_loss(parse_limits(given["limits"]), given["minimise"]),
+        "max_risk": risk_limits(limits),
+        "max_loss": loss_limits(limits),
         "minimise": given["minimise"],
         "replications": checks.checked_count("replications", given["replications"]),
         "decimals": check_decimals(given),

@@ -66,14 +66,20 @@ def add_suppressed(pair: Pair, costs: Floats, weights: Floats) -> tuple[Floats, 
     return costs + gone, weights + gone
 
 
+def kept_weight(pair: Pair) -> Floats:
+    """Return, for each variable, the summed weight of the cells that both files have."""
+    return np.array([record_weights(pair)[pair.both(j)].sum() for j in range(pair.p)])
+
+
 def penalise_suppressed(pair: Pair, variables: Floats, empty: Bools | None = None) -> Floats:
     """Return each variable's mean with its suppressed cells counted as 1, the largest loss.
 
     Variables in `empty`, by default those that are NaN, have too few cells for a value: only their
     suppressed cells count.
     """
+    if not pair.counts.suppressed.any():
+        return variables
     empty = np.isnan(variables) if empty is None else empty
-    kept = np.array([record_weights(pair)[pair.both(j)].sum() for j in range(pair.p)])
-    gone = suppressed_weight(pair)
+    kept, gone = kept_weight(pair), suppressed_weight(pair)
     shares = kept * np.where(empty, 0.0, variables) + gone
     return np.divide(shares, kept + gone, out=np.full(pair.p, np.nan), where=~empty | (gone > 0))

@@ -88,8 +88,10 @@ def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[s
         notes.append(
             f"suppressed cells, left out of every metric: {suppressed} (the rule penalise counts them)"
         )
-    if missing == "penalise" and any(not metric.bounded for metric in metrics):
-        notes.append("metrics without a largest value leave suppressed cells out")
+    if suppressed and missing == "penalise":
+        others = any(not metric.bounded for metric in metrics)
+        rest = "; metrics without a largest value leave them out" if others else ""
+        notes.append(f"suppressed cells, counted as the largest loss: {suppressed}{rest}")
     if imputed:
         cells = "cell is" if imputed == 1 else "cells are"
         notes.append(f"{imputed} {cells} missing in the original but not in the masked data")

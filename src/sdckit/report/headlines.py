@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.registry import shown_metrics
 from sdckit.core.text import number
 from sdckit.report.measures import LEVELS, as_sentence, is_bounded, is_share, label, limit_text
 
@@ -41,11 +42,13 @@ class Headline:
 
 
 def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
-    """Return the main loss and risk of the page, and any further measure that has a limit."""
+    """Return the main loss and risk of the page, suppressed cells, and other measures that have a limit."""
     limits = points.limits if points else {}
     if evaluation is not None:
         rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
         names = _headline_metrics(rows, points)
+        gone = [metric.name for metric in shown_metrics("headline") if metric.needs == "places"]
+        names += [name for name in gone if name in rows and rows[name]["value"]]
         names += [name for name in limits if name in rows and name not in names]
         found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
     elif points is not None and points.chosen is not None:

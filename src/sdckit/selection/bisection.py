@@ -24,7 +24,13 @@ from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import Choice, choose
 from sdckit.selection.conditions import Conditions
-from sdckit.selection.limits import check_limits_and_loss, unpaired_rows_error, unpaired_rows_fact
+from sdckit.selection.limits import (
+    SUPPRESSED,
+    check_limits_and_loss,
+    risk_limits,
+    unpaired_rows_error,
+    unpaired_rows_fact,
+)
 from sdckit.selection.plan import Run, settings_of
 from sdckit.selection.points import Point, positions_by_strength
 from sdckit.selection.runner import run_all
@@ -42,6 +48,7 @@ def recommend(
     original: Any,
     *,
     max_risk: dict[str, float],
+    max_loss: dict[str, float] | None = None,
     minimise: str = "brmae",
     plan: Any = None,
     columns: str | Sequence[str] | None = None,
@@ -49,7 +56,7 @@ def recommend(
     weights: Any = None,
     by: str | Sequence[str] | None = None,
     ties: str = "average",
-    missing: str = "pairwise",
+    missing: str = "penalise",
     na: Any = None,
     untouched: str | Sequence[str] | None = None,
     known: str | Sequence[str] | None = None,
@@ -73,6 +80,8 @@ def recommend(
         pandas, polars, pyarrow or numpy; or what `prepare` returns, with its roles.
     max_risk : dict
         Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
+    max_loss : dict, optional
+        Limits by loss, such as `{"suppressed": 0.01}` for at most 1 % suppressed cells.
     minimise : str
         The loss to keep small.
     plan : dict, optional
@@ -104,10 +113,11 @@ def recommend(
     >>> bool(release.evaluation["linkage"] <= 0.2)
     True
     """
-    limits, minimise = check_limits_and_loss(max_risk, minimise), registry.current_name(minimise)
+    limits = check_limits_and_loss(max_risk, minimise, max_loss=max_loss)
+    minimise = registry.current_name(minimise)
     repeated = checks.checked_count("replications", replications)
     threads = sweeping.available_cores() if workers is None else checks.checked_count("workers", workers)
-    options = {"metrics": registry.metrics_named([minimise, *limits]), "draws": "common"}
+    options = {"metrics": registry.metrics_named([minimise, *limits, SUPPRESSED]), "draws": "common"}
     warned: list[str] = []
     with collect_warnings(warned):
         settings = drop_unpaired_methods(settings_of(plan))
@@ -131,7 +141,7 @@ def recommend(
             prepared, conditions, settings, **options, per_variable=False, detail=False
         )
     require_values(task)
-    bisections = [Bisection(grid, limits) for grid in settings_by_strength(settings)]
+    bisections = [Bisection(grid, risk_limits(limits)) for grid in settings_by_strength(settings)]
     with reported_to(progress):
         maskings = run_bisections(task, bisections, repeated, randomness.entropy_of(rng), threads)
     points = [bisection.points for bisection in bisections]
@@ -155,7 +165,7 @@ def add_guaranteed_alternatives(choice: Choice, bisections: list[Bisection]) -> 
     looser = dict(choice.looser)
     for bisection in bisections:
         for risk in choice.binding if choice.point in bisection.points else ():
-            relaxed = choice.limits | {risk: wording.loosened(choice.limits[risk])}
+            relaxed = bisection.limits | {risk: wording.loosened(choice.limits[risk])}
             position = replace(bisection, limits=relaxed).first_guaranteed
             if position < min(bisection.measured, default=len(bisection.settings)):
                 setting = bisection.settings[position]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sdckit.core import checks
+from sdckit.core import checks, registry
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
 from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.limits import LimitsMissed
+from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits, risk_limits
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.points import Curve, Point, weakest_safe_position
 from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, metrics_of_release
@@ -22,11 +22,12 @@ from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, 
 class Choice:
     """A recommended masking, the limits that decided it, and the alternatives.
 
-    `point` is the weakest safe setting with the least loss; None where no setting meets the limits, and
-    `nearest` is then the one that misses them least. `weaker` is the next weaker setting, `binding` names
-    the limits that it breaks, `runner_up` is the best setting of the other methods, `looser` has, for each
-    binding limit, the setting that twice that limit would allow. `safe` has the weakest safe setting of each
-    method, `points` all measured settings; `maskings` is the number of masked tables that were measured.
+    `limits` has the largest risks allowed, then the largest losses. `point` is the weakest safe setting with
+    the least loss; None where no setting meets the limits, and `nearest` is then the one that misses them
+    least. `weaker` is the next weaker setting, `binding` names the limits that it breaks, `runner_up` is the
+    best setting of the other methods, `looser` has, for each binding limit, the setting that twice that
+    limit would allow. `safe` has the weakest safe setting of each method, `points` all measured settings;
+    `maskings` is the number of masked tables that were measured.
     """
 
     point: Point | None
@@ -85,13 +86,25 @@ class Choice:
         sentences = [
             f"{wording.setting_text(self.point, label)} loses least within the limits: {least}, {risks}."
         ]
-        sentences += [self._binding_sentence(label), *self._runner_up_sentences(label)]
+        sentences += [*self._suppressed_sentences(label), self._binding_sentence(label)]
+        sentences += self._runner_up_sentences(label)
         for risk, point in self.looser.items():
             limit = f"{label(risk)} up to {wording.loosened(self.limits[risk]):g}"
             sentences.append(
                 f"A looser limit, {limit}, would allow at least {self._setting_with_loss(point, label)}."
             )
         return sentences
+
+    def _suppressed_sentences(self, label: Callable[[str], str]) -> list[str]:
+        """Return a sentence on suppressed cells, and on what they count; none if no cell is suppressed."""
+        share = 0.0 if self.point is None else self.point.values.get(SUPPRESSED, 0.0)
+        if not share > 0:
+            return []
+        (loss,) = registry.metrics_named([self.minimise])
+        rule = loss.fixed_options.get("missing", self.conditions.missing if self.conditions else None)
+        counted = loss.bounded and "missing" in (*loss.open_options, *loss.fixed_options)
+        what = "counts each as the largest loss" if counted and rule == "penalise" else "leaves them out"
+        return [f"It suppresses {100 * share:.2g} of 100 cells; {label(self.minimise)} {what}."]
 
     def _binding_sentence(self, label: Callable[[str], str]) -> str:
         """Return a sentence on the next weaker setting and the limits that it breaks."""
@@ -120,7 +133,8 @@ class Choice:
         return (
             f"no setting meets {wording.limits_text(self.limits, label)}; the nearest miss is "
             f"{wording.setting_text(self.nearest, label)} with {risks}: "
-            "allow more risk or try other methods and stronger settings"
+            f"allow more {'risk or loss' if loss_limits(self.limits) else 'risk'} or try other methods and "
+            "stronger settings"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -220,7 +234,8 @@ def choose(
     """Return the weakest safe setting with the least loss of all methods, and the alternatives to it.
 
     A curve has the measured settings of one method that differ in one parameter, from weak to strong. A
-    setting is safe if it and all stronger ones of its curve meet the limits.
+    setting is safe if it and all stronger ones of its curve meet the limits on risk; of these, the weakest
+    one that also meets the limits on loss is compared.
     """
     curves, limits = [curve for curve in curves if curve], dict(limits)
     safe = _weakest_safe_points(curves, limits, minimise)
@@ -262,7 +277,8 @@ def _weakest_safe_points(
     curves: Sequence[Curve], limits: Mapping[str, float], minimise: str
 ) -> list[tuple[Point, Curve, int]]:
     """Return (setting, its curve, its position) of each curve's weakest safe setting, least loss first."""
-    positions = [(curve, weakest_safe_position(curve, limits)) for curve in curves]
+    risks, losses = risk_limits(limits), loss_limits(limits)
+    positions = [(curve, weakest_safe_position(curve, risks, losses)) for curve in curves]
     found = [(curve[position], curve, position) for curve, position in positions if position is not None]
     found = [entry for entry in found if entry[0].cost(minimise) < math.inf]
     return sorted(found, key=lambda entry: entry[0].cost(minimise))

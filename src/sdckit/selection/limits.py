@@ -1,4 +1,4 @@
-"""Check limits on risk before work starts, and check a measured table against its limits."""
+"""Check limits on risk and loss before work starts, and check a measured table against its limits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from sdckit.core import checks, registry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from sdckit.core.registry import Metric
     from sdckit.metrics.evaluation import Evaluation
 
 
+SUPPRESSED = "suppressed"  # the loss that every search measures beside the one it minimises
+
+
 class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
-    """Error raised if no setting, or no masked table drawn with it, met the limits on risk."""
+    """Error raised if no setting, or no masked table drawn with it, met the limits."""
 
     exit_code = 1
 
@@ -26,23 +30,57 @@ def check_limits(max_risk: Any) -> dict[str, float]:
     for name, limit in max_risk.items():
         (metric,) = registry.metrics_named([name])
         if metric.family != "risk":
-            raise ValueError(f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss")
+            raise ValueError(f"{name!r} is a loss; limit it with max_loss, and a risk, such as linkage, here")
         if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
             raise ValueError(f"{name} cannot be limited by itself; limit linkage, which includes it")
         limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
     return limits
 
 
-def check_limits_and_loss(
-    max_risk: Any, minimise: Any, known: Sequence[str] | None = None
-) -> dict[str, float]:
-    """Return checked limits on risk; raise ValueError unless `minimise` is a loss whose best value is 0."""
-    limits = check_limits(max_risk)
-    (loss,) = registry.metrics_named([minimise])
+def check_loss_limits(max_loss: Any) -> dict[str, float]:
+    """Return limits by metric name; raise an error for anything but losses that are best at 0."""
+    if max_loss is None:
+        return {}
+    if not isinstance(max_loss, dict):
+        raise TypeError(f"max_loss is {max_loss!r}; give limits by metric, such as {{'suppressed': 0.01}}")
+    limits = {}
+    for name, limit in max_loss.items():
+        metric = loss_named(name, "limit")
+        number = checks.as_number(limit)
+        if number is None or not 0 <= number <= metric.bounds[1]:
+            span = "from 0 to 1" if metric.bounded else "of at least 0"
+            raise ValueError(f"the limit of {name} is {limit!r}; give a number {span}")
+        limits[metric.name] = number
+    return limits
+
+
+def loss_named(name: Any, verb: str) -> Metric:
+    """Return the metric of a name; raise ValueError unless it is a loss whose best value is 0."""
+    (loss,) = registry.metrics_named([name])
     if loss.family != "loss":
-        raise ValueError(f"{minimise!r} is a risk; minimise a loss, such as brmae, and limit the risk")
+        raise ValueError(f"{name!r} is a risk; {verb} a loss, such as brmae, and limit the risk")
     if loss.best != 0:
-        raise ValueError(f"{minimise!r} is best at {loss.best:g}; minimise a loss whose best value is 0")
+        raise ValueError(f"{name!r} is best at {loss.best:g}; {verb} a loss whose best value is 0")
+    return loss
+
+
+def risk_limits(limits: Mapping[str, float]) -> dict[str, float]:
+    """Return those of the limits that are on risks."""
+    return {name: limits[name] for name in limits if registry.metrics_named([name])[0].family == "risk"}
+
+
+def loss_limits(limits: Mapping[str, float]) -> dict[str, float]:
+    """Return those of the limits that are on losses."""
+    risks = risk_limits(limits)
+    return {name: limit for name, limit in limits.items() if name not in risks}
+
+
+def check_limits_and_loss(
+    max_risk: Any, minimise: Any, known: Sequence[str] | None = None, max_loss: Any = None
+) -> dict[str, float]:
+    """Return checked limits, risks first; raise ValueError unless `minimise` is a loss that is best at 0."""
+    limits = check_limits(max_risk) | check_loss_limits(max_loss)
+    loss = loss_named(minimise, "minimise")
     for name in (*limits, loss.name):
         if known is not None and name not in known:
             raise ValueError(
@@ -63,7 +101,7 @@ def unpaired_rows_error(methods: Iterable[str]) -> ValueError:
 
 
 def require_limits(limits: Mapping[str, float], result: Evaluation) -> None:
-    """Raise `LimitsMissed` if a measured risk exceeds its limit or has no value."""
-    for risk, limit in limits.items():
-        if not result[risk] <= limit:
-            raise LimitsMissed(f"{risk} is {result[risk]:.4f}, above {limit:g}; draw again")
+    """Raise `LimitsMissed` if a measured risk or loss exceeds its limit or has no value."""
+    for name, limit in limits.items():
+        if not result[name] <= limit:
+            raise LimitsMissed(f"{name} is {result[name]:.4f}, above {limit:g}; draw again")

@@ -25,7 +25,7 @@ def sweep_notes(
     """Return all notes on a sweep; `wanted` are the settings of the plan, `ruled` is True with edit rules."""
     return (
         *_unpaired_note(task.metrics, settings),
-        *_cell_notes(table),
+        *_cell_notes(table, task.missing),
         *small_strata_notes(stratum.original.n for stratum in task.strata),
         *_left_out_notes(wanted, settings),
         *(_rules_note(task.edits) if ruled else ()),
@@ -61,7 +61,7 @@ def _rules_note(edits: Edits | None) -> list[str]:
     return [NO_RULE if edits is None else f"edit rules hold in every masked file ({edits.summary})"]
 
 
-def _cell_notes(table: pl.DataFrame) -> list[str]:
+def _cell_notes(table: pl.DataFrame, missing: str) -> list[str]:
     """Return notes on cells that were suppressed or left out of a metric: the largest number of any run."""
     whole = table.filter(WHOLE)
     notes = []
@@ -72,5 +72,6 @@ def _cell_notes(table: pl.DataFrame) -> list[str]:
             )
     suppressed = whole["n_suppressed"].max()
     if suppressed:
-        notes.append(f"suppressed cells in a masked file: up to {suppressed!s}")
+        rule = {"penalise": "counted as the largest loss", "pairwise": "left out"}[missing]
+        notes.append(f"suppressed cells in a masked file, {rule}: up to {suppressed!s}")
     return notes

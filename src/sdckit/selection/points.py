@@ -43,7 +43,7 @@ class Point:
         return str(self.setting)
 
     def meets(self, limits: Mapping[str, float]) -> bool:
-        """Return True if every risk is at most its limit; a risk without a value meets none."""
+        """Return True if every risk or loss is at most its limit; one without a value meets none."""
         return all(self.values[risk] <= limit for risk, limit in limits.items())
 
     def excess(self, limits: Mapping[str, float]) -> float:
@@ -64,15 +64,19 @@ class Point:
 Curve = list[Point]  # measured settings of one method that differ in one parameter, weakest first
 
 
-def weakest_safe_position(curve: Curve, limits: Mapping[str, float]) -> int | None:
-    """Return the position of the weakest setting from which every stronger one meets the limits, or None.
+def weakest_safe_position(
+    curve: Curve, risks: Mapping[str, float], losses: Mapping[str, float] | None = None
+) -> int | None:
+    """Return the position of the weakest safe setting that meets the limits on loss, or None.
 
-    Measured risk varies by chance, so one setting that meets them between others that do not is not safe.
+    A setting is safe if it and every stronger one meet the limits on risk: measured risk varies by chance,
+    so one setting that meets them between others that do not is not safe.
     """
     position = len(curve)
-    while position and curve[position - 1].meets(limits):
+    while position and curve[position - 1].meets(risks):
         position -= 1
-    return position if position < len(curve) else None
+    allowed = (i for i in range(position, len(curve)) if curve[i].meets(losses or {}))
+    return next(allowed, None)
 
 
 def points_of_sweep(summary: pl.DataFrame, settings: Iterable[Setting]) -> list[Point]:

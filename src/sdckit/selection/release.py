@@ -20,7 +20,14 @@ from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.selection import wording
-from sdckit.selection.limits import LimitsMissed, check_limits, require_limits, unpaired_rows_error
+from sdckit.selection.limits import (
+    LimitsMissed,
+    check_limits,
+    check_loss_limits,
+    loss_limits,
+    require_limits,
+    unpaired_rows_error,
+)
 
 TRIES = 20  # largest number of tables that a random method draws for one release
 
@@ -50,7 +57,8 @@ class Release(Generic[Frame]):
 class ReleasePlan:
     """How to mask a table, which limits it must meet, and how to measure it.
 
-    `limits` has the largest value allowed of some risks. A random method is drawn at most `tries` times.
+    `limits` has the largest value allowed of some risks and losses. A random method is drawn at most `tries`
+    times.
     """
 
     method: str
@@ -96,9 +104,10 @@ class ReleasePlan:
     def limits_error(self, draws: int) -> LimitsMissed:
         """Return the error that says that a limit was still missed after so many draws."""
         often = f"in all of {draws} draws" if draws > 1 else "in the one table drawn"
+        remedy = "loosen a limit" if loss_limits(self.limits) else "allow more risk"
         return LimitsMissed(
             f"{self} missed {wording.limits_text(self.limits)} {often}, so nothing is released; "
-            "allow more risk or take a stronger setting"
+            f"{remedy} or take a stronger setting"
         )
 
 
@@ -190,6 +199,7 @@ def release(
     ties: str = "average",
     missing: str = "pairwise",
     max_risk: dict[str, float] | None = None,
+    max_loss: dict[str, float] | None = None,
     tries: int = TRIES,
     rng: Any = None,
     decimals: int | str | None = "original",
@@ -220,6 +230,7 @@ def release(
     ties: str = "average",
     missing: str = "pairwise",
     max_risk: dict[str, float] | None = None,
+    max_loss: dict[str, float] | None = None,
     tries: int = TRIES,
     rng: Any = None,
     decimals: int | str | None = "original",
@@ -246,6 +257,8 @@ def release(
         As for `evaluate`.
     max_risk : dict, optional
         Limits by risk, such as `{"linkage": 0.1}`: a random method is drawn again while it misses one.
+    max_loss : dict, optional
+        Limits by loss, such as `{"suppressed": 0.01}`, treated alike.
     tries : int
         How many tables to draw at most.
     rng : None, int or numpy Generator
@@ -271,7 +284,7 @@ def release(
     >>> print(release.data, release.evaluation["linkage"])
     [ 2.  2. 30. 30.] 0.5
     """
-    limits = {} if max_risk is None else check_limits(max_risk)
+    limits = ({} if max_risk is None else check_limits(max_risk)) | check_loss_limits(max_loss)
     plan = ReleasePlan(
         method=method,
         parameters=parameters,

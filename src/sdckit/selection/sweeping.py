@@ -111,11 +111,18 @@ class Sweep:
         named = [[registry.current_name(metric) for metric in metrics] for metrics in given]
         return points.frontier(self.summary, *named)
 
-    def recommend(self, max_risk: dict[str, float], minimise: str = "brmae") -> Choice:
-        """Return the measured setting with the least loss among those that meet the limits on risk.
+    def recommend(
+        self,
+        max_risk: dict[str, float],
+        minimise: str = "brmae",
+        *,
+        max_loss: dict[str, float] | None = None,
+    ) -> Choice:
+        """Return the measured setting with the least loss among those that meet the limits.
 
-        A setting is safe if it and every stronger setting of its grid meet all limits, in the median over
-        the replications. Compared are the weakest safe settings of each method.
+        A setting is safe if it and every stronger setting of its grid meet all limits on risk, in the median
+        over the replications. Compared are, for each method, the weakest safe settings that meet the limits
+        on loss. A suppressed cell counts as the sweep's rule for missing cells says.
 
         Parameters
         ----------
@@ -123,13 +130,15 @@ class Sweep:
             Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
         minimise : str
             The loss to minimise.
+        max_loss : dict, optional
+            Limits by loss, such as `{"suppressed": 0.01}`.
 
         Returns
         -------
         Choice
         """
         known = self.summary["metric"].unique(maintain_order=True).to_list()
-        limits = check_limits_and_loss(max_risk, minimise, known)
+        limits = check_limits_and_loss(max_risk, minimise, known, max_loss)
         minimise = registry.current_name(minimise)
         return choose(self.curves, limits, minimise, maskings=self.files, conditions=self.conditions)
 
@@ -156,7 +165,7 @@ def sweep(
     weights: Any = None,
     by: str | Sequence[str] | None = None,
     ties: str = "average",
-    missing: str = "pairwise",
+    missing: str = "penalise",
     na: Any = None,
     untouched: str | Sequence[str] | None = None,
     known: str | Sequence[str] | None = None,
@@ -190,9 +199,12 @@ def sweep(
         Methods with the grids of their parameters, as in `{"mdav": {"k": range(2, 31)}}`; values are
         lists, ranges, single values or text such as "0.01:0.3:0.01". A method's name alone, or a
         list of names, takes its default grid; None takes the methods that are tried by default.
-    metrics, columns, key, weights, by, ties, missing, na
+    metrics, columns, key, weights, by, ties, na
         As for `evaluate`; each stratum is masked by itself. A metric may set its own options, as in
         "brmae:ties=first" or "il1:zeros=drop".
+    missing : str
+        "penalise" counts a suppressed cell as the largest loss in metrics that have one, so that settings
+        that suppress much do not look cheap; "pairwise" leaves such cells out.
     untouched, known, unknown, confidential, unit, drop, recode
         Other roles of columns, as for `prepare`.
     rules

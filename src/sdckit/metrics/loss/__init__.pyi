@@ -19,6 +19,7 @@ from sdckit.metrics.loss.rank import brmae as brmae
 from sdckit.metrics.loss.rank import brmse as brmse
 from sdckit.metrics.loss.rank_means import rank_mae as rank_mae
 from sdckit.metrics.loss.rank_means import rank_mse as rank_mse
+from sdckit.metrics.loss.suppression import suppressed as suppressed
 
 rmae = rank_mae
 rmse = rank_mse

@@ -1,0 +1,143 @@
+"""Limits on losses, suppressed cells in what is minimised, and what the demo's own release loses."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from command import run
+from sdckit.cli.demo import LIMITS, MINIMISE, PLAN
+
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def gappy():
+    """300 records of three related variables, a tenth of the cells missing."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(300, 1)) + 0.3 * rng.normal(size=(300, 3))
+    return pl.DataFrame(np.where(rng.random(values.shape) < 0.1, NAN, values), schema=["a", "b", "c"])
+
+
+SUPPRESS = {"mdav": {"k": [5, 10], "gaps": ["suppress"]}}
+BOTH = {"mdav": {"k": [5, 10], "gaps": ["merge", "suppress"]}}
+
+
+def test_a_setting_that_suppresses_much_does_not_look_cheap(gappy):
+    honest = sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=BOTH)
+    assert honest.options["gaps"] == "merge"
+    assert honest.point.values["suppressed"] == 0.0
+    blind = sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=BOTH, missing="pairwise")
+    assert blind.options["gaps"] == "suppress"  # an explicit rule wins
+    assert blind.point.values["brmae"] < honest.point.values["brmae"]
+
+
+def test_the_sentences_say_what_suppressed_cells_count(gappy):
+    def second(**options):
+        return sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=SUPPRESS, **options).sentences[1]
+
+    choice = sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=SUPPRESS)
+    share = f"It suppresses {100 * choice.point.values['suppressed']:.2g} of 100 cells; "
+    assert second() == f"{share}brmae counts each as the largest loss."
+    assert second(missing="pairwise") == f"{share}brmae leaves them out."
+    assert second(minimise="il1s") == f"{share}il1s leaves them out."
+    assert "suppresses" not in repr(sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan="mdav"))
+
+
+def test_the_release_has_the_loss_that_was_minimised(gappy):
+    choice = sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=SUPPRESS)
+    assert choice.apply(gappy).evaluation["brmae"] == choice.point.values["brmae"]
+    masked = sdc.mask(gappy, "mdav", **choice.options)
+    assert sdc.brmae(gappy, masked, missing="penalise") == choice.point.values["brmae"]
+
+
+def test_a_loss_can_be_limited(gappy):
+    limits = {"max_risk": {"linkage": 0.5}, "max_loss": {"suppressed": 0.05}}
+    choice = sdc.recommend(gappy, plan=BOTH, missing="pairwise", **limits)
+    assert choice.options["gaps"] == "merge"
+    assert choice.limits == {"linkage": 0.5, "suppressed": 0.05}
+    assert "suppressed 0.0000 (limit 0.05)" in choice.sentences[0]
+    assert choice.to_dict()["limits"] == choice.limits
+    found = sdc.sweep(gappy, BOTH, missing="pairwise", metrics=["brmae", "linkage", "suppressed"])
+    again = found.recommend(limits["max_risk"], max_loss=limits["max_loss"])
+    assert again.setting == choice.setting
+    none = sdc.recommend(gappy, plan=SUPPRESS, **limits)
+    assert not none.met
+    assert "linkage of at most 0.5 and suppressed of at most 0.05" in none.sentences[0]
+    assert none.sentences[0].endswith("allow more risk or loss or try other methods and stronger settings.")
+
+
+def test_a_stronger_setting_is_taken_if_the_weakest_safe_one_loses_too_much(gappy):
+    found = sdc.sweep(gappy, {"mdav": {"k": [3, 10]}}, metrics=["brmae", "ks", "linkage"])
+    weak, strong = (curve.values["brmae"] for curve in found.curves[0])
+    assert weak < strong
+    assert found.recommend({"linkage": 1.0}, max_loss={"brmae": strong}).parameters == {"k": 3}
+    assert not found.recommend({"linkage": 1.0}, max_loss={"brmae": weak / 2}).met
+
+
+def test_a_release_must_meet_limits_on_loss(gappy):
+    with pytest.raises(
+        sdc.LimitsMissed, match=r"suppressed of at most 0.01 in the one table drawn.*loosen a limit"
+    ):
+        sdc.release(gappy, "mdav", k=5, gaps="suppress", max_loss={"suppressed": 0.01})
+    assert sdc.release(gappy, "mdav", k=5, max_loss={"suppressed": 0.01}).evaluation["suppressed"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"linkage": 0.1}, "'linkage' is a risk; limit a loss, such as brmae, and limit the risk"),
+        ({"suppressed": 2}, "the limit of suppressed is 2; give a number from 0 to 1"),
+        ({"mae": -1}, "the limit of mae is -1; give a number of at least 0"),
+        ({"ci_overlap": 0.1}, "'ci_overlap' is best at 1; limit a loss whose best value is 0"),
+        ({"supressed": 0.1}, "did you mean 'suppressed'"),
+    ],
+)
+def test_bad_limits_get_one_line(gappy, limits, message):
+    with pytest.raises(ValueError, match=message):
+        sdc.recommend(gappy, max_risk={"linkage": 0.5}, max_loss=limits)
+
+
+def test_the_command_line_limits_losses(gappy, tmp_path):
+    gappy.fill_nan(None).write_csv(tmp_path / "data.csv")
+    words = [
+        "recommend",
+        "data.csv",
+        "--max-risk",
+        "linkage=0.5",
+        "--grid",
+        "mdav.k=5,10",
+        "-o",
+        "masked.csv",
+    ]
+    done = run(*words, "--max-loss", "suppressed=0.01", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["choice"]["limits"] == {"linkage": 0.5, "suppressed": 0.01}
+    assert answer["choice"]["values"]["suppressed"] == 0
+    done = run(*words, "--overwrite", "--max-loss", "linkage=0.01", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: 'linkage' is a risk; limit a loss, such as brmae, and limit the risk\n",
+    )
+
+
+# --- the bundled sample ---
+
+
+def test_the_demo_keeps_cells_and_totals():
+    sample = sdc.load_sample()
+    names = [name for name in sample.columns if name not in {"firm", "sector", "weight"}]
+    prepared = sdc.prepare(sample, columns=names)
+    choice = sdc.sweep(prepared, PLAN, rng=20).recommend(LIMITS, MINIMISE)
+    release = choice.apply(prepared, rng=20, decimals="original")
+    masked = release.data
+    assert release.evaluation["suppressed"] < 0.01
+    assert sum(masked.select(names).null_count().row(0)) < sum(sample.null_count().row(0)) + 0.01 * 10_000
+    for name in names:
+        before, after = sample[name].sum(), masked[name].sum()
+        assert abs(after - before) < 0.03 * abs(before), name
+    suppressing = sdc.mask(sample, "mdav", k=10, columns=names, gaps="suppress")
+    assert sample["wages"].sum() * 0.79 > suppressing["wages"].sum()  # a fifth was lost that way
