@@ -55,7 +55,7 @@ RECOMMEND_CASES = {
     "loss as a limit": (
         {},
         recommend(limit="brmae=0.1"),
-        "'brmae' is a loss; limit a risk, such as linkage, and minimise the loss",
+        "'brmae' is a loss; limit a risk, such as linkage, and minimise the loss or limit it with --max-loss",
     ),
     "unknown option of a risk": (
         {},

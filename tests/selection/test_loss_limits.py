@@ -112,12 +112,12 @@ def test_the_command_line_limits_losses(gappy, tmp_path):
         "-o",
         "masked.csv",
     ]
-    done = run(*words, "--max-loss", "suppressed=0.01", "--json", cwd=tmp_path)
+    done = run(tmp_path, *words, "--max-loss", "suppressed=0.01", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["choice"]["limits"] == {"linkage": 0.5, "suppressed": 0.01}
     assert answer["choice"]["values"]["suppressed"] == 0
-    done = run(*words, "--overwrite", "--max-loss", "linkage=0.01", cwd=tmp_path)
+    done = run(tmp_path, *words, "--overwrite", "--max-loss", "linkage=0.01")
     assert (done.returncode, done.stderr) == (
         2,
         "error: 'linkage' is a risk; limit a loss, such as brmae, and limit the risk\n",

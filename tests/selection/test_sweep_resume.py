@@ -98,7 +98,7 @@ def test_a_damaged_cell_is_measured_again(tmp_path, measured):
         ({"weights": np.ones(60)}, "data"),
         ({"metrics": ["brmae"]}, "metrics"),
         ({"ties": "first"}, "ties"),
-        ({"missing": "penalise"}, "missing"),
+        ({"missing": "pairwise"}, "missing"),
         ({"draws": "fresh"}, "draws"),
         ({"per_variable": True}, "per variable"),
         ({"detail": True}, "detail"),

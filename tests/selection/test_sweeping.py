@@ -325,8 +325,9 @@ def test_notes_name_what_the_numbers_leave_out():
     assert int(notes[0].rsplit(" ", 1)[1]) >= 3
     holes = values(40)
     holes[np.random.default_rng(1).random(holes.shape) < 0.3] = math.nan
-    suppressed = swept(holes, {"individual_ranking": {"k": 3}, "mdav": {"k": 2}})
+    suppressed = swept(holes, {"individual_ranking": {"k": 3}, "mdav": {"k": 2, "gaps": "suppress"}})
     most = suppressed.table["n_suppressed"].max()
     assert most > 0
-    assert f"suppressed cells in a masked file: up to {most}" in suppressed.notes
+    counted = "suppressed cells in a masked file, counted as the largest loss"
+    assert f"{counted}: up to {most}" in suppressed.notes
     assert swept(frame().with_columns(pl.col("rooms") + 1), {"mdav": {"k": 3}}).notes == ()

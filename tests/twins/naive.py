@@ -350,6 +350,6 @@ def suppressed(x, y, weights=None):
         (w, b)
         for w, row, other in zip(weights, x, y, strict=True)
         for a, b in zip(row, other, strict=True)
-        if a == a
+        if not np.isnan(a)
     ]
-    return sum(w for w, b in cells if b != b) / sum(w for w, _ in cells)
+    return sum(w for w, b in cells if np.isnan(b)) / sum(w for w, _ in cells)

@@ -29,7 +29,7 @@ WIDTH = 120  # characters of a line if the output is no terminal
 MANY = 10  # largest number of names that are listed in full
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
-    r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|key|known|method|na|overwrite|recode"
+    r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|key|max_loss|known|method|na|overwrite|recode"
     r"|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
 OTHER_NAMES = {"method": "made-by"}  # options that are not named like their argument

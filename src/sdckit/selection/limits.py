@@ -30,7 +30,8 @@ def check_limits(max_risk: Any) -> dict[str, float]:
     for name, limit in max_risk.items():
         (metric,) = registry.metrics_named([name])
         if metric.family != "risk":
-            raise ValueError(f"{name!r} is a loss; limit it with max_loss, and a risk, such as linkage, here")
+            fact = f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss"
+            raise ValueError(f"{fact} or limit it with max_loss=")
         if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
             raise ValueError(f"{name} cannot be limited by itself; limit linkage, which includes it")
         limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
