@@ -45,6 +45,8 @@ def _explain_suppressed(score: Score) -> str:
         return "the original has no values"
     if value == 0:
         return "no value of the original is missing in the masked file"
+    if value == 1:
+        return "no value of the original is left in the masked file"
     return f"{100 * value:.2g} of 100 values of the original are missing in the masked file"
 
 
