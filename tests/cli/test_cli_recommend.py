@@ -22,8 +22,10 @@ GRIDS = {
     "rank_swap": ["--grid", "rank_swap.p=0.05:0.6:0.05"],
 }
 ALL = [word for words in GRIDS.values() for word in words]
-ROLES = ["--key", "id", "--weights", "weight", "--columns", "income,age,rent"]
+ROLES = ["--key", "id", "--weights", "weight", "--unknown", "weight", "--columns", "income,age,rent"]
 FAST = ["--workers", "1", "--replications", "2"]
+ORDER = ["--crosswalk", "order.csv"]
+WARNED = "warning: 'order.csv' says which original row each published row comes from; keep it secret"
 
 
 @pytest.fixture
@@ -47,43 +49,54 @@ def survey(tmp_path):
 
 
 def words(*more, limits=("dbrl=0.3",), output="out.csv", data="data.csv", roles=ROLES):
+    """A search; with --crosswalk, the order of the rows is kept in order.csv."""
     given = [word for limit in limits for word in ("--max-risk", limit)]
     fast = FAST[:2] if "--replications" in more else FAST
     return ["recommend", data, "-o", output, *given, *roles, *fast, *more]
 
 
+def in_order(folder):
+    """The released file with its rows in the order of the original."""
+    order = read(folder / "order.csv").frame
+    assert order["published_row"].to_list() == list(range(1, order.height + 1))
+    return read(folder / "out.csv").frame[np.argsort(order["original_row"].to_numpy())]
+
+
 def evaluated(folder, risk, *more):
-    done = good(folder, "evaluate", "data.csv", "out.csv", *ROLES, "--metrics", risk, "--csv", *more)
+    files = ["data.csv", "out.csv", "--crosswalk", "order.csv"]
+    done = good(folder, "evaluate", *files, *ROLES, "--metrics", risk, "--csv", *more)
     return pl.read_csv(io.StringIO(done.stdout)).filter(variable="all", stratum="all")["value"].item()
 
 
 @pytest.mark.parametrize("method", GRIDS)
 def test_the_file_meets_its_limits_when_measured_by_evaluate(tmp_path, survey, method):
     before = (tmp_path / "data.csv").read_bytes()
-    done = good(tmp_path, *words(*GRIDS[method], limits=["linkage=0.35", "dbrl=0.3"]))
+    done = good(tmp_path, *words(*GRIDS[method], *ORDER, limits=["linkage=0.35", "dbrl=0.3"]))
     setting = re.match(rf"{method} \((\w+)=([\d.]+)\) loses least within the limits: brmae ", done.stdout)
     assert setting, done.stdout
     known = ["--window", setting[2]] if method == "rank_swap" else []
     assert evaluated(tmp_path, "linkage", *known) <= 0.35
     assert evaluated(tmp_path, "dbrl") <= 0.3
-    masked = read(tmp_path / "out.csv").frame
-    assert masked.select("id", "region", "weight").equals(survey.select("id", "region", "weight"))
+    masked = in_order(tmp_path)
+    assert masked.columns == survey.columns[1:], "without the key"
+    assert masked.select("region", "weight").equals(survey.select("region", "weight"))
     assert not masked["income"].equals(survey["income"])
     assert re.search(
         r"^\d+ maskings were measured; the release took \d+ draws?\.$", done.stdout, re.MULTILINE
     )
     assert "not for publication" not in done.stdout
     assert "note: wrote out.csv\n" in done.stdout
-    assert said(done) == ""
+    assert said(done).startswith(WARNED)
+    assert said(done).count("\n") == 1
     assert (tmp_path / "data.csv").read_bytes() == before
-    assert sorted(contents(tmp_path)) == ["data.csv", "out.csv"]
+    assert sorted(contents(tmp_path)) == ["data.csv", "order.csv", "out.csv"]
 
 
 def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
     assert survey.height
-    done = good(tmp_path, *words(*GRIDS["noise"], "--json", "--decimals", "0", "--seed", "4"))
+    done = good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--json", "--decimals", "0", "--seed", "4"))
     printed = json.loads(done.stdout)
-    again = json.loads(good(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, "--json").stdout)
+    again = json.loads(good(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, *ORDER, "--json").stdout)
     assert printed["table"] == again["table"]
     assert printed["parts"] == again["parts"]
     choice = printed["choice"]
@@ -110,7 +123,9 @@ def test_the_command_finds_what_python_finds(tmp_path, survey):
         max_risk={"dbrl": 0.3},
         plan=plan,
         columns=["income", "age", "rent"],
+        key="id",
         weights="weight",
+        unknown="weight",
         rng=SEED,
         replications=2,
         workers=1,
@@ -121,7 +136,7 @@ def test_the_command_finds_what_python_finds(tmp_path, survey):
 
 
 def test_strata_are_masked_and_measured_apart(tmp_path, survey):
-    done = good(tmp_path, *words(*GRIDS["mdav"], "--by", "region", "--decimals", "none", "--json"))
+    done = good(tmp_path, *words(*GRIDS["mdav"], *ORDER, "--by", "region", "--decimals", "none", "--json"))
     masked = read(tmp_path / "out.csv").frame
     for region in ("nord", "süd"):
         means = [part.filter(region=region)["income"].mean() for part in (survey, masked)]
@@ -137,8 +152,9 @@ def test_codes_of_missing_cells_stay(tmp_path, survey):
         rent=pl.when(pl.arange(90) % 9 == 0).then(pl.lit("NA")).otherwise(pl.col("rent").cast(str)),
     )
     put(tmp_path, "data.csv", frame.write_csv())
-    good(tmp_path, *words(*GRIDS["noise"], "--na", "-9", "--na", "NA"))
-    masked = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--na", "-9", "--na", "NA"))
+    rows = read(tmp_path / "order.csv").frame["original_row"].to_numpy() - 1
+    masked, frame = pl.read_csv(tmp_path / "out.csv", infer_schema=False), frame[rows]
     assert ((masked["age"] == "-9") == (frame["age"] == -9)).all()
     assert ((masked["rent"] == "NA") == (frame["rent"] == "NA")).all()
 
@@ -252,7 +268,7 @@ def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch)
             raise sdc.LimitsMissed("too much; draw again")
 
     monkeypatch.setattr(releasing, "require_limits", fussy)
-    done = good(tmp_path, *words(*GRIDS["noise"], "--seed", "5"))
+    done = good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--seed", "5"))
     assert "; the release took 4 draws.\n" in done.stdout
     assert evaluated(tmp_path, "brmae") == seen[-1]
     assert len(set(seen)) == 4
@@ -322,11 +338,13 @@ def test_whole_numbers_meet_their_limit_as_released(tmp_path, seed):
     """The search rounds, too, so that a method without draws never fails at the release."""
     frame = pl.DataFrame(np.random.default_rng(seed).poisson(3, (60, 2)), schema=["a", "b"])
     frame.write_csv(tmp_path / "data.csv")
-    done = good(tmp_path, *words("--grid", "mdav", "--json", limits=["linkage=0.2"], roles=[]))
+    done = good(tmp_path, *words("--grid", "mdav", *ORDER, "--json", limits=["linkage=0.2"], roles=[]))
     choice = json.loads(done.stdout)["choice"]
-    masked = read(tmp_path / "out.csv").frame
+    masked = in_order(tmp_path)
     assert masked.dtypes == [pl.Int64, pl.Int64]
-    measured = sdc.evaluate(frame, masked, metrics=["linkage", "brmae"])
+    known = {"method": "mdav", "parameters": choice["parameters"]}
+    rows = np.arange(60)  # not paired by the order of the rows, which a release has lost
+    measured = sdc.evaluate(frame, masked, metrics=["linkage", "brmae"], rows=rows, **known)
     assert measured["linkage"] == pytest.approx(choice["values"]["linkage"])
     assert measured["linkage"] <= 0.2
     assert measured["brmae"] == pytest.approx(choice["values"]["brmae"])
@@ -335,13 +353,16 @@ def test_whole_numbers_meet_their_limit_as_released(tmp_path, seed):
 
 @pytest.mark.parametrize(("method", "limit"), [("mdav", 0.25), ("noise", 0.4), ("rank_swap", 0.5)])
 def test_a_release_by_strata_meets_its_limit_within_them(tmp_path, survey, method, limit):
-    given = words(*GRIDS[method], "--by", "region", "--json", "--seed", "8", limits=[f"linkage={limit}"])
+    given = words(
+        *GRIDS[method], *ORDER, "--by", "region", "--json", "--seed", "8", limits=[f"linkage={limit}"]
+    )
     choice = json.loads(good(tmp_path, *given).stdout)["choice"]
-    masked = read(tmp_path / "out.csv").frame
+    masked = in_order(tmp_path)
     apart = [
         sdc.evaluate(
             *(table.filter(region=region) for table in (survey, masked)),
             columns=["income", "age", "rent"],
+            unknown="weight",
             metrics="linkage",
         )["linkage"]
         for region in ("nord", "süd")  # of the same size

@@ -61,10 +61,12 @@ def test_sweep_and_recommend_leave_categories_alone(tmp_path):
     put_stata(tmp_path / "in.dta")
     done = good(tmp_path, "sweep", "in.dta", "-o", "found", "--grid", "noise.percent=10")
     assert "and not measured: 'sex'" in done.stderr
-    words = ["--max-risk", "linkage=0.9", "--grid", "noise.percent=200", "--replications", "2", "--seed", "1"]
-    done = good(tmp_path, "recommend", "in.dta", "-o", "out.dta", *words)
+    words = ["--max-risk", "linkage=1", "--grid", "noise.percent=200", "--replications", "2", "--seed", "1"]
+    done = good(tmp_path, "recommend", "in.dta", "-o", "out.dta", *words, "--crosswalk", "order.csv")
     assert "masked: age, income;" in done.stdout
-    assert raw(tmp_path / "out.dta")[0]["sex"] == raw(tmp_path / "in.dta")[0]["sex"]
+    rows = read(tmp_path / "order.csv").frame["original_row"].to_list()
+    sex = raw(tmp_path / "in.dta")[0]["sex"]
+    assert raw(tmp_path / "out.dta")[0]["sex"] == [sex[row - 1] for row in rows] != sex
 
 
 def test_a_full_disk_ends_the_command_in_one_line(tmp_path):

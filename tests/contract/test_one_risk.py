@@ -1,7 +1,8 @@
 """One file, one risk: Python, the command line, the report and a second look print the same numbers.
 
 For every method with a window, under edit rules, and within strata, on three files: the released table, given
-what its masking discloses, has the figures that `sdckit mask` prints and its report shows.
+what its masking discloses and the order of its rows, has the figures that `sdckit mask --release` prints and
+its report shows.
 """
 
 import json
@@ -22,6 +23,7 @@ SEED = 5
 STEP = 8  # one of so many records: linkage of whole files takes long
 RULE = "total = a + b"
 WINDOW = [method for method in sdc.METHODS.values() if method.window]
+HANDED_OUT = ["--release", "--crosswalk", "order.csv"]
 NOT_MASKED = "ignore:not masked, every value"
 
 
@@ -58,7 +60,7 @@ def words_of(parameters):
 
 def masked_by(folder, method, *more, metrics):
     words = ["data.csv", "-o", "out.csv", "--method", method.name, *words_of(parameters_of(method))]
-    shown = ["--metrics", ",".join(metrics), "--seed", SEED, "--json", "--report", "out.html"]
+    shown = ["--metrics", ",".join(metrics), "--seed", SEED, "--json", "--report", "out.html", *HANDED_OUT]
     return json.loads(good(folder, "mask", *words, *shown, *more).stdout)
 
 
@@ -80,14 +82,15 @@ def assert_one_risk(folder, method, *, by=None, rules=None):
     assert_frame_equal(rows, expected, check_exact=True)
     assert printed["meaning"] == release.evaluation.meaning
     assert_frame_equal(written, release.data, check_dtypes=False, check_exact=True)
-    again = sdc.evaluate(original, written, metrics=metrics, disclosure=release.disclosure)
+    how = {"metrics": metrics, "rows": release.rows}
+    again = sdc.evaluate(original, written, disclosure=release.disclosure, **how)
     assert_frame_equal(again.table, expected, check_exact=True)
     known = {"method": method.name, "parameters": parameters}
     prepared = sdc.prepare(original, by=by) if by else original
-    named = sdc.evaluate(prepared, written, metrics=metrics, rules=rules, **known)
+    named = sdc.evaluate(prepared, written, rules=rules, **how, **known)
     assert_frame_equal(named.table, expected, check_exact=True)
     words = ["--made-by", method.name, *words_of(parameters_of(method))]
-    words += ["--metrics", ",".join(metrics), "--json", *roles]
+    words += ["--metrics", ",".join(metrics), "--json", *roles, "--crosswalk", "order.csv"]
     elsewhere = json.loads(good(folder, "evaluate", "data.csv", "out.csv", *words).stdout)
     assert elsewhere["table"] == printed["table"]
     assert_shown(folder / "out.html", release.evaluation, metrics)
@@ -128,11 +131,12 @@ def test_a_number_that_differs_from_stratum_to_stratum(folder):
     release = sdc.release(original, "rank_swap", by="region", metrics=["linkage"], rng=SEED, p=widths)
     word = 'p=north:0.05,"south, and east:0.3",west:0.1'
     words = ["-o", "out.csv", "--method", "rank_swap", "--set", word, "--by", "region", "--seed", SEED]
-    done = good(folder, "mask", "data.csv", *words, "--metrics", "linkage", "--json")
+    done = good(folder, "mask", "data.csv", *words, "--metrics", "linkage", "--json", "--release")
     assert json.loads(done.stdout)["table"] == release.evaluation.table.rows(named=True)
     assert release.disclosure.parameters["p"] == widths
     turned = original.reverse()  # strata in another order of appearance
-    again = sdc.evaluate(turned, release.data.reverse(), metrics=["linkage"], disclosure=release.disclosure)
+    rows = original.height - 1 - release.rows
+    again = sdc.evaluate(turned, release.data, metrics=["linkage"], rows=rows, disclosure=release.disclosure)
     assert again["linkage"] == pytest.approx(release.evaluation["linkage"], rel=1e-12)
 
 
@@ -153,10 +157,10 @@ def test_strata_are_those_of_the_masking_unless_it_is_said_that_they_are_not(fol
 
 def test_some_of_the_columns(folder):
     words = ["-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15", "--columns", "a,c", "--seed", SEED]
-    printed = json.loads(good(folder, "mask", "data.csv", *words, "--json").stdout)
+    printed = json.loads(good(folder, "mask", "data.csv", *words, "--json", "--release").stdout)
     original, written = (read(folder / name).frame for name in ("data.csv", "out.csv"))
     release = sdc.release(original, "rank_swap", columns=["a", "c"], rng=SEED, p=0.15)
-    again = sdc.evaluate(original, written, disclosure=release.disclosure)
+    again = sdc.evaluate(original, written, disclosure=release)
     assert_frame_equal(again.table, release.evaluation.table, check_exact=True)
     assert printed["table"] == again.table.rows(named=True)
 

@@ -98,9 +98,11 @@ def test_strata_are_those_of_the_disclosure():
     data = strata()
     release = sdc.release(data, "rank_swap", p=0.2, by="g", rng=1, metrics=["linkage"])
     assert release.disclosure.by == ("g",)
-    again = sdc.evaluate(data, release.data, metrics=["linkage"], disclosure=release.disclosure)
+    again = sdc.evaluate(
+        data, release.data, metrics=["linkage"], rows=release.rows, disclosure=release.disclosure
+    )
     assert again.table.equals(release.evaluation.table)
-    named = sdc.evaluate(data, release.data, metrics=["linkage"], by="g", disclosure=release.disclosure)
+    named = sdc.evaluate(data, release.data, metrics=["linkage"], by="g", disclosure=release)
     assert named.table.equals(again.table)
 
 
@@ -118,21 +120,23 @@ def test_strata_beside_a_method_are_those_of_the_masking(prepared, more):
     data, release = swapped_in_strata()
     roles = {} if prepared else {"by": "g"}
     original = sdc.prepare(data, by="g") if prepared else data
-    found = sdc.evaluate(original, release.data, metrics="linkage", **STATED, **roles, **more)
+    found = sdc.evaluate(
+        original, release.data, rows=release.rows, metrics="linkage", **STATED, **roles, **more
+    )
     assert found.table.equals(release.evaluation.table)
     assert found.notes == release.evaluation.notes
 
 
 def test_strata_of_a_window_come_from_the_prepared_data_too():
     data, release = swapped_in_strata()
-    how = {"metrics": "linkage", "window": 0.2, "stratified": True}
+    how = {"rows": release.rows, "metrics": "linkage", "window": 0.2, "stratified": True}
     assert sdc.evaluate(sdc.prepare(data, by="g"), release.data, **how).table.equals(release.evaluation.table)
 
 
 def test_a_file_masked_as_a_whole_may_be_shown_by_strata():
     """`stratified=False` says that strata are for measuring only, and so does a window by default."""
     data, release = swapped_in_strata()
-    how = {"metrics": "linkage", "by": "g"}
+    how = {"rows": release.rows, "metrics": "linkage", "by": "g"}
     whole = sdc.evaluate(data, release.data, **STATED, **how, stratified=False)
     assert whole.table.equals(sdc.evaluate(data, release.data, **how, window=0.2).table)
     assert whole["linkage"] < release.evaluation["linkage"]
@@ -160,13 +164,14 @@ def test_the_columns_that_were_masked_are_the_ones_measured():
     data = frame()
     release = sdc.release(data, "rank_swap", p=0.15, columns=["b", "a"], rng=1)
     assert set(release.disclosure.columns) == {"a", "b"}
-    again = sdc.evaluate(data, release.data, disclosure=release.disclosure)
+    how = {"rows": release.rows, "disclosure": release.disclosure}
+    again = sdc.evaluate(data, release.data, **how)
     assert again.table.equals(release.evaluation.table)
     for original, more in ((data, {"columns": COLUMNS}), (sdc.prepare(data), {})):
-        wider = sdc.evaluate(original, release.data, disclosure=release.disclosure, **more)
+        wider = sdc.evaluate(original, release.data, **how, **more)
         assert wider["linkage"] != again["linkage"]
         assert "measured, but not masked by this method: c" in wider.notes
-    fewer = sdc.evaluate(data, release.data, disclosure=release.disclosure, columns="a")
+    fewer = sdc.evaluate(data, release.data, **how, columns="a")
     assert fewer.table["variable"].unique().sort().to_list() == ["a", "all"]
     assert fewer.notes == release.evaluation.notes
 
@@ -177,7 +182,7 @@ def test_the_columns_that_were_masked_are_the_ones_measured():
 def test_every_kind_of_table_has_columns(kind):
     data = kind(frame())
     release = sdc.release(data, "rank_swap", p=0.15, rng=1, metrics=["linkage"])
-    again = sdc.evaluate(data, release.data, metrics=["linkage"], disclosure=release.disclosure)
+    again = sdc.evaluate(data, release.data, metrics=["linkage"], disclosure=release)
     assert again.table.equals(release.evaluation.table)
 
 

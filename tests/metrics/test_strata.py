@@ -140,7 +140,7 @@ def test_sweep_and_search_see_the_risk_within_strata(method):
     assert choice.point.parameters == searched.point.parameters
     assert choice.point.values["linkage"] == pytest.approx(searched.point.values["linkage"], rel=1e-12)
     release = searched.apply(data, rng=1)
-    again = sdc.evaluate(data, release.data, by="g", disclosure=release.disclosure, metrics=metrics)
+    again = sdc.evaluate(data, release.data, by="g", disclosure=release, metrics=metrics)
     assert again["linkage"] == release.evaluation["linkage"] <= 0.5
 
 

@@ -14,9 +14,12 @@ import click
 
 from sdckit.cli import examples, parsing, terminal
 from sdckit.cli.options import (
+    crosswalk_option,
     decimals_option,
     dialect_options,
     grid_option,
+    keep_order_option,
+    known_crosswalk_option,
     known_rule_option,
     listing,
     measured_roles,
@@ -135,6 +138,13 @@ def describe(data: Path, **given: Any) -> None:
 @click.option(
     "--groups", metavar="NAME", help="Add a column with the number of each record's group, under this name."
 )
+@click.option(
+    "--release",
+    is_flag=True,
+    help="Write a file that can be handed out: rows shuffled, no key, fresh numbers of units.",
+)
+@keep_order_option
+@crosswalk_option
 @decimals_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
@@ -145,7 +155,8 @@ def describe(data: Path, **given: Any) -> None:
 def mask(data: Path, output: Path, **given: Any) -> None:
     """Mask a file; print information loss and disclosure risk.
 
-    Every figure is measured on the file as written.
+    Every figure is measured on the file as written. Rows and key stay as they are, for work on the
+    file; --release makes one that can be handed out.
     """
     from sdckit.cli import commands
 
@@ -193,6 +204,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     help="With --json or --csv, also figures that one record dominates, from which its value follows; "
     "not for publication.",
 )
+@known_crosswalk_option
 @known_rule_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
@@ -284,6 +296,8 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     help="Draws of each random masking; the median counts.",
 )
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
+@keep_order_option
+@crosswalk_option
 @decimals_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
@@ -296,8 +310,9 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
     """Find the masking with the least loss within limits on risk, and on other losses.
 
     For each method the weakest safe setting is found by bisection; the one with the least loss is applied,
-    and the file is measured as written. A random masking is drawn again if the file misses a limit; a file
-    that misses one is never left. Exit code 1 means that no setting meets the limits.
+    and the file is measured as written. Its rows are shuffled, and it has neither key nor dropped columns. A
+    random masking is drawn again if the file misses a limit; a file that misses one is never left. Exit code
+    1 means that no setting meets the limits.
     """
     from sdckit.cli import commands
 

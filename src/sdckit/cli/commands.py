@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sdckit import progress
-from sdckit.cli import request, sweep_output, terminal
+from sdckit.cli import release_output, request, sweep_output, terminal
+from sdckit.cli.release_output import write_release, write_report
 from sdckit.core import checks, registry, settings
 from sdckit.io import files
 from sdckit.io.source import cast_empty_columns
@@ -17,20 +18,23 @@ from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.rank_summary import rank_table_of_pair
 from sdckit.selection import bisection, sweeping, wording
-from sdckit.selection.release import ReleasePlan, make_release
-from sdckit.selection.release_file import ReleaseFile
+from sdckit.selection.release import ReleasePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from sdckit.cli.request import CheckedOptions
     from sdckit.io.source import Source
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release
+
+    AlignedFrame = tuple[pl.DataFrame, NDArray[np.int64] | None]  # and the original row of each of its rows
 
 
 def print_held_warnings() -> None:
@@ -46,54 +50,6 @@ def read_original(data: Path, checked: CheckedOptions, given: dict[str, Any]) ->
     return source
 
 
-def write_report(given: dict[str, Any], make_page: Callable[[Any], str]) -> list[str]:
-    """Write the HTML report if one is asked for; return the lines to print about it."""
-    if not given["report"]:
-        return []
-    from sdckit.report import build  # noqa: PLC0415 - slow to import, and only for reports
-
-    build.write_page(given["report"], make_page(build), overwrite=given["overwrite"])
-    return [f"wrote {given['report']}"]
-
-
-def write_release(
-    plan: ReleasePlan,
-    source: Source,
-    original: Original,
-    checked: CheckedOptions,
-    given: dict[str, Any],
-    make_page: Callable[[Any, Release[Any], Pair], str],
-) -> tuple[Release[Any], list[str]]:
-    """Mask, write and measure a file, and write its report; return the release and the notes to print."""
-    file = ReleaseFile(
-        given["output"],
-        source=source,
-        columns=original.columns,
-        whole=original.columns if plan.decimals == 0 else (),
-        dialect=checked.dialect,
-        overwrite=given["overwrite"],
-    )
-    notes: list[str] = []
-
-    def add_notes_and_report(made: Release[Any], pair: Pair) -> None:
-        """Collect the notes on a release, and write its report if one is asked for."""
-        notes.extend([*release_notes(made, pair, source, given), f"wrote {file.path}"])
-        notes.extend(write_report(given, lambda build: make_page(build, made, pair)))
-
-    made = make_release(plan, original, rng=checked.seed, store=file.store, report=add_notes_and_report)
-    return made, notes
-
-
-def release_notes(made: Release[Any], pair: Pair, source: Source, given: dict[str, Any]) -> list[str]:
-    """Return notes on masked and unmasked columns, unchanged cells, and losses that disclose records."""
-    rows = [request.unchanged_cells_note(pair)] if made.disclosure.paired else []
-    return [
-        request.columns_note(pair, source.frame.columns, whole=given["as_json"]),
-        *rows,
-        *privacy_notes(made.evaluation.table, per_record=False),  # losses of single records are not shown
-    ]
-
-
 def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Run `sdckit mask`: mask a file, measure the file that was written, and print the measures."""
     progress.show_progress(not given["quiet"])
@@ -103,11 +59,15 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     settings.check_parameters(method, parameters)
     registry.metrics_for_rows(checked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
     decimals = request.check_decimals(given)
+    handed_out = given["release"]
     request.check_output(output, [data], overwrite=given["overwrite"])
+    release_output.check_options(given, output, data, handed_out=handed_out)
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source)
-    files.check_format(output, source.frame, source)
+    files.check_format(
+        output, release_output.published_columns(source, checked, handed_out=handed_out), source
+    )
     original = checked.prepare(source, "masked")
     plan = ReleasePlan(
         method=method.name,
@@ -119,11 +79,13 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         ties=checked.ties,
         missing=checked.missing,
         per_record=given["report"] is not None,
+        keep_order=given["keep_order"],
+        in_place=not handed_out,
     )
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the masked file."""
-        facts = checked.facts | request.roles_facts(pair.columns, source.frame.columns)
+        facts = checked.facts | request.roles_facts(pair.columns, made.data.columns)
         return str(build.report_on_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
 
     made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
@@ -136,26 +98,29 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     progress.show_progress(not given["quiet"])
     checked = request.check_options(given)
     request.check_evaluate_options(given, masked, paired=checked.paired)
+    release_output.check_crosswalks(given["crosswalks"], masked)
     if given["records"]:
         request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
     request.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
     source = read_original(original, checked, given)
     masked_frames = {str(path): files.read(path, checked.dialect).frame for path in masked}
     checked = checked.with_columns_of(given, source)
+    orders = release_output.read_crosswalks(given["crosswalks"], masked, source, checked)
     prepared = checked.prepare(source, "measured")
+    aligned = dict(zip(masked_frames, zip(masked_frames.values(), orders, strict=True), strict=True))
     if len(masked) > 1:
-        _evaluate_several(source, prepared, masked_frames, checked, given)
+        _evaluate_several(source, prepared, aligned, checked, given)
     else:
-        _evaluate_one(source, prepared, masked_frames.popitem(), checked, given)
+        _evaluate_one(source, prepared, aligned.popitem(), checked, given)
 
 
 def _evaluate_one(
-    source: Source, original: Original, file: tuple[str, pl.DataFrame], checked: CheckedOptions, given: Any
+    source: Source, original: Original, file: tuple[str, AlignedFrame], checked: CheckedOptions, given: Any
 ) -> None:
     """Compare one masked file with the original; print measures, write records and report if asked for."""
-    ours, (name, masked_frame) = source.frame, file
+    ours, (name, (masked_frame, rows)) = source.frame, file
     per_record = given["records"] is not None or given["report"] is not None
-    pair = pair_of(original, cast_empty_columns(masked_frame, ours))
+    pair = pair_of(original, cast_empty_columns(masked_frame, ours), rows=rows)
     result = checked.measure(pair, per_record=per_record)
     print_held_warnings()
     shown = result if given["records"] else replace(result, records=None)
@@ -173,7 +138,7 @@ def _evaluate_one(
 
     def make_page(build: Any) -> str:
         """Return the HTML report on the masked file."""
-        facts = checked.facts | request.roles_facts(pair.columns, ours.columns)
+        facts = checked.facts | request.roles_facts(pair.columns, masked_frame.columns)
         return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += write_report(given, make_page)
@@ -192,15 +157,15 @@ def _evaluate_one(
 def _evaluate_several(
     source: Source,
     original: Original,
-    masked_frames: dict[str, pl.DataFrame],
+    masked_frames: dict[str, AlignedFrame],
     checked: CheckedOptions,
     given: dict[str, Any],
 ) -> None:
     """Compare several masked files with one original; print a column of measures for each file."""
     results = {}
-    for name, frame in masked_frames.items():
+    for name, (frame, rows) in masked_frames.items():
         try:
-            pair = pair_of(original, cast_empty_columns(frame, source.frame))
+            pair = pair_of(original, cast_empty_columns(frame, source.frame), rows=rows)
             results[name] = checked.measure(pair, per_record=False)
         except (ValueError, TypeError) as error:
             raise ValueError(f"'{name}': {error}") from error
@@ -255,21 +220,22 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     checked = request.check_options(given | {"metrics": ()}, "penalise")
     search_options = request.check_search_options(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
+    release_output.check_options(given, output, data, handed_out=True)
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source)
-    files.check_format(output, source.frame, source)
+    files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
     original = checked.prepare(source, "masked")
     choice = bisection.recommend(
         original, **search_options, ties=checked.ties, missing=checked.missing, rng=checked.seed
     )
     print_held_warnings()
     choice.require_met()
-    plan = choice.release_plan(per_record=given["report"] is not None)
+    plan = choice.release_plan(per_record=given["report"] is not None, keep_order=given["keep_order"])
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the recommended release."""
-        facts = checked.facts | request.roles_facts(original.columns, source.frame.columns)
+        facts = checked.facts | request.roles_facts(original.columns, made.data.columns)
         return str(
             build.report_on_choice(
                 choice,

@@ -52,7 +52,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
             name="the sample",
             choice=choice,
             release=made.evaluation,
-            pair=pair_of(prepared, made.data),
+            pair=pair_of(prepared, made.data, rows=made.rows),
             facts={"draws of the release": str(made.draws), "variables": ", ".join(variables)},
         )
         build.write_page(draft / "report.html", page, overwrite=False)

@@ -25,12 +25,14 @@ Examples:
   sdckit mask data.csv -o masked.csv --method mdav --set k=5
   sdckit mask data.csv -o masked.parquet --method noise --set percent=20 --by region --key id
   sdckit mask data.csv -o masked.csv --method rank_swap --rule 'total = wages + other'
+  sdckit mask data.csv -o masked.csv --method mdav --set k=5 --key id --release --crosswalk order.csv
 """
 EVALUATE = """\b
 Examples:
   sdckit evaluate data.csv masked.csv
   sdckit evaluate data.csv masked.csv --key id --by region --json
   sdckit evaluate data.csv masked.csv --made-by rank_swap --set p=0.15
+  sdckit evaluate data.csv masked.csv --crosswalk order.csv
   sdckit evaluate data.csv a.csv b.csv c.csv --report map.html
 """
 SWEEP = """\b

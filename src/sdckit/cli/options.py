@@ -177,6 +177,26 @@ known_rule_option = click.option(
     metavar="TEXT",
     help=f"{RULE}. The attacks use it, and masked records that break it are counted; repeatable.",
 )
+keep_order_option = click.option(
+    "--keep-order",
+    is_flag=True,
+    help="Leave the rows of the release in the order of the original; the figures count what that tells.",
+)
+crosswalk_option = click.option(
+    "--crosswalk",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the original row of each row of the release to a file for you alone; keep it secret.",
+)
+known_crosswalk_option = click.option(
+    "--crosswalk",
+    "crosswalks",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The original row of each row of a shuffled release, as recommend and mask write it; one for each "
+    "masked file.",
+)
 report_option = click.option(
     "--report",
     metavar="FILE",

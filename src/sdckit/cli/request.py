@@ -333,14 +333,22 @@ def check_output(
     atomic.check_target(output, overwrite, suffixes)
 
 
-def columns_note(pair: Pair, columns: Sequence[str], *, whole: bool) -> str:
-    """Return a note that names the masked and unmasked columns; long lists are shortened unless `whole`."""
+def columns_note(
+    pair: Pair, columns: Sequence[str], published: Sequence[str], *, numbered: Collection[str], whole: bool
+) -> str:
+    """Return a note on what happened to the columns of a table; long lists are shortened unless `whole`.
+
+    `published` are the columns that are left, `numbered` those of them that have fresh numbers.
+    """
+    kept = [name for name in columns if name in published and name not in pair.columns]
     same, cells = _count_unchanged_cells(pair)
     idle = [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
     lists = {
         "masked": [name for name in pair.columns if name not in idle],
         "not changed by the method": idle,
-        "not masked": [name for name in columns if name not in pair.columns],
+        "not masked": [name for name in kept if name not in numbered],
+        "numbered anew": [name for name in kept if name in numbered],
+        "not published": [name for name in columns if name not in published],
     }
     return "; ".join(
         f"{what}: {terminal.join_names(found, whole=whole)}"

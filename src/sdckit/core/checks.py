@@ -13,7 +13,7 @@ from sdckit.core.text import plural
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats, Ints
 
 MISSING = ("pairwise", "penalise")
 FEWEST_REPORTED = 10  # records behind a published figure, at least
@@ -144,6 +144,18 @@ def require_length(what: str, length: int, n: int) -> None:
     """Raise ValueError if an option has another number of values (`length`) than there are records (`n`)."""
     if length != n:
         raise ValueError(f"{what} has {length} values for {n} records; give one per record")
+
+
+def checked_order(rows: Any, n: int) -> Ints:
+    """Return row numbers as integers; raise ValueError unless they are those from 0 to n - 1, each once."""
+    numbers = np.asarray(rows)
+    if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+        raise TypeError("rows are no list of whole numbers; give the original row of each masked one, from 0")
+    if not np.array_equal(np.sort(numbers), np.arange(n)):
+        raise ValueError(
+            f"rows are not the numbers from 0 to {n - 1}, each once; give the original row of each masked one"
+        )
+    return numbers.astype(np.int64)
 
 
 def require_complete_keys(missing: Bools, name: str, file: str) -> None:

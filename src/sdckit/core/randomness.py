@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,10 @@ from numpy.random.bit_generator import ISeedSequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sdckit.kernels.jit import Floats, Ints
+
+SECRET = 32  # bytes of a secret that no one can find by trying
 
 
 def generator(rng: object) -> np.random.Generator:
@@ -46,3 +51,24 @@ class _Digest(ISeedSequence):
 def stream_generator(entropy: int, stream: Sequence[int]) -> np.random.Generator:
     """Return the random generator of one run of a sweep, from the sweep's seed and the run's numbers."""
     return np.random.Generator(np.random.SFC64(_Digest(f"{entropy} {stream}")))  # type: ignore[arg-type]
+
+
+def release_secret(rng: object, original: Floats) -> bytes:
+    """Return the bytes that decide the order of a release: fresh ones, or made from a seed and the original.
+
+    A seed alone may be so small that it is found by trying, until the rows are sorted; together with the
+    original values, which are not published, it cannot be tried. A Generator is asked for random bytes.
+    """
+    if rng is None:
+        return secrets.token_bytes(SECRET)
+    seed = rng.bytes(SECRET) if isinstance(rng, np.random.Generator) else str(entropy_of(rng)).encode()
+    return hashlib.blake2b(original.tobytes("F"), key=hashlib.sha256(seed).digest()).digest()
+
+
+def secret_order(n: int, secret: bytes, purpose: str) -> Ints:
+    """Return the numbers from 0 to n - 1 in an order that follows from secret bytes; any order is as likely.
+
+    Nothing that is seen of one order tells about the rest of it, or about the order for another purpose.
+    """
+    drawn = hashlib.shake_256(purpose.encode() + b"\0" + secret).digest(8 * n)
+    return np.argsort(np.frombuffer(drawn, "<u8"), kind="stable")

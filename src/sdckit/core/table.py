@@ -132,15 +132,31 @@ class Table:
         """Return a copy of the table, in the caller's type, with replaced and added columns."""
         if self.frame is None:
             raise TypeError("an array has no named columns; give a dataframe instead")
-        frame = self.frame.with_columns(*columns)
-        added = frame.columns[len(self.names) :]
-        if self.series and not added:
+        return self._in_callers_type(self.frame.with_columns(*columns))
+
+    def take(self, columns: Sequence[str], rows: Ints | None = None) -> Any:
+        """Return some columns and rows, in the given order and the caller's type; pandas rows get new labels.
+
+        Without `rows`, all are taken, with their labels.
+        """
+        if self.frame is None:
+            chosen = self.array[:, [self.names.index(name) for name in columns]]
+            chosen = chosen.copy() if rows is None else chosen[rows]
+            return chosen[:, 0] if np.ndim(self.native) == 1 else chosen
+        frame = self.frame.select(*columns)
+        return self._in_callers_type(frame if rows is None else nw.maybe_reset_index(frame[rows]))
+
+    def _in_callers_type(self, frame: nw.DataFrame[Any]) -> Any:
+        """Return columns of this table, and further ones, in the type and with the labels of the caller."""
+        if self.series and frame.columns == self.names:
             return frame[self.names[0]].alias(self.labels).to_native()
         native = frame.to_native()
         if self.batch:
             return native.combine_chunks().to_batches()[0]
         if self.labels is not None and not self.series:
-            native.columns = [*self.labels, *added] if added else self.labels
+            labels = dict(zip(self.names, self.labels, strict=True))
+            found = [labels.get(name, name) for name in frame.columns]
+            native.columns = self.labels if frame.columns == self.names else found
         return native
 
     def _is_numeric(self, name: str) -> bool:
@@ -198,6 +214,12 @@ def replaced_series(old: nw.Series[Any], values: Floats, *, whole: bool) -> nw.S
         )
     make = _pandas_series if old.implementation.is_pandas() else _other_series
     return make(old, values, integer=integer)
+
+
+def numbered_series(old: nw.Series[Any], numbers: Floats) -> nw.Series[Any]:
+    """Return a column of whole numbers in place of any other, missing where a number is NaN."""
+    make = _pandas_series if old.implementation.is_pandas() else _other_series
+    return make(old, numbers, integer=True)
 
 
 def names_of(columns: Any) -> list[str]:

@@ -21,6 +21,7 @@ READABLE = (*SUFFIXES, *READ_ONLY)
 
 AnyPath = str | os.PathLike[str]
 
+PRIVATE = 0o600  # mode of a file that its owner alone reads and writes
 _BY_SYSTEM = re.compile(r"([^:\n]+?)\.? \(os error (\d+)\)")  # an operating-system error in polars' words
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _REMEDIES = {
@@ -112,7 +113,12 @@ def explain_write_errors(path: AnyPath) -> Iterator[None]:
 
 
 @contextmanager
-def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: FBT001, FBT002 - the flag of the same name
+def atomic(
+    path: AnyPath,
+    overwrite: bool = False,  # noqa: FBT001, FBT002 - the flag of the same name
+    *,
+    private: bool = False,
+) -> Iterator[Path]:
     """Yield the path of a temporary file; rename it to `path` if the `with` block raises no error.
 
     After any error, Ctrl-C included, the temporary file is deleted and `path` is unchanged.
@@ -121,6 +127,9 @@ def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: F
     ----------
     path, overwrite
         The file to be written, and whether it may replace one that exists.
+    private
+        Let no other user read the file, at any time (mode 0600); by default its mode is that of new files, or
+        of the file that it replaces.
 
     Yields
     ------
@@ -135,9 +144,9 @@ def atomic(path: AnyPath, overwrite: bool = False) -> Iterator[Path]:  # noqa: F
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".sdckit-{secrets.token_hex(8)}.part")
     try:
-        temporary.touch(exist_ok=False)
+        temporary.touch(exist_ok=False, mode=PRIVATE if private else 0o666)
         yield temporary
-        if overwrite:
+        if overwrite and not private:
             with suppress(OSError):
                 shutil.copymode(target, temporary)
         with temporary.open("rb+") as handle:

@@ -298,6 +298,7 @@ def write_draft(
     whole: Collection[str] = (),
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
+    private: bool = False,
 ) -> Iterator[Path]:
     """Write a table under a temporary name; rename it to `path` if the `with` block raises no error.
 
@@ -305,6 +306,8 @@ def write_draft(
     ----------
     path, frame, source, whole, dialect, overwrite
         As for `write`.
+    private
+        Let no other user read the file, at any time.
 
     Yields
     ------
@@ -322,7 +325,7 @@ def write_draft(
             reason = str(error).split("\n", 1)[0]
             remedy = "change that column or the format"
             raise ValueError(f"could not write '{path}' ({reason}); {remedy}") from error
-    with atomic(path, overwrite) as temporary:
+    with atomic(path, overwrite, private=private) as temporary:
         if content is None:
             from sdckit.io.statfiles import write as writing  # noqa: PLC0415 - only where such a file is named
 

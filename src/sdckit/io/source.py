@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from sdckit.io.dialect import Dialect
     from sdckit.io.statfiles.meta import Meta
@@ -32,6 +36,16 @@ class Source:
     def labelled(self) -> tuple[str, ...]:
         """Names of the numeric columns that are categories, since each of their values has a label."""
         return () if self.meta is None else self.meta.labelled
+
+    def take(self, rows: NDArray[np.int64], columns: Collection[str]) -> Source:
+        """Return some columns, with their text and metadata, and all rows in the given order."""
+        names = [name for name in self.frame.columns if name in columns]
+        return replace(
+            self,
+            frame=self.frame.select(names)[rows],
+            text=None if self.text is None else self.text.select(names)[rows],
+            meta=None if self.meta is None else self.meta.take(rows, names),
+        )
 
 
 def cast_empty_columns(masked: pl.DataFrame, original: pl.DataFrame) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import numpy as np
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.settings import function_options
+from sdckit.core.table import Table
 from sdckit.core.text import plural, shortened
 from sdckit.core.warning_texts import warn
 from sdckit.masking.mask_matrix import (
@@ -27,7 +28,6 @@ from sdckit.rules.edits import edits_of
 if TYPE_CHECKING:
     from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
-    from sdckit.core.table import Table
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.rules.edits import Edits
 
@@ -140,7 +140,8 @@ class Job:
                 kept=self.kept,
                 stratified=self.stratified,
             )
-        others = [name for name in self.table.names if name not in {*self.names, *self.data.roles.by}]
+        gone = {*self.names, *self.data.roles.by, *self.data.roles.drop}
+        others = [name for name in self.table.names if name not in gone]
         if others and not self.paired:
             fact = f"rows of {self.method.name} stand for no original record"
             beside = f"columns beside them are original: {shortened([repr(name) for name in others])}"
@@ -197,6 +198,9 @@ def mask_prepared(
     whole = [name for name, d in zip(job.names, job.decimals or (), strict=False) if d == 0]
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
     made = job.table.with_values(job.names, masked, whole=whole, more=more, recoded=data.recoded.values())
+    if data.roles.drop:
+        found = Table(made)
+        made = found.take([name for name in found.names if name not in data.roles.drop])
     known = None if job.edits is None else job.edits.public_rules
     disclosure = Disclosure.of(
         record.name, parameters, by=data.roles.by, rules=known, columns=data.roles.variables

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
@@ -27,10 +28,10 @@ from sdckit.metrics.notes import (
     warn_of_changed_columns,
 )
 from sdckit.metrics.original import Original
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.pair import Pair, pair_by_row, pair_of
 from sdckit.metrics.stratified_risk import measures_linkage, score_within_strata
 from sdckit.progress import ProgressCallback, reported_to, track
-from sdckit.rules import rules_of
+from sdckit.rules import Rules, rules_of
 from sdckit.rules.edits import named_columns
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def evaluate(
     confidential: str | Sequence[str] | None = None,
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
+    rows: Any = None,
     per_record: bool = False,
     disclosure: Disclosure | HasDisclosure | None = None,
     method: str | None = None,
@@ -163,6 +165,9 @@ def evaluate(
         Values that stand for a missing cell.
     untouched, known, unknown, confidential, unit, drop
         Other roles of columns, as for `prepare`: what is published as it is, and what the intruder knows.
+    rows : array of int, optional
+        Number, from 0, of the original row of each masked one, as `release.rows` has it, where the rows were
+        shuffled; without it, those of a release given as `disclosure` are taken.
     per_record : bool
         Also give each record's share of every loss and risk.
     disclosure : Disclosure or Release, optional
@@ -204,6 +209,7 @@ def evaluate(
     possible; an unrelated order would score 0.625
     """
     disclosed = checked_disclosure(disclosure)
+    order = getattr(disclosure, "rows", None) if rows is None else rows
     prepared = _original_for(
         disclosed,
         original,
@@ -231,7 +237,7 @@ def evaluate(
     )
     how = Measuring.of(metrics, disclosed, ties=ties, missing=missing, per_record=per_record, rng=rng)
     with reported_to(progress):
-        return evaluate_pair(pair_of(prepared, masked), disclosed, how)
+        return evaluate_pair(pair_of(prepared, masked, rows=order), disclosed, how)
 
 
 def _original_for(disclosed: Disclosure | None, original: Any, **roles: Any) -> Original:
@@ -369,5 +375,9 @@ def _pair_with_rules(given: Any, pair: Pair) -> Pair:
     table = pair.original.table
     if given is not None and table is not None and pair.table is not None:
         more = [name for name in named_columns(given, table) if name not in pair.columns]
-        pair = pair_of(pair.original.with_variables(more), pair.table.native) if more else pair
+        if isinstance(given, Rules):  # of a masking, which may have used columns that are not published
+            more = [name for name in more if name in pair.table.names]
+        if more:
+            rows = None if pair.places is None else np.argsort(pair.places)
+            pair = pair_by_row(pair.original.with_variables(more), pair.table.native, rows=rows)
     return replace(pair, rules=rules_of(given, pair.columns, pair.original.values))

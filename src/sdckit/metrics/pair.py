@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sdckit.core import checks
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
@@ -233,9 +234,14 @@ class Pair:
         return [(name, self.take(rows, part)) for name, rows, part in self.original.parts]
 
 
-def pair_of(original: Any, masked: Any, **roles: Any) -> Pair:
-    """Return the pair of original and masked data, rows aligned by key, or by order without a key."""
+def pair_of(original: Any, masked: Any, *, rows: Any = None, **roles: Any) -> Pair:
+    """Return the pair of original and masked data, rows aligned by key, or by order without a key.
+
+    `rows` gives the original row of each masked one, where the rows were shuffled; no key is needed then.
+    """
     prepared = Original.of(original, **roles, warn=False)
+    if rows is not None:
+        return pair_by_row(prepared, masked, rows=rows)
     pair = _read_pair(prepared, Table(masked))
     if prepared.roles.key and prepared.table is not None:
         assert pair.table is not None  # noqa: S101 - it has just been set
@@ -244,7 +250,7 @@ def pair_of(original: Any, masked: Any, **roles: Any) -> Pair:
     return replace(_require_same_length(pair), by_position=True)
 
 
-def pair_by_row(original: Original, masked: Any, *, rows: Ints | None = None) -> Pair:
+def pair_by_row(original: Original, masked: Any, *, rows: Any = None) -> Pair:
     """Return the pair of original and masked data, rows aligned by order even where there is a key.
 
     `rows` gives the original row of each masked one, where the rows were shuffled.
@@ -252,7 +258,7 @@ def pair_by_row(original: Original, masked: Any, *, rows: Ints | None = None) ->
     pair = _require_same_length(_read_pair(original, Table(masked)))
     if rows is None:
         return replace(pair, by_position=True)
-    places = np.argsort(rows)
+    places = np.argsort(checks.checked_order(rows, original.n))
     return replace(pair, masked=np.asfortranarray(pair.masked[places]), places=places)
 
 

@@ -162,9 +162,13 @@ class Choice:
         rng: Any = None,
         decimals: int | str | None = None,
         tries: int = TRIES,
+        keep_order: bool = False,
         progress: ProgressCallback | None = None,
     ) -> Release[Any]:
         """Mask data as recommended and measure the masked table; draw again if it misses a limit.
+
+        The table can be handed out: its rows are shuffled, it has neither the key nor dropped columns, and
+        units have fresh numbers.
 
         Parameters
         ----------
@@ -176,17 +180,21 @@ class Choice:
             As for `mask`; by default as in the search.
         tries : int
             How many tables to draw at most.
+        keep_order : bool
+            Leave the rows in the order of the original, which an intruder may use; the figures count that.
         progress : callable, optional
             Called as `progress(step, share done)` during the work.
 
         Returns
         -------
         Release
-            The masked table, its own evaluation and the number of draws. A table that misses a limit is
-            not returned: after the last draw, `LimitsMissed` is raised.
+            The masked table, its own evaluation, the order of its rows and the number of draws. A table
+            that misses a limit is not returned: after the last draw, `LimitsMissed` is raised.
         """
         self.require_met()
-        plan = self.release_plan(decimals=decimals, tries=checks.checked_count("tries", tries))
+        plan = self.release_plan(
+            decimals=decimals, tries=checks.checked_count("tries", tries), keep_order=keep_order
+        )
         original = self.required_conditions.prepare(data)
         return make_release(plan, original, rng=rng, progress=progress)
 
@@ -200,7 +208,12 @@ class Choice:
         return self.conditions
 
     def release_plan(
-        self, *, decimals: int | str | None = None, tries: int = TRIES, per_record: bool = False
+        self,
+        *,
+        decimals: int | str | None = None,
+        tries: int = TRIES,
+        per_record: bool = False,
+        keep_order: bool = False,
     ) -> ReleasePlan:
         """Return the plan for a release: recommended method and parameters, limits, rules of the search."""
         conditions = self.required_conditions
@@ -215,6 +228,7 @@ class Choice:
             limits=self.limits,
             tries=tries,
             per_record=per_record,
+            keep_order=keep_order,
         )
 
     def require_met(self) -> None:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar, overload
 
-import numpy as np
+import numpy as np  # noqa: TC002 - typing.get_type_hints looks for it
 
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
@@ -28,21 +28,23 @@ from sdckit.selection.limits import (
     require_limits,
     unpaired_rows_error,
 )
+from sdckit.selection.publishing import Published, leave_in_place, publish
 
 TRIES = 20  # largest number of tables that a random method draws for one release
 
 Frame = TypeVar("Frame")
-Store = Callable[[Masking], AbstractContextManager[Any]]
+Store = Callable[[Published], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
 class Release(Generic[Frame]):
     """A masked table that meets its limits, with its own evaluation.
 
-    `disclosure` is what the masking publishes about itself, `rows` the number, from 0, of the original row
-    that each masked row stands for, empty where masked rows stand for no original record
-    (`disclosure.paired` is False); `draws` counts the tables drawn until one met the limits, `warnings` has
-    the texts of the warnings issued meanwhile.
+    The rows of `data` are shuffled, and its key is gone. `rows` has the number, from 0, of the original row
+    that each published row comes from: keep it secret. Where masked rows stand for no original record
+    (`disclosure.paired` is False), only the cells beside the masked ones come from that row. `disclosure` is
+    what the masking publishes about itself; `draws` counts the tables drawn until one met the limits,
+    `warnings` has the texts of the warnings issued meanwhile.
     """
 
     data: Frame
@@ -59,6 +61,8 @@ class ReleasePlan:
 
     `limits` has the largest value allowed of some risks and losses. A random method is drawn at most `tries`
     times.
+    What is handed out has no key, and its rows are shuffled unless `keep_order`; with `in_place`, the table
+    is a working copy that keeps its key and the order of its rows.
     """
 
     method: str
@@ -72,6 +76,8 @@ class ReleasePlan:
     limits: Mapping[str, float] = field(default_factory=dict)
     tries: int = TRIES
     per_record: bool = False
+    keep_order: bool = False
+    in_place: bool = False
 
     def __str__(self) -> str:
         return settings.method_text(self.method, self.parameters)
@@ -87,6 +93,17 @@ class ReleasePlan:
             groups=self.groups,
             parameters=dict(self.parameters),
         )
+
+    def publish(self, made: Masking, original: Original, rng: Any) -> Published:
+        """Return a masked table as it is handed out, with the order of its rows."""
+        if self.in_place:
+            return leave_in_place(made, original)
+        return publish(made, original, rng, keep_order=self.keep_order, groups=self.groups)
+
+    def pair(self, original: Original, written: Any, published: Published) -> Pair:
+        """Return the original and the table as written, aligned by the order of the published rows."""
+        kept = self.in_place or self.keep_order
+        return pair_by_row(original, written, rows=None if kept else published.rows)
 
     def evaluate(self, pair: Pair, made: Masking, rng: Any) -> Evaluation:
         """Measure a masked table; return its evaluation with the masking's notes added."""
@@ -112,9 +129,9 @@ class ReleasePlan:
 
 
 @contextmanager
-def keep_in_memory(made: Masking) -> Iterator[Any]:
-    """Yield a masked table as it is, without writing a file; the default for `store`."""
-    yield made.data
+def keep_in_memory(published: Published) -> Iterator[Any]:
+    """Yield a published table as it is, without writing a file; the default for `store`."""
+    yield published.data
 
 
 def make_release(
@@ -129,7 +146,7 @@ def make_release(
 ) -> Release[Any]:
     """Mask and measure until a masked table meets its limits; raise `LimitsMissed` after the last draw.
 
-    `store(masking)` writes a table, yields it as read back, and renames the file if the block raises no
+    `store(published)` writes a table, yields it as read back, and renames the file if the block raises no
     error. `report(release, pair)` is called before that: if it fails, no file is left. `progress(step,
     share)` is called during the work. `warned` are the texts of earlier warnings.
     """
@@ -143,12 +160,12 @@ def make_release(
             with suppress(LimitsMissed), ExitStack() as leaving:
                 with collect_warnings(warned):
                     made = plan.mask(original, generator)
-                    written = leaving.enter_context(store(made))
-                    pair = pair_by_row(original, written)  # the rows are in the original order
+                    published = plan.publish(made, original, rng)
+                    written = leaving.enter_context(store(published))
+                    pair = plan.pair(original, written, published)
                     result = plan.evaluate(pair, made, rng)
                 require_limits(plan.limits, result)
-                rows = np.arange(original.n if made.disclosure.paired else 0)
-                release = Release(written, result, made.disclosure, rows, count, tuple(warned))
+                release = Release(written, result, made.disclosure, published.rows, count, tuple(warned))
                 if report is not None:
                     report(release, pair)
                 leaving.close()  # renames the temporary file
@@ -201,6 +218,7 @@ def release(
     max_risk: dict[str, float] | None = None,
     max_loss: dict[str, float] | None = None,
     tries: int = TRIES,
+    keep_order: bool = False,
     rng: Any = None,
     decimals: int | str | None = "original",
     progress: ProgressCallback | None = None,
@@ -232,6 +250,7 @@ def release(
     max_risk: dict[str, float] | None = None,
     max_loss: dict[str, float] | None = None,
     tries: int = TRIES,
+    keep_order: bool = False,
     rng: Any = None,
     decimals: int | str | None = "original",
     progress: ProgressCallback | None = None,
@@ -239,7 +258,8 @@ def release(
 ) -> Release[Any]:
     """Mask data and return the masked table with its losses and risks; draw again until limits are met.
 
-    The figures are those that `sdckit mask` prints for the same file.
+    The table can be handed out: its rows are shuffled, it has neither the key nor dropped columns, and units
+    have fresh numbers. The figures are those that `sdckit mask --release` prints for the same file.
 
     Parameters
     ----------
@@ -261,6 +281,8 @@ def release(
         Limits by loss, such as `{"suppressed": 0.01}`, treated alike.
     tries : int
         How many tables to draw at most.
+    keep_order : bool
+        Leave the rows in the order of the original, which an intruder may use; the figures count that.
     rng : None, int or numpy Generator
         None draws fresh entropy. Keep a seed secret: with it the masking can be undone.
     decimals : int, "original" or None
@@ -274,15 +296,18 @@ def release(
     Returns
     -------
     Release
-        The masked table, its evaluation, what the masking discloses, and the warnings. A table that misses
-        a limit is not returned: after the last draw, `LimitsMissed` is raised.
+        The masked table, its evaluation, the order of its rows, what the masking discloses, and the
+        warnings. A table that misses a limit is not returned: after the last draw, `LimitsMissed` is raised.
 
     Examples
     --------
     >>> import sdckit as sdc
     >>> release = sdc.release([1.0, 2.0, 30.0, 31.0], "mdav", k=2)
-    >>> print(release.data, release.evaluation["linkage"])
-    [ 2.  2. 30. 30.] 0.5
+    >>> release.evaluation["linkage"], sorted(release.data.tolist())
+    (0.5, [2.0, 2.0, 30.0, 30.0])
+    >>> again = sdc.evaluate([1.0, 2.0, 30.0, 31.0], release.data, rows=release.rows, disclosure=release)
+    >>> again["linkage"]
+    0.5
     """
     limits = ({} if max_risk is None else check_limits(max_risk)) | check_loss_limits(max_loss)
     plan = ReleasePlan(
@@ -296,6 +321,7 @@ def release(
         missing=missing,
         limits=limits,
         tries=checks.checked_count("tries", tries),
+        keep_order=keep_order,
     )
     warned: list[str] = []
     with collect_warnings(warned):

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sdckit.io import files
+from sdckit.io import crosswalk, files
 from sdckit.io.dialect import DEFAULT
 from sdckit.io.source import cast_empty_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     import polars as pl
 
     from sdckit.io.dialect import Dialect
     from sdckit.io.source import Source
-    from sdckit.masking import Masking
+    from sdckit.selection.publishing import Published
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class ReleaseFile:
     """Path and file format of a masked table that will be written.
 
     `source` is the file that the data come from, whose labels and missing codes are kept; `columns` are those
-    that are masked, `whole` those that are written without decimals.
+    that are masked, `whole` those that are written without decimals. The secret file `crosswalk` gets the
+    original row of each published one, and the values of the columns of `key`.
     """
 
     path: Path
@@ -35,19 +37,42 @@ class ReleaseFile:
     whole: Collection[str] = ()
     dialect: Dialect = DEFAULT
     overwrite: bool = False
+    crosswalk: Path | None = None
+    key: Sequence[str] = ()
 
     @contextmanager
-    def store(self, made: Masking) -> Iterator[pl.DataFrame]:
-        """Write a masked table, yield it as read back; name the file only if the block raises no error."""
-        source = self.source
-        if source is not None and not made.disclosure.paired:
-            source = files.without_missing_codes(source, self.columns)
-        with files.write_draft(
-            self.path,
-            made.data,
-            source=source,
-            whole=self.whole,
-            dialect=self.dialect,
-            overwrite=self.overwrite,
-        ) as draft:
-            yield cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, made.data)
+    def store(self, published: Published) -> Iterator[pl.DataFrame]:
+        """Write a table, yield it as read back; name the files only if the block raises no error."""
+        data = published.data
+        with ExitStack() as undo:
+            with files.write_draft(
+                self.path,
+                data,
+                source=self._source_of(published),
+                whole=self.whole,
+                dialect=self.dialect,
+                overwrite=self.overwrite,
+            ) as draft:
+                with self._crosswalk_draft(published):
+                    yield cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, data)
+                if self.crosswalk is not None:  # it has its name, and the release may not get its own
+                    undo.callback(self.crosswalk.unlink, missing_ok=True)
+            undo.pop_all()
+
+    def _source_of(self, published: Published) -> Source | None:
+        """Return what the source file holds of the published cells, row by row."""
+        if self.source is None:
+            return None
+        same = [name for name in published.data.columns if name not in published.renumbered]
+        source = self.source.take(published.rows, same)
+        if published.masking.disclosure.paired:
+            return source
+        return files.without_missing_codes(source, self.columns)
+
+    def _crosswalk_draft(self, published: Published) -> AbstractContextManager[Any]:
+        """Write the crosswalk, if one is asked for, under a temporary name."""
+        if self.crosswalk is None:
+            return nullcontext()
+        keys = self.source.frame.select(self.key) if self.source is not None and self.key else None
+        table = crosswalk.crosswalk_table(published.rows, keys)
+        return crosswalk.write_draft(self.crosswalk, table, dialect=self.dialect, overwrite=self.overwrite)

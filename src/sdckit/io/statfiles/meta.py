@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sdckit.io.statfiles.dates import Family
 
 FAMILIES: dict[str, Family] = {
@@ -74,6 +77,19 @@ class Meta:
     notes: tuple[str, ...] = ()
     encoding: str | None = None
     response_sets: tuple[str, ...] = ()
+
+    def take(self, rows: NDArray[np.int64], columns: Collection[str]) -> Meta:
+        """Return the metadata of some columns, what they hold of single cells in the given order of rows."""
+        chosen = self.of_columns(columns)
+        codes, numbers = (
+            {name: cells[rows] for name, cells in found.items()} for found in (chosen.codes, chosen.numbers)
+        )
+        return replace(chosen, codes=codes, numbers=numbers)
+
+    def of_columns(self, columns: Collection[str]) -> Meta:
+        """Return the metadata restricted to some columns."""
+        labelled = tuple(name for name in self.labelled if name in columns)
+        return replace(_restricted(self, lambda name: name in columns), labelled=labelled)
 
 
 class Limits(NamedTuple):
@@ -187,7 +203,7 @@ def fit_metadata(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
     family = FAMILIES[path.suffix.lower()]
     if meta is None:
         return Meta(family)
-    meta = _metadata_of_columns(meta, frame)
+    meta = meta.of_columns(set(frame.columns))
     if meta.family != family:
         meta = _translate_metadata(path, frame, meta, family)
     limits = _LIMITS[family]
@@ -207,11 +223,6 @@ def fit_metadata(path: Path, frame: pl.DataFrame, meta: Meta | None) -> Meta:
         _warn(f"multiple response sets are not kept in '{path}': {found}; define them again")
     title = meta.file_label and cut(meta.file_label, limits.file_label)
     return replace(meta, labels=labels, value_labels=short, file_label=title)
-
-
-def _metadata_of_columns(meta: Meta, frame: pl.DataFrame) -> Meta:
-    """Return the metadata restricted to the columns of the table."""
-    return _restricted(meta, lambda name: name in frame.columns)
 
 
 def without_columns(meta: Meta, names: Collection[str]) -> Meta:

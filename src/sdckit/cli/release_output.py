@@ -1,0 +1,135 @@
+"""Write a masked file with its report and crosswalk, and say what was written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sdckit.cli import request
+from sdckit.core.text import plural
+from sdckit.core.warning_texts import warn
+from sdckit.io import crosswalk
+from sdckit.metrics.notes import privacy_notes
+from sdckit.selection.release import make_release
+from sdckit.selection.release_file import ReleaseFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from sdckit.cli.request import CheckedOptions
+    from sdckit.io.source import Source
+    from sdckit.metrics.original import Original
+    from sdckit.metrics.pair import Pair
+    from sdckit.selection.release import Release, ReleasePlan
+
+
+def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out: bool) -> None:
+    """Raise an error for options on the order of a release that exclude each other or cannot be met."""
+    path = given["crosswalk"]
+    for option in ("--keep-order", "--crosswalk"):
+        if given[option[2:].replace("-", "_")] and not handed_out:
+            raise ValueError(f"{option} is for a file that is handed out; add --release or drop {option}")
+    if path is None:
+        return
+    if given["keep_order"]:
+        raise ValueError("--keep-order leaves nothing for --crosswalk to say; drop one of them")
+    request.check_output(path, [data], overwrite=given["overwrite"], suffixes=crosswalk.SUFFIXES)
+    if path.resolve() == output.resolve():
+        raise ValueError(f"'{path}' is the output, too; give the crosswalk another name")
+
+
+def published_columns(source: Source, checked: CheckedOptions, *, handed_out: bool) -> pl.DataFrame:
+    """Return the columns of the source that a masked file has: none that is dropped, and no key."""
+    gone = {*checked.drop, *(checked.key if handed_out else ())}
+    return source.frame.select([name for name in source.frame.columns if name not in gone])
+
+
+def write_release(
+    plan: ReleasePlan,
+    source: Source,
+    original: Original,
+    checked: CheckedOptions,
+    given: dict[str, Any],
+    make_page: Callable[[Any, Release[Any], Pair], str],
+) -> tuple[Release[Any], list[str]]:
+    """Mask, write and measure a file, and write its report; return the release and the notes to print."""
+    file = ReleaseFile(
+        given["output"],
+        source=source,
+        columns=original.columns,
+        whole=original.columns if plan.decimals == 0 else (),
+        dialect=checked.dialect,
+        overwrite=given["overwrite"],
+        crosswalk=given["crosswalk"],
+        key=original.roles.key,
+    )
+    notes: list[str] = []
+    numbered = () if plan.in_place else original.roles.columns_with("unit")
+
+    def add_notes_and_report(made: Release[Any], pair: Pair) -> None:
+        """Collect the notes on a release, and write its report if one is asked for."""
+        notes.extend([*release_notes(made, pair, source, given, numbered), *order_notes(plan, file)])
+        notes.append(f"wrote {file.path}")
+        notes.extend(write_report(given, lambda build: make_page(build, made, pair)))
+
+    made = make_release(plan, original, rng=checked.seed, store=file.store, report=add_notes_and_report)
+    if file.crosswalk is not None:
+        fact = f"'{file.crosswalk}' says which original row each published row comes from"
+        warn(f"{fact}; keep it secret, and never beside the release")
+    return made, notes
+
+
+def release_notes(
+    made: Release[Any], pair: Pair, source: Source, given: dict[str, Any], numbered: Sequence[str]
+) -> list[str]:
+    """Return notes on masked and unmasked columns, unchanged cells, and losses that disclose records."""
+    rows = [request.unchanged_cells_note(pair)] if made.disclosure.paired else []
+    return [
+        request.columns_note(
+            pair, source.frame.columns, made.data.columns, numbered=numbered, whole=given["as_json"]
+        ),
+        *rows,
+        *privacy_notes(made.evaluation.table, per_record=False),  # losses of single records are not shown
+    ]
+
+
+def order_notes(plan: ReleasePlan, file: ReleaseFile) -> list[str]:
+    """Return a note on the order of the rows of a file that is handed out."""
+    if plan.in_place:
+        return []
+    if plan.keep_order:
+        return ["the rows are in the order of the original, which the attacks use where it tells something"]
+    if file.crosswalk is None:
+        return ["the rows are shuffled, and their order is kept nowhere (--crosswalk FILE keeps it)"]
+    return [f"the rows are shuffled; wrote their order to {file.crosswalk}"]
+
+
+def write_report(given: dict[str, Any], make_page: Callable[[Any], str]) -> list[str]:
+    """Write the HTML report if one is asked for; return the lines to print about it."""
+    if not given["report"]:
+        return []
+    from sdckit.report import build  # noqa: PLC0415 - slow to import, and only for reports
+
+    build.write_page(given["report"], make_page(build), overwrite=given["overwrite"])
+    return [f"wrote {given['report']}"]
+
+
+def check_crosswalks(paths: Sequence[Path], masked: Sequence[Path]) -> None:
+    """Raise ValueError unless there is a crosswalk for each masked file, or none."""
+    if paths and len(paths) != len(masked):
+        files = f"{len(masked)} masked {plural(len(masked), 'file')}"
+        raise ValueError(f"--crosswalk is given for {len(paths)} of {files}; give one for each, in order")
+
+
+def read_crosswalks(
+    paths: Sequence[Path], masked: Sequence[Path], source: Source, checked: CheckedOptions
+) -> list[NDArray[np.int64] | None]:
+    """Return, for each masked file, the original row of each of its rows; None without crosswalks."""
+    if not paths:
+        return [None] * len(masked)
+    keys, n = source.frame.select(checked.key), source.frame.height
+    return [crosswalk.read(path, keys, n, checked.dialect) for path in paths]

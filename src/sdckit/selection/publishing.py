@@ -1,0 +1,85 @@
+"""Turn a masked table into one that is handed out: rows shuffled, no key, fresh numbers of units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit.core.cells import missing_cells
+from sdckit.core.classes import cell_numbers, number_values
+from sdckit.core.randomness import release_secret, secret_order
+from sdckit.core.table import Table, numbered_series
+
+if TYPE_CHECKING:
+    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.masking import Masking
+    from sdckit.metrics.original import Original
+
+
+@dataclass(frozen=True)
+class Published:
+    """A masked table as it is handed out, before it is written.
+
+    `rows` has the number, from 0, of the original row that each row comes from; `renumbered` names the
+    columns whose cells are fresh numbers, of which nothing in the original file holds any more.
+    """
+
+    masking: Masking
+    rows: Ints
+    renumbered: tuple[str, ...] = ()
+
+    @property
+    def data(self) -> Any:
+        """The table."""
+        return self.masking.data
+
+
+def leave_in_place(made: Masking, original: Original) -> Published:
+    """Return a masked table with its key and with its rows where they are in the original."""
+    return Published(made, np.arange(original.n))
+
+
+def publish(
+    made: Masking, original: Original, rng: Any, *, keep_order: bool = False, groups: str | None = None
+) -> Published:
+    """Return a masked table as it is handed out: without its key, rows shuffled unless `keep_order`.
+
+    Units, and the groups of records that the column `groups` numbers, get fresh numbers from 1 in random
+    order, as their old ones may follow the order of the rows. `rng` is a seed, a Generator, or None.
+    """
+    secret = release_secret(rng, original.values)
+    rows = np.arange(original.n) if keep_order else secret_order(original.n, secret, "rows")
+    unit = original.roles.unit
+    data = made.data if unit is None else _with_fresh_units(Table(made.data), unit, secret)
+    data = data if groups is None else _with_fresh_groups(Table(data), groups, secret)
+    table = Table(data)
+    shuffled = table.take(original.roles.published(table.names), rows)
+    renumbered = tuple(name for name in (unit, groups) if name is not None)
+    return Published(replace(made, data=shuffled), rows, renumbered)
+
+
+def _with_fresh_units(table: Table, unit: str, secret: bytes) -> Any:
+    """Return a table with new numbers for the units; a missing unit stays missing."""
+    column = table.column(unit)
+    fresh = _fresh_numbers(cell_numbers(column), missing_cells(column), secret, "units")
+    return table.with_columns([numbered_series(column, fresh)])
+
+
+def _with_fresh_groups(table: Table, groups: str, secret: bytes) -> Any:
+    """Return a table with new numbers for the groups of records; records without a group keep their 0."""
+    array = table.frame is None  # the last column of an array has the numbers
+    old = table.array[:, -1] if array else table.floats([groups])[:, 0]
+    fresh = np.nan_to_num(_fresh_numbers(number_values(old), old == 0, secret, "groups"))
+    if array:
+        return np.column_stack([table.array[:, :-1], fresh])
+    return table.with_columns([numbered_series(table.column(groups), fresh)])
+
+
+def _fresh_numbers(classes: Ints, left_out: Bools, secret: bytes, purpose: str) -> Floats:
+    """Return a number from 1 for each class, in random order, and NaN for the records that are left out."""
+    numbers = np.full(classes.size, np.nan)
+    found = number_values(classes[~left_out])
+    numbers[~left_out] = secret_order(int(found.max(initial=-1)) + 1, secret, purpose)[found] + 1
+    return numbers
