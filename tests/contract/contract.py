@@ -45,6 +45,10 @@ def ladder(metric):
     if metric.needs == "places":  # more and more cells are missing
         x = np.arange(1.0, 31.0)
         return x, [np.where(x <= gone, NAN, x) for gone in (0, 3, 20)]
+    if metric.needs == "groups":  # none, half and all of the records are in groups
+        x = np.arange(1.0, 31.0)
+        means = np.repeat(x.reshape(-1, 3).mean(1), 3)
+        return x, [np.where(x <= alone, x, means) for alone in (30, 15, 0)]
     if metric.needs == "columns":  # the values themselves, in the same order
         x = np.arange(1.0, 201.0)
         return x, [x, 1.1 * x, 3 * x]

@@ -38,8 +38,8 @@ class Metric:
     `score` computes the metric from a `metrics.pair.Pair` and returns a `metrics.score.Score`; `function` is
     the public function that returns a float; `explain` turns a score into a sentence for readers who are not
     specialists. `needs` says what the metric compares: "cells", "ranks", "rows" (whole records), "columns"
-    (the values of each variable in any order), "places" (which cells are missing), "moments" or "table"
-    (both files stacked).
+    (the values of each variable in any order), "places" (which cells are missing), "groups" (records
+    published alike), "moments" or "table" (both files stacked).
 
     `shown` says where a value appears: "headline" everywhere, "overview" also in shortened tables, "table" in
     full tables only. `default` metrics are computed where the user names none, `default_unpaired` ones in
