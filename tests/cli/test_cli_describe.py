@@ -107,6 +107,23 @@ def test_the_printed_options_lead_to_the_printed_floor(folder):
     assert json.loads(done.stdout)["floor"] == pytest.approx(float(floor.rstrip(":")), abs=1e-4)
 
 
+def test_a_household_survey_gets_to_a_release_by_describing_recoding_and_dropping(folder):
+    masked = (
+        "--columns income,rent,food,transfers --drop isco,pid,education --recode age=40 --recode region=10"
+    )
+    search = "--max-risk linkage=0.2 --grid noise.percent=100:500:200 --replications 1 --seed 1"
+    first = command.run_here(folder, "describe", "survey.csv", *masked.split())
+    options = first.stdout.splitlines()[-1].partition(": ")[2]
+    done = command.run_here(
+        folder, "recommend", "survey.csv", "-o", "out.csv", *f"{options} {search}".split()
+    )
+    assert done.returncode == 0, done.stderr
+    released = pl.read_csv(folder / "out.csv")
+    assert not {"isco", "pid", "education"} & {*released.columns}
+    assert {*masked.split()[1].split(",")} < {*released.columns}
+    assert sorted(released["hhid"].unique()) != sorted(pl.read_csv(folder / "survey.csv")["hhid"].unique())
+
+
 def test_options_are_quoted_where_the_shell_needs_it():
     options = {"key": ["a b", 'c,"d'], "unit": ["x y"], "recode": ["born on=year"]}
     assert options_text(options) == """--key 'a b,"c,""d"' --unit 'x y' --recode 'born on=year'"""
