@@ -74,8 +74,7 @@ def test_role_of_a_column(name, kind):
     if kind == "pyarrow":
         frame = frame.to_arrow()
     (guess,) = guess_columns(Table(frame)).values()
-    if name != "empty":
-        assert (guess.role, guess.undecided) == (role, undecided), guess
+    assert (guess.role, guess.undecided) == (role, undecided), guess
     assert guess.reason
 
 

@@ -114,6 +114,15 @@ def test_recodings_refused(way, text):
     assert str(error.value) == text
 
 
+def test_dates_and_times_stored_as_objects():
+    frame = pd.DataFrame(
+        {"d": [dt.date(1999, 5, 1), None, dt.datetime(2001, 2, 3, 4, tzinfo=dt.UTC)], "t": [dt.time(1)] * 3}
+    )
+    assert cells(sdc.recode(frame, {"d": "month"}), "d") == ["1999-05", None, "2001-02"]
+    with pytest.raises(TypeError, match="needs dates"):
+        sdc.recode(frame, {"t": "year"})
+
+
 def test_arrays_have_no_columns_to_recode():
     with pytest.raises(TypeError, match="give a dataframe"):
         sdc.recode(np.ones((3, 2)), {"x1": 5})

@@ -20,7 +20,16 @@ from sdckit.core.roles import Roles, asked_roles
 from sdckit.core.table import Table
 from sdckit.core.uniques import Floor, floor_of, floor_text, known_untouched, others_of, weights_text
 
-TYPES = {nw.Boolean: "true/false", nw.Date: "date", nw.Datetime: "time", nw.String: "text"}
+TYPES = {
+    nw.Boolean: "true/false",
+    nw.Date: "date",
+    nw.Datetime: "date and time",
+    nw.Time: "time",
+    nw.Duration: "duration",
+    nw.String: "text",
+    nw.Object: "objects",
+    nw.Unknown: "objects",
+}
 OPTIONS = ("key", "unit", "weights", "untouched", "drop")  # in the order of the line that accepts proposals
 
 

@@ -137,9 +137,11 @@ def _guess_date(column: nw.Series[Any], what: str) -> Guess:
 def _guess_objects(column: nw.Series[Any]) -> Guess:
     """Return the guess for a column of Python objects."""
     seen = [cell for cell in column.to_list() if not is_missing(cell)]
-    if seen and all(is_number(cell) for cell in seen):
+    if not seen:
+        return Guess("text", "no cell has a value")
+    if all(is_number(cell) for cell in seen):
         return Guess("text", "numbers stored as objects", undecided=True)
-    if seen and all(isinstance(cell, date) for cell in seen):
+    if all(isinstance(cell, date) for cell in seen):
         return _guess_date(column, "dates")
     if any(isinstance(cell, (list, tuple, dict, set, np.ndarray)) for cell in seen):
         return Guess("nested", "cells are lists or records", undecided=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -236,10 +237,8 @@ def _as_days(column: nw.Series[Any], gaps: Bools) -> pl.Series | None:
         return column.to_polars().cast(pl.Date)
     if kind in {nw.Object, nw.Unknown}:
         found = [None if gap else cell for cell, gap in zip(column.to_list(), gaps, strict=True)]
-        try:
-            return pl.Series(found, dtype=pl.Date)
-        except (TypeError, pl.exceptions.PolarsError):
-            return None
+        days = all(cell is None or isinstance(cell, date) for cell in found)
+        return pl.Series([cell and cell.isoformat()[:10] for cell in found]).str.to_date() if days else None
     if not (kind.is_integer() or kind.is_float() or kind == nw.String):
         return None
     return _parse_days(column, gaps)
