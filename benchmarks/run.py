@@ -16,7 +16,7 @@ from sdckit.core import checks
 if TYPE_CHECKING:
     from timing import Row
 
-BENCHMARKS = ("rank_distance", "rank_swapping", "mdav", "maskings", "linkage", "study")
+BENCHMARKS = ("rank_distance", "rank_swapping", "mdav", "maskings", "linkage", "candidates", "study")
 
 
 RESULTS = Path(__file__).with_name("results.csv")
