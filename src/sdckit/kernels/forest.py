@@ -41,7 +41,7 @@ class Forest(NamedTuple):
     roots: Ints  # the first node of each group, and the number of all nodes
     family: Ints  # group x 2: the groups of the same block, the first and the one after the last
     blocks: Ints  # the block of each group
-    seen: Bools  # group x variable: some record has a value
+    order: Ints  # group x variable: those of which a record has a value, split ones last; -1 for the others
     mixed: Bools  # the group's records miss different cells
 
 
@@ -59,7 +59,8 @@ def build(points: Floats, blocks: Ints, low: Floats, high: Floats) -> Forest:
     first = np.flatnonzero(np.diff(labels[rows], prepend=labels[rows[:1]] - 1))
     forest = _empty_forest(rows, first, blocks[rows[first]], p, q)
     if gaps:
-        _note_patterns(forest, missing[rows, :p], first)
+        split = columns[labels[rows[first]] % len(columns), :p]
+        _note_patterns(forest, missing[rows, :p], first, split)
 
     def grow(begin: int, end: int) -> None:
         """Build the trees of the groups that begin among the records begin..end-1."""
@@ -136,10 +137,15 @@ def _cover(missing: Bools) -> tuple[Ints, Bools]:
 
 def _labels(blocks: Ints, code: Ints) -> Ints:
     """Return group numbers, ordered by block: one for each set of records, one for all small sets."""
-    most = code.max() + 1
-    block = np.unique(blocks, return_inverse=True)[1] * most
-    group, count = np.unique(block + code, return_inverse=True, return_counts=True)[1:]
-    return block + np.where(count[group] < RARE, most - 1, code)
+    sets = code.max() + 1
+    one = bool((blocks == blocks[0]).all())
+    labels = code + (0 if one else np.unique(blocks, return_inverse=True)[1] * sets)
+    if one:
+        count = np.bincount(code)[code]
+    else:
+        group, sizes = np.unique(labels, return_inverse=True, return_counts=True)[1:]
+        count = sizes[group]
+    return labels + np.where(count < RARE, sets - 1 - code, 0)
 
 
 def _empty_forest(rows: Ints, first: Ints, blocks: Ints, p: int, q: int) -> Forest:
@@ -167,16 +173,21 @@ def _empty_forest(rows: Ints, first: Ints, blocks: Ints, p: int, q: int) -> Fore
         roots,
         np.repeat(np.stack([heads, ends], axis=1), ends - heads, axis=0),
         blocks,
-        np.ones((groups, p), np.bool_),
+        np.tile(np.arange(p), (groups, 1)),
         np.zeros(groups, np.bool_),
     )
 
 
-def _note_patterns(forest: Forest, missing: Bools, first: Ints) -> None:
-    """Note which cells the records of each group have, given those they miss in the order of the groups."""
-    np.logical_not(np.logical_and.reduceat(missing, first), out=forest.seen)
-    some = np.logical_or.reduceat(missing, first)
-    np.logical_and(some, forest.seen).any(axis=1, out=forest.mixed)
+def _note_patterns(forest: Forest, missing: Bools, first: Ints, split: Bools) -> None:
+    """Note which cells the records of each group have, given those they miss in the order of the groups.
+
+    `split` (group x variable) is True where the group's tree splits: records of a leaf differ most in the
+    other variables, which come first.
+    """
+    none, some = (each.reduceat(missing, first) for each in (np.logical_and, np.logical_or))
+    order = np.argsort(split, axis=1, kind="stable")
+    forest.order[:] = np.where(np.take_along_axis(none, order, axis=1), -1, order)
+    np.logical_and(some, ~none).any(axis=1, out=forest.mixed)
 
 
 @kernel

@@ -285,7 +285,7 @@ def count_closer(
     `truth` gives the places of the true records in the forest, in the blocks of the queries. The leaf of the
     true record is searched first, then the rest of its group, then the other groups of the block.
     """
-    columns, starts, seen, family = forest.columns, forest.starts, forest.seen, forest.family
+    columns, starts, order, family = forest.columns, forest.starts, forest.order, forest.family
     points, low, high = queries
     p, q, shared = points.shape[1], low.shape[1], scratch[1]
     for k in range(len(points)):
@@ -299,9 +299,9 @@ def count_closer(
         for turn in range(groups):
             group = head + (home - head + turn) % groups
             count = 0
-            for j in range(p):
-                shared[count] = j
-                count += seen[group, j] and points[k, j] == points[k, j]
+            for s in range(p):
+                j = shared[count] = order[group, s]
+                count += j >= 0 and points[k, j] == points[k, j]  # false for NaN
             if closer < places and ((own < np.inf and count > 0) or own == np.inf):
                 reach = own * max(count, 1) / p
                 limits = reach * (1 - tolerance), reach * (1 + tolerance), places - closer
