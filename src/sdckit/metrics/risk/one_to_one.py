@@ -102,9 +102,16 @@ class MatchingAttack:
     @cached_property
     def mean_distance(self) -> float:
         """Mean distance of linked records."""
-        rows = np.flatnonzero(self.links >= 0)
-        found = np.array([self.distances(rows[[i]], self.links[rows[[i]]])[0, 0] for i in range(len(rows))])
-        return float(found[np.isfinite(found)].mean()) if np.isfinite(found).any() else 0.0
+        linked = self.links >= 0
+        gaps = np.abs(self.points[1][linked] - self.points[0][self.links[linked]])
+        shared = (~np.isnan(gaps)).sum(axis=1)
+        gaps = np.where(np.isnan(gaps), 0.0, gaps)[shared > 0]
+        shared = shared[shared > 0]
+        if self.distance == "gower":
+            found = gaps.sum(axis=1) / shared
+        else:
+            found = np.sqrt((gaps**2).sum(axis=1) * (gaps.shape[1] / shared))
+        return float(found.mean()) if found.size else 0.0
 
     @cached_property
     def links(self) -> Ints:
