@@ -231,7 +231,8 @@ def test_the_bound_holds_for_linkage_only():
     settings = setting_line("mdav", 20)
     assert Bisection(settings, {"dbrl": 0.1}).first_guaranteed == 8  # k = 10
     assert Bisection(settings, {"dbrl": 0.1, "linkage": 0.2}).first_guaranteed == 8
-    assert Bisection(settings, {"linkage_outliers": 0.1}).first_guaranteed == 20
+    assert Bisection(settings, {"linkage_outliers": 0.1}).first_guaranteed == 8
+    assert Bisection(settings, {"dbrl": 0.1}, bounded=False).first_guaranteed == 20
     assert Bisection(settings, {"dbrl": 0.1, "sdid": 0.9}).first_guaranteed == 20
     assert Bisection(setting_line("noise", 20), {"dbrl": 0.1}).first_guaranteed == 20
 
@@ -364,7 +365,8 @@ def test_every_point_of_the_search_is_that_of_the_rounded_file(decimals):
     choice = searched(data, {"mdav": {"k": [2, 5, 9]}}, {"dbrl": 0.2}, decimals=decimals)
     for one in choice.points:
         masked = sdc.mask(data, "mdav", decimals=decimals, **one.setting.parameters)
-        expected = sdc.evaluate(data, masked, metrics=["brmae", "dbrl", "suppressed"])
+        known = {"method": "mdav", "parameters": one.setting.parameters}
+        expected = sdc.evaluate(data, masked, metrics=["brmae", "dbrl", "suppressed"], **known)
         assert one.values == pytest.approx({name: expected[name] for name in one.values}, rel=1e-12)
 
 

@@ -105,7 +105,8 @@ class Disclosure:
     @property
     def one_by_one(self) -> bool:
         """True if the method masks each column by itself, whatever the other columns hold."""
-        return self.method is not None and registry.METHODS[self.method].one_by_one(self.parameters)
+        applies = None if self.method is None else registry.METHODS[self.method].one_by_one
+        return applies is not None and applies(self.parameters)
 
     def half_width(self, stratum: str, values: Floats, columns: Sequence[str]) -> Any:
         """Return how far a value of each column may have moved in a stratum; None if not published."""

@@ -151,7 +151,7 @@ class Method:
     records together; the function takes them as `groups=`. `window(options, values)` is the largest move in
     ranks, for all columns or for each, where the method publishes one: an intruder knows it.
     `half_width(options, values)` is the largest change of a value in each column, where there is one.
-    `one_by_one(options)` is True if each column is masked by itself, whatever the others hold.
+    `one_by_one(options)` is True if each column is masked by itself, whatever the others hold; None: never.
     `largest_linkage(options)` is an upper bound of the share of records that any linkage finds in complete
     data, if the intruder knows no other columns. `release_notes(values, options)` returns sentences to
     publish with a release. `groups`, `window`, `half_width` and `release_notes` get the options as the
@@ -175,7 +175,7 @@ class Method:
     groups: Callable[..., Any] | None = None
     window: Callable[[dict[str, Any], Any], Any] | None = None
     half_width: Callable[[dict[str, Any], Any], Any] | None = None
-    one_by_one: Callable[[Mapping[str, Any]], bool] = lambda options: False  # noqa: ARG005 - any options
+    one_by_one: Callable[[Mapping[str, Any]], bool] | None = None
     largest_linkage: Callable[[dict[str, Any]], float] | None = None
     release_notes: Callable[[Any, dict[str, Any]], list[str]] | None = None
     paired: bool = True

@@ -15,6 +15,8 @@ from sdckit.kernels.scaling import deviations, powers_of_two, spread
 from sdckit.masking.group_means import FEWEST, each_by_itself, window_zero
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sdckit.kernels.jit import Bools, Floats
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239"
@@ -214,6 +216,11 @@ def coding_window(options: dict[str, Any], values: Floats) -> int:
     return 0 if options["multivariate"] == "each" else len(values)
 
 
+def codes_each_column(options: Mapping[str, Any]) -> bool:
+    """Return True if columns are coded one by one, False if whole records are moved."""
+    return bool(options["multivariate"] == "each")
+
+
 def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
     """Return notes on replacement values that are original values or stand for fewer than three."""
     if options["multivariate"] == "distance":
@@ -261,7 +268,7 @@ def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
         "column means (replace=mean, multivariate=each)",
     ),
     window=coding_window,
-    one_by_one=lambda options: options["multivariate"] == "each",
+    one_by_one=codes_each_column,
     release_notes=notes_on_limits,
     reference=HANDBOOK,
 )

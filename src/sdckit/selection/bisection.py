@@ -20,6 +20,7 @@ from sdckit.core.warning_texts import collect_warnings, warn
 from sdckit.metrics.evaluation_table import FIGURES
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
+from sdckit.metrics.risk.untouched import untouched_names
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import Choice, choose
@@ -141,7 +142,8 @@ def recommend(
             prepared, conditions, settings, **options, per_variable=False, detail=False
         )
     require_values(task)
-    bisections = [Bisection(grid, risk_limits(limits)) for grid in settings_by_strength(settings)]
+    safe, bounded = risk_limits(limits), groups_bound_risk(task)
+    bisections = [Bisection(grid, safe, bounded=bounded) for grid in settings_by_strength(settings)]
     with reported_to(progress):
         maskings = run_bisections(task, bisections, repeated, randomness.entropy_of(rng), threads)
     points = [bisection.points for bisection in bisections]
@@ -187,13 +189,26 @@ def require_values(task: Task) -> None:
             metric.score(pair)
 
 
+def groups_bound_risk(task: Task) -> bool:
+    """Return True if no record of a group of k is found with more than 1/k, whatever is published with it.
+
+    That needs complete cells, and no known column, strata apart, that tells members of a group apart.
+    """
+    original = task.whole.original
+    return original.complete and set(untouched_names(original, original.table_names)) <= {*original.roles.by}
+
+
 @dataclass
 class Bisection:
-    """State of a search for the weakest safe setting in one grid, which is ordered from weak to strong."""
+    """State of a search for the weakest safe setting in one grid, which is ordered from weak to strong.
+
+    `bounded` is True where `Method.largest_linkage` holds for the data.
+    """
 
     settings: list[Setting]
     limits: dict[str, float]
     measured: dict[int, Point] = field(default_factory=dict)
+    bounded: bool = True
 
     @property
     def points(self) -> list[Point]:
@@ -202,11 +217,8 @@ class Bisection:
 
     @property
     def first_guaranteed(self) -> int:
-        """First position in the grid from which a proven bound meets every limit; its length if none.
-
-        Missing cells can raise the risk slightly above the bound; a recommended setting is always measured.
-        """
-        largest = self.settings[0].method.largest_linkage
+        """First position in the grid from which a proven bound meets every limit; its length if none."""
+        largest = self.settings[0].method.largest_linkage if self.bounded else None
         risks = registry.metrics_named(self.limits)
         if largest is not None and all(risk.bounded_by_method for risk in risks):
             for position, setting in enumerate(self.settings):

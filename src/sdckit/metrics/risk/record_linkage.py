@@ -110,6 +110,7 @@ def linkage(original: Any, masked: Any, *, direction: str = BOTH) -> float:
     place=10,
     shown="headline",
     any_data=True,
+    bounded_by_method=True,
     score=partial(score_linkage, share=OUTLIERS),
     explain=partial(explain_linkage, worst=True, whom=" among the records farthest from the centre"),
     reference=HANDBOOK,
