@@ -281,7 +281,7 @@ def test_ctrl_c_leaves_no_file(tmp_path):
     values = np.random.default_rng(1).normal(size=(20_000, 3)).round(4)
     pl.DataFrame(values, schema=list("abc")).write_csv(tmp_path / "data.csv")
     before = contents(tmp_path)
-    given = words("--report", "r.html", "--grid", "noise", "--replications", "99", roles=[])
+    given = words("--report", "r.html", *ORDER, "--grid", "noise", "--replications", "99", roles=[])
     with (
         interruptible(),
         subprocess.Popen(

@@ -145,6 +145,8 @@ def atomic(
     temporary = target.with_name(f".sdckit-{secrets.token_hex(8)}.part")
     try:
         temporary.touch(exist_ok=False, mode=PRIVATE if private else 0o666)
+        if private:
+            temporary.chmod(PRIVATE)  # a umask may have taken even the owner's rights
         yield temporary
         if overwrite and not private:
             with suppress(OSError):
