@@ -49,6 +49,7 @@ from sdckit.metrics.risk.record_linkage import matching as matching
 from sdckit.metrics.risk.record_linkage import window as window
 from sdckit.metrics.risk.robust_interval import rmdid as rmdid
 from sdckit.metrics.risk.trade_off_score import score as score
+from sdckit.metrics.risk.unique_records import uniques as uniques
 from sdckit.progress import show_progress as show_progress
 from sdckit.selection.bisection import recommend as recommend
 from sdckit.selection.choice import Choice as Choice

@@ -9,7 +9,7 @@ from sdckit.metrics.evaluation import score_within_strata
 from sdckit.metrics.pair import pair_of
 from sweeps import frame
 
-LINKING = [m.name for m in sdc.METRICS.values() if m.family == "risk" and m.needs == "rows"]
+LINKING = [m.name for m in sdc.METRICS.values() if m.family == "risk" and m.needs == "rows" and not m.role]
 OTHERS = ["brmae", "mae", "il_variables", "sdid", "rid"]
 NOTE = "linkage is for an intruder who knows the strata and searches within them"
 SIZES = {"p": 50, "q": 25, "r": 15}

@@ -39,14 +39,16 @@ class Metric:
     the public function that returns a float; `explain` turns a score into a sentence for readers who are not
     specialists. `needs` says what the metric compares: "cells", "ranks", "rows" (whole records), "columns"
     (the values of each variable in any order), "places" (which cells are missing), "groups" (records
-    published alike), "moments" or "table" (both files stacked).
+    published alike), "moments", "table" (both files stacked) or "untouched" (columns that are not masked).
 
     `shown` says where a value appears: "headline" everywhere, "overview" also in shortened tables, "table" in
     full tables only. `default` metrics are computed where the user names none, `default_unpaired` ones in
-    addition where rows are not paired. `any_data` marks a metric that has a value for any data,
-    `bounded_by_method` one that `Method.largest_linkage` bounds, `in_paper` one that the paper on bounded
-    rank losses compares. `untied_level(n)` is the value for n records without ties in unrelated order.
-    `dominated(pair, j)` is True if one record dominates the value of variable j, which is then not published.
+    addition where rows are not paired. `role` is that of the columns that a metric is about, if these are not
+    the variables: by default it is computed only where some column has the role. `any_data` marks a metric
+    that has a value for any data, `bounded_by_method` one that `Method.largest_linkage` bounds, `in_paper`
+    one that the paper on bounded rank losses compares. `untied_level(n)` is the value for n records without
+    ties in unrelated order. `dominated(pair, j)` is True if one record dominates the value of variable j,
+    which is then not published.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Metric:
     informed: bool = False  # uses what is published about the masking
     default: bool = True
     default_unpaired: bool = False
+    role: Literal["untouched", "confidential", "unit"] | None = None
     experimental: bool = False
     extra: str | None = None
     aliases: tuple[str, ...] = ()  # earlier names, which callers may still use

@@ -16,6 +16,7 @@ from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, HasDisclosure, checked_disclosure, disclosure_of
 from sdckit.core.table import names_of
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.default_metrics import metrics_for_pair
 from sdckit.metrics.dominated import dominated_rows, public_evaluation
 from sdckit.metrics.evaluation_table import WHOLE, table_rows, tidy_table
 from sdckit.metrics.notes import (
@@ -285,6 +286,8 @@ class Measuring:
 def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
     """Return the evaluation of a pair of files whose rows are aligned, also within each stratum."""
     pair.disclose(disclosure)
+    if not how.named:
+        how = replace(how, metrics=metrics_for_pair(how.metrics, pair))
     groups = [("all", pair), *pair.parts]
     wide = _pair_with_rules(disclosure.rules, pair)
     for _, group in groups:

@@ -38,4 +38,5 @@ class Score:
     records: Floats | None = None
     notes: tuple[str, ...] = ()
     parts: dict[str, float] = field(default_factory=dict)  # components of the value, by name
+    subject: str = ""  # names of the columns that the value is about, where these are not the variables
     attack: WorstAttack | None = None  # the attack that the value of a linkage risk is from

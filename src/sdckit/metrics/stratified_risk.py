@@ -71,7 +71,7 @@ def _knows_strata(pair: Pair) -> bool:
 
 def measures_linkage(metric: Metric) -> bool:
     """Return True if the metric is a risk of linking whole records, which is easier within strata."""
-    return metric.family == "risk" and metric.needs == "rows"
+    return metric.family == "risk" and metric.needs == "rows" and metric.role is None
 
 
 def _records_within_strata(records: Floats | None, known: Sequence[tuple[Score, Pair]]) -> Floats | None:

@@ -28,6 +28,7 @@ from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import (
     SUPPRESSED,
     check_limits_and_loss,
+    require_reachable,
     risk_limits,
     unpaired_rows_error,
     unpaired_rows_fact,
@@ -141,6 +142,7 @@ def recommend(
         task, settings = sweeping.make_task(
             prepared, conditions, settings, **options, per_variable=False, detail=False
         )
+    require_reachable(limits, prepared)
     require_values(task)
     safe, bounded = risk_limits(limits), groups_bound_risk(task)
     bisections = [Bisection(grid, safe, bounded=bounded) for grid in settings_by_strength(settings)]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
+from sdckit.core.uniques import floor_of_data, floor_text, weights_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from sdckit.core.registry import Metric
+    from sdckit.core.roles import Roles
     from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.original import Original
 
 
 SUPPRESSED = "suppressed"  # the loss that every search measures beside the one it minimises
@@ -88,6 +91,24 @@ def check_limits_and_loss(
                 f"the sweep has not measured {name!r}, only {', '.join(known)}; add it to its metrics"
             )
     return limits
+
+
+def require_reachable(limits: Mapping[str, float], original: Original, roles: Roles | None = None) -> None:
+    """Raise `LimitsMissed` if columns that are published unmasked alone exceed a limit.
+
+    Other `roles` than those of the data tell what the intruder of a scenario knows.
+    """
+    floor = floor_of_data(original, roles)
+    least = {"linkage": floor.floor, "uniques": floor.share}
+    for risk, limit in limits.items():
+        if floor.columns and least.get(risk, 0.0) > limit:
+            weights = (roles or original.roles).weights
+            texts = [
+                weights_text(floor, weights),
+                floor_text(floor.raising(weights), floor.together, original.columns),
+            ]
+            why = ". ".join(text[0].upper() + text[1:] for text in texts if text)
+            raise LimitsMissed(f"no masking meets {risk} of at most {limit:g}. {why}")
 
 
 def unpaired_rows_fact(methods: Iterable[str]) -> str:

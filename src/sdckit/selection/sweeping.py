@@ -17,6 +17,7 @@ from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_decimals
 from sdckit.metrics import METRICS
+from sdckit.metrics.default_metrics import metrics_for_columns
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
 from sdckit.progress import ProgressCallback, reported_to
@@ -248,7 +249,7 @@ def sweep(
     repeated = checks.checked_count("replications", replications)
     runs_of(wanted, repeated)  # raises an error for too many runs before any other check
     threads = available_cores() if workers is None else checks.checked_count("workers", workers)
-    options = {
+    options: dict[str, Any] = {
         "metrics": _chosen_metrics(metrics, wanted),
         "draws": checks.one_of("rule for draws", draws, DRAWS),
         "per_variable": per_variable,
@@ -272,6 +273,8 @@ def sweep(
             recode=recode,
         )
         conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
+        if metrics is None:
+            options["metrics"] = metrics_for_columns(options["metrics"], prepared, prepared.table_names)
         task, settings = make_task(prepared, conditions, wanted, **options)
     runs = runs_of(settings, repeated)
     with reported_to(progress):

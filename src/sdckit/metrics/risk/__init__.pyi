@@ -10,3 +10,4 @@ from sdckit.metrics.risk.record_linkage import linkage_outliers as linkage_outli
 from sdckit.metrics.risk.record_linkage import matching as matching
 from sdckit.metrics.risk.record_linkage import window as window
 from sdckit.metrics.risk.robust_interval import rmdid as rmdid
+from sdckit.metrics.risk.unique_records import uniques as uniques

@@ -50,8 +50,7 @@ from sdckit.metrics.risk.fact_relations import (
 from sdckit.metrics.risk.untouched import (
     UntouchedColumn,
     blocks_of_original,
-    untouched_columns,
-    untouched_names,
+    untouched_of,
 )
 
 if TYPE_CHECKING:
@@ -196,18 +195,11 @@ class _Collection:
 
     def add_untouched(self) -> list[UntouchedColumn]:
         """Add the known columns that were not masked; return them with their cases."""
-        pair, ours = self.pair, self.pair.original.table
-        if pair.table is None:
-            blocks = blocks_of_original(pair.original)
+        if self.pair.table is None:
+            blocks = blocks_of_original(self.pair.original)
             self.labels += [] if blocks is None else [blocks]
             return []
-        if ours is None or pair.table.frame is None:
-            return []
-        names = untouched_names(pair.original, pair.table.names, pair.disclosure.columns)
-        theirs = pair.table
-        columns: list[UntouchedColumn] = cached_value(
-            pair.cache, "untouched", lambda: untouched_columns(ours, theirs, names, pair.places)
-        )
+        columns = untouched_of(self.pair)
         for column in columns:
             if column.case in "ab":
                 self.add_label(column.published)

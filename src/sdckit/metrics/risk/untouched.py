@@ -21,6 +21,7 @@ import numpy as np
 
 from sdckit.core.classes import cell_numbers, class_numbers
 from sdckit.core.converted_cells import converted_numbers, polars_column
+from sdckit.metrics.risk.distances import cached_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sdckit.core.table import Table
     from sdckit.kernels.jit import Ints
     from sdckit.metrics.original import Original
+    from sdckit.metrics.pair import Pair
 
 
 class UntouchedColumn(NamedTuple):
@@ -97,6 +99,35 @@ def untouched_columns(
         there = column if rows is None else column[rows.tolist()]
         found.append(untouched_column(name, original.column(name), there))
     return found
+
+
+def untouched_of(pair: Pair) -> list[UntouchedColumn]:
+    """Return case and cells of the known columns that a masked table has unmasked, read once."""
+    ours, theirs = pair.original.table, pair.table
+    if ours is None or theirs is None or theirs.frame is None:
+        return []
+    names = untouched_names(pair.original, theirs.names, pair.disclosure.columns)
+    found: list[UntouchedColumn] = cached_value(
+        pair.cache, "untouched", lambda: untouched_columns(ours, theirs, names, pair.places)
+    )
+    return found
+
+
+def published_classes(pair: Pair) -> Ints:
+    """Return the class of each record by its cells in the known columns that are published unmasked."""
+    if pair.whole is not None and pair.rows is not None:
+        return published_classes(pair.whole)[pair.rows]
+    if pair.table is None:
+        blocks = blocks_of_original(pair.original)
+        return class_numbers([], pair.original.n) if blocks is None else blocks
+    return class_numbers([column.published + 1 for column in untouched_of(pair)], pair.original.n)
+
+
+def known_unmasked(pair: Pair) -> list[str]:
+    """Return the names of the known columns that are published unmasked."""
+    whole = pair.whole or pair
+    names = whole.original.table_names if whole.table is None else whole.table.names
+    return untouched_names(whole.original, names, whole.disclosure.columns)
 
 
 def untouched_names(original: Original, published: Iterable[str], masked: Iterable[str] = ()) -> list[str]:

@@ -1,0 +1,68 @@
+"""Risks beside linkage equal the slow ones that were written from the definitions alone."""
+
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from intruder_cases import drawn_case
+from intruder_disclosure import floor, uniques
+from sdckit.metrics.risk.unique_records import score_uniques
+
+SEEDS = range(48)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # coarse files: values kept, codes hit
+@pytest.mark.parametrize("seed", SEEDS)
+def test_uniques_and_floor_equal_the_slow_ones(seed):
+    case = drawn_case(seed)
+    found = score_uniques(case.pair, per_record=True)
+    assert found.value.overall == pytest.approx(uniques(case.published, case.release), abs=1e-12)
+    assert found.parts["floor"] == pytest.approx(floor(case.published, case.release), abs=1e-12)
+    assert found.records.mean() == pytest.approx(found.value.overall)
+
+
+# --- what cannot be reached is said at once ---
+
+
+def survey(n=60):
+    return pl.DataFrame(
+        {
+            "income": [float(7 * i % n) for i in range(n)],
+            "town": [f"t{i % 20}" for i in range(n)],
+            "sex": ["f", "m"] * (n // 2),
+            "w": [1.0 + i / n for i in range(n)],
+        }
+    )
+
+
+def test_uniques_stand_beside_linkage_with_the_floor():
+    made = sdc.release(survey(), "mdav", k=5, columns="income", drop="w")
+    assert made.evaluation["uniques"] == 0
+    floor = made.evaluation.parts["uniques"]["floor"]
+    assert floor == 20 / 60
+    assert made.evaluation["linkage"] >= floor
+    said = made.evaluation.meaning["uniques"]
+    assert said == (
+        "0 of 100 records stand alone on what is published unmasked, town, sex; "
+        "no masking of the others brings linkage below 0.333"
+    )
+
+
+def test_recommend_says_at_once_what_cannot_be_reached():
+    options = {"columns": "income", "max_risk": {"linkage": 0.1}}
+    with pytest.raises(sdc.LimitsMissed) as failure:
+        sdc.recommend(survey(), weights="w", **options)
+    text = str(failure.value)
+    assert text.startswith("no masking meets linkage of at most 0.1. The survey weights w alone raise ")
+    assert "The untouched columns w, " in text
+    assert "single out 100% of the records; no masking of income can bring the risk below 1. " in text
+    assert text.endswith("Recode or drop them, or declare them unknown")
+    with pytest.raises(sdc.LimitsMissed, match=r"untouched columns town, sex .* below 0\.33"):
+        sdc.recommend(survey(), drop="w", **options)
+    choice = sdc.recommend(survey(), drop=["w", "town"], plan={"mdav": {"k": [10, 20]}}, **options)
+    assert choice.met
+
+
+def test_a_limit_on_uniques_is_checked_before_the_search():
+    with pytest.raises(sdc.LimitsMissed, match=r"^no masking meets uniques of at most 0\.5\. "):
+        sdc.recommend(survey(), columns="income", max_risk={"uniques": 0.5})
