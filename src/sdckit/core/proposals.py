@@ -47,7 +47,8 @@ def propose_roles(guesses: Mapping[str, Guess], asked: Roles) -> dict[str, Propo
         if taken.get(role):  # one column has this role already
             role = "drop" if role == "key" else "untouched"
         taken |= {role: True} if role in taken else {}
-        found[name] = Proposal(role, not guess.undecided, guess.reason)
+        reason = f"{guess.reason}; masked unless named" if role == "weights" else guess.reason
+        found[name] = Proposal(role, not guess.undecided, reason)
     return found
 
 
