@@ -13,9 +13,12 @@ from bad_input_files import FILE_CASES
 from bad_input_masking import MASKING_CASES
 from bad_input_recode import RECODE_CASES
 from bad_input_recommend import RECOMMEND_CASES
+from bad_input_roles import ROLE_CASES
 from bad_input_sweep import SWEEP_CASES
 
-EVERY = CASES | FILE_CASES | MASKING_CASES | SWEEP_CASES | RECOMMEND_CASES | RECODE_CASES | FULL_DISK
+EVERY = (
+    CASES | FILE_CASES | MASKING_CASES | SWEEP_CASES | RECOMMEND_CASES | RECODE_CASES | ROLE_CASES | FULL_DISK
+)
 # Outside this process, whose streams and warnings pytest replaces; the others in this one, to save time.
 APART = [
     *list(CASES)[::2],

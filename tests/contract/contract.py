@@ -23,10 +23,10 @@ def documented(function):
 
 
 def data(n=40, p=3, seed=0):
-    """Correlated columns without zeros, one of them with ties."""
+    """Correlated columns without zeros, one of them with ties, but no whole numbers, as codes would be."""
     rng = np.random.default_rng(seed)
     values = rng.normal(50, 10, (n, 1)) + rng.normal(0, 5, (n, p))
-    values[:, -1] = np.round(values[:, -1] / 4)
+    values[:, -1] = np.round(values[:, -1] / 4) * 3.3
     return values
 
 

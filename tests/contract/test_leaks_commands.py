@@ -15,7 +15,7 @@ from sdckit.report.vega_bundle import bundle
 
 SEED = 918273645
 VARIABLES = ["turnover", "wages", "profit", "materials"]
-WORDS = ["--seed", str(SEED), "--key", "firm", "--columns", ",".join(VARIABLES)]
+WORDS = ["--seed", str(SEED), "--key", "firm", "--columns", ",".join(VARIABLES), "--unknown", "weight"]
 GRIDS = ["--grid", "mdav.k=4:20:4", "--grid", "noise.percent=20:200:60", "--grid", "rank_swap.p=0.1:0.4:0.1"]
 METRICS = ["--metrics", "brmae,brmse,il1s,mse_marginal,linkage,linkage_outliers,dbrl,sdid,rid"]
 
@@ -64,7 +64,7 @@ def test_the_demo_leaks_nothing(demo):
     original, masked = (pl.read_csv(place / f"{name}.csv") for name in ("original", "masked"))
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     swept = pl.read_csv(place / "sweep.csv")
-    released = sdc.evaluate(original, masked, columns=variables)
+    released = sdc.evaluate(original, masked, columns=variables, untouched="firm", unknown="weight")
     figures = figures_of(swept, released.table)
     secret = original.select("firm", "sector", "weight", *variables)
     for output in ((place / "report.html").read_text(), (place / "sweep.csv").read_text(), done.stdout):
@@ -142,7 +142,8 @@ def test_a_recommendation_that_is_not_met_leaks_nothing(folder, original):
 @pytest.fixture(scope="module")
 def maskings(folder, original):
     for method, options in {"mdav": {"k": 6}, "rank_swap": {"p": 0.2}, "noise": {"percent": 40}}.items():
-        masked = sdc.mask(original, method, columns=VARIABLES, rng=SEED, decimals="original", **options)
+        roles = {"columns": VARIABLES, "key": "firm", "unknown": "weight"}
+        masked = sdc.mask(original, method, **roles, rng=SEED, decimals="original", **options)
         masked.write_csv(folder / f"{method}-masked.csv")
     return [f"{method}-masked.csv" for method in ("mdav", "rank_swap", "noise")]
 

@@ -73,7 +73,8 @@ def test_a_column_of_large_decimals_can_be_left_out():
     frame = tables([LARGEST + 1, LARGEST + 2])[0]
     with pytest.raises(ValueError, match="column 'a' has decimals beyond"):
         sdc.mae(frame, frame)
-    assert sdc.evaluate(frame, frame, columns="b")["mae"] == 0
+    with pytest.warns(UserWarning, match="the masked file is identical to the original"):
+        assert sdc.evaluate(frame, frame, columns="b")["mae"] == 0
 
 
 @pytest.mark.parametrize(

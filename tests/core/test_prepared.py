@@ -23,7 +23,8 @@ def data():
     return pl.DataFrame(frame | {"w": rng.uniform(1, 3, N)} | numbers)
 
 
-ROLES = {"key": "id", "weights": "w", "by": "g", "na": -9}
+ROLES = {"key": "id", "weights": "w", "by": "g", "na": -9, "unknown": "w"}
+PLAIN = {"columns": NAMES, "unknown": ["id", "w"]}
 
 
 def with_codes():
@@ -35,7 +36,7 @@ def with_codes():
 
 def test_roles_are_resolved_in_one_place():
     found = resolve_roles(Table(data()), **ROLES)
-    assert found == Roles(NAMES, key=("id",), weights="w", by=("g",), na=(-9.0,))
+    assert found == Roles(NAMES, key=("id",), weights="w", by=("g",), na=(-9.0,), unknown=("w",))
     with pytest.raises(AttributeError):
         found.key = ()
 
@@ -45,10 +46,15 @@ def test_names_count_once_and_codes_are_numbers():
     assert found == Roles(("b",), key=("id",), by=("g",), na=(-9.0, 1.0))
 
 
+def doubled(frame):
+    """A masked table: amounts and weights doubled."""
+    return frame.with_columns(pl.col(*NAMES, "w") * 2)
+
+
 CALLS = {
     "prepare": sdc.prepare,
     "mask": lambda x, **roles: sdc.mask(x, "mdav", **roles),
-    "evaluate": lambda x, **roles: sdc.evaluate(x, data(), **roles),
+    "evaluate": lambda x, **roles: sdc.evaluate(x, doubled(data()), **roles),
     "sweep": lambda x, **roles: sdc.sweep(x, PLAN, **roles),
     "recommend": lambda x, **roles: sdc.recommend(x, max_risk=LIMITS, plan=PLAN, **roles),
     "release": lambda x, **roles: sdc.release(x, "mdav", **roles),
@@ -82,8 +88,8 @@ def test_every_function_refuses_a_single_record(call):
 @pytest.mark.parametrize("call", [*CALLS])
 def test_every_function_names_columns_that_look_like_another_role(call):
     doubtful = data().with_columns(firm_id=pl.arange(N), g=pl.lit(1.5))
-    with pytest.warns(UserWarning, match="column 'firm_id' looks like an identifier") as seen:
-        CALLS[call](doubtful) if call != "evaluate" else sdc.evaluate(doubtful, doubtful)
+    with pytest.warns(UserWarning, match="'firm_id' looks like an identifier") as seen:
+        CALLS[call](doubtful) if call != "evaluate" else sdc.evaluate(doubtful, doubled(doubtful))
     assert {warning.filename for warning in seen} == {__file__}  # where the package was called
 
 
@@ -138,8 +144,9 @@ def test_prepared_data_are_swept_and_recommended_like_their_table():
 @pytest.mark.parametrize("weights", ["w", "numbers"])
 def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
     original = with_codes()
-    roles = ROLES | ({} if weights == "w" else {"weights": original["w"].to_numpy(), "columns": NAMES})
-    prepared = sdc.prepare(original, **roles, unknown="w")  # weights of their own give all records away
+    numbers = {"weights": original["w"].to_numpy(), "columns": NAMES}
+    roles = ROLES | ({} if weights == "w" else numbers)
+    prepared = sdc.prepare(original, **roles)
     choice = sdc.recommend(prepared, max_risk=LIMITS, plan=PLAN, rng=3)
     releases = [choice.apply(data, rng=8) for data in (prepared, original)]
     assert releases[0].data.equals(releases[1].data)
@@ -181,7 +188,7 @@ def test_an_option_that_repeats_prepared_data_is_accepted(call):
 
 
 def test_numbers_in_place_of_a_column_are_the_same_weights():
-    prepared, weights = sdc.prepare(data(), weights="w", by="g", key="id"), data()["w"].to_numpy()
+    prepared, weights = sdc.prepare(data(), **ROLES), data()["w"].to_numpy()
     assert sdc.prepare(prepared, weights=weights) is prepared
     with pytest.raises(ValueError, match="prepared with weights w and weights is now other numbers"):
         sdc.prepare(prepared, weights=weights + 1)
@@ -189,24 +196,24 @@ def test_numbers_in_place_of_a_column_are_the_same_weights():
 
 @pytest.mark.parametrize("form", [pl.DataFrame.to_series, pl.DataFrame.to_pandas, pl.DataFrame.to_arrow])
 def test_weights_may_be_a_column_with_a_name(form):
-    given = sdc.prepare(data(), columns=NAMES, weights=form(data().select("w"))).weights
-    assert given.tolist() == sdc.prepare(data(), columns=NAMES, weights="w").weights.tolist()
+    given = sdc.prepare(data(), **PLAIN, weights=form(data().select("w"))).weights
+    assert given.tolist() == sdc.prepare(data(), **PLAIN, weights="w").weights.tolist()
 
 
 def test_weights_with_two_columns_or_of_text_are_refused():
     for weights in (data().select(NAMES), data().select(NAMES).to_numpy()):
         with pytest.raises(ValueError, match="weights has 2 columns; give one number per record"):
-            sdc.prepare(data(), columns=NAMES, weights=weights)
+            sdc.prepare(data(), **PLAIN, weights=weights)
     with pytest.raises(TypeError, match="column 'g' is not numeric but text"):
-        sdc.prepare(data(), columns=NAMES, weights=data()["g"])
+        sdc.prepare(data(), **PLAIN, weights=data()["g"])
 
 
 def test_a_role_that_was_left_open_can_be_added():
-    prepared = sdc.prepare(data(), columns=NAMES)
-    assert prepared.roles == Roles(NAMES)
+    prepared = sdc.prepare(data(), **PLAIN)
+    assert prepared.roles == Roles(NAMES, unknown=("id", "w"))
     assert sdc.prepare(prepared) is prepared
     more = sdc.prepare(prepared, by="g", weights="w")
-    assert more.roles == Roles(NAMES, by=("g",), weights="w")
+    assert more.roles == Roles(NAMES, by=("g",), weights="w", unknown=("id", "w"))
     assert len(more.parts) == 2
     assert prepared.weights is None
     with pytest.raises(ValueError, match="column 'a' is a variable but also a stratum"):
@@ -214,24 +221,23 @@ def test_a_role_that_was_left_open_can_be_added():
 
 
 def test_added_weights_weigh_what_was_computed_without_them():
-    masked = sdc.mask(data(), "noise", columns=NAMES, rng=1)
-    prepared = sdc.prepare(data(), columns=NAMES)
+    masked = sdc.mask(data(), "noise", **PLAIN, rng=1)
+    prepared = sdc.prepare(data(), **PLAIN)
     plain = sdc.il1s(prepared, masked)
-    weighted = sdc.il1s(sdc.prepare(data(), columns=NAMES, weights="w"), masked)
+    weighted = sdc.il1s(sdc.prepare(data(), **PLAIN, weights="w"), masked)
     assert sdc.il1s(prepared, masked, weights="w") == weighted != plain
     assert sdc.il1s(prepared, masked) == plain
 
 
 @pytest.mark.parametrize(("option", "value"), [("by", "g"), ("na", -9)])
 def test_a_choice_refuses_data_that_are_prepared_in_another_way(option, value):
-    plain = {"columns": NAMES, "known": NAMES}
-    choice = sdc.recommend(data(), max_risk=LIMITS, plan="mdav", rng=1, **plain)
+    choice = sdc.recommend(data(), max_risk=LIMITS, plan="mdav", rng=1, **PLAIN)
     with pytest.raises(ValueError, match=r"the data are prepared with .* and the recommendation is for none"):
-        choice.apply(sdc.prepare(data(), **plain, **{option: value}))
+        choice.apply(sdc.prepare(data(), **PLAIN, **{option: value}))
 
 
 def test_the_order_of_columns_is_found_once_for_all_roles():
-    prepared = sdc.prepare(data(), columns=NAMES)
+    prepared = sdc.prepare(data(), **PLAIN)
     column = prepared.ordered(0)
     assert sdc.prepare(prepared, weights="w").ordered(0) is column
 

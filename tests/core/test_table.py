@@ -163,7 +163,8 @@ def test_labels_of_pandas_that_are_no_text():
     for columns in (["0"], [0], 0, "0"):
         masked = sdc.mask(frame, "mdav", columns=columns, k=2)
         assert (masked.to_numpy() != frame.to_numpy()).any(axis=0).tolist() == [True, False, False, False]
-    assert sdc.evaluate(frame, frame, columns=[0, "2.5"])["mae"] == 0
+    with pytest.warns(UserWarning, match="the masked file is identical to the original"):
+        assert sdc.evaluate(frame, frame, columns=[0, "2.5"])["mae"] == 0
     grouped = sdc.mask(frame.assign(g=[1, 2] * 5).rename(columns={"g": 7}), "mdav", by=7, key=[0], k=2)
     assert grouped[0].equals(frame[0])
     assert grouped[7].tolist() == [1, 2] * 5
@@ -221,11 +222,11 @@ def test_numbers_stored_as_objects_are_named_in_a_warning():
         ),
     }
     for frame in kinds.values():
-        with pytest.warns(UserWarning, match="^column 'o' looks like numbers stored as objects and is left"):
+        with pytest.warns(UserWarning, match=r"'o' looks like text \(numbers stored as objects\)"):
             sdc.mask(frame, "noise", rng=1)
-        sdc.mask(frame, "noise", columns="a", rng=1)
+        sdc.mask(frame, "noise", untouched="o", rng=1)
         sdc.mask(frame, "noise", key="o", rng=1)
-    for other in (["x", 1, 2, 3], [True, False, True, None], [None] * 4, [[1], [2], [3], [4]]):
+    for other in ([True, False, True, None], [None] * 4):
         sdc.mask(pd.DataFrame({"a": a, "o": pd.Series(other, dtype=object)}), "noise", rng=1)
 
 

@@ -28,5 +28,8 @@ def replaced(table, share, cell, seed):
 
 def published(table, method, columns, seed=1, **options):
     """From a table, the one that a method of sdckit publishes for it, rows in place."""
-    masked = sdc.mask(pl.DataFrame(table), method, columns=list(columns), rng=seed, **options)
+    untouched = [name for name in table if name not in columns]
+    masked = sdc.mask(
+        pl.DataFrame(table), method, columns=list(columns), untouched=untouched, rng=seed, **options
+    )
     return {name: masked[name].to_list() for name in masked.columns}

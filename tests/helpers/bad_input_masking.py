@@ -2,8 +2,9 @@
 
 from bad_input import PEOPLE, evaluate, mask, plain, text
 
-SWEEP = ["sweep", "data.csv", "-o", "sweep", "--columns", "income,age", "--grid", "mdav.k=3"]
-RECOMMEND = ["recommend", "data.csv", "-o", "out.csv", "--columns", "income,age", "--max-risk", "linkage=0.5"]
+ROLES = ["--columns", "income,age", "--drop", "id"]
+SWEEP = ["sweep", "data.csv", "-o", "sweep", *ROLES, "--grid", "mdav.k=3"]
+RECOMMEND = ["recommend", "data.csv", "-o", "out.csv", *ROLES, "--max-risk", "linkage=0.5"]
 
 
 def ruled(*rules, command=None):
@@ -196,8 +197,7 @@ MASKING_CASES = {
             "data.csv",
             "-o",
             "sweep",
-            "--columns",
-            "income,age",
+            *ROLES,
             "--method",
             "copula",
             "--metrics",

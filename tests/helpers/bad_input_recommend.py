@@ -6,10 +6,14 @@ GRID = "--grid mdav.k=2:4"
 NO_LIMIT = "the limit of linkage is '{}'; give a share from 0 to 1, such as 0.05"
 
 
-def recommend(more="", *, limit="linkage=0.9", data="data.csv", output="out.csv", columns="income,age"):
+def recommend(
+    more="", *, limit="linkage=0.9", data="data.csv", output="out.csv", columns="income,age", people=True
+):
+    """A command that recommends; `people` says that the file has the columns of people that need a role."""
     chosen = ["--columns", columns] if columns else []
     workers = [] if "--workers" in more else ["--workers", "1"]
-    words = ["recommend", data, "-o", output, *chosen, *GRID.split(), *workers, *more.split()]
+    settled = [*([] if "--key id" in more else ["--drop", "id"]), "--untouched", "weight"] if people else []
+    words = ["recommend", data, "-o", output, *chosen, *settled, *GRID.split(), *workers, *more.split()]
     return [*words, *(["--max-risk", limit] if limit is not None else [])]
 
 
@@ -100,7 +104,7 @@ RECOMMEND_CASES = {
     "one row": ({"data.csv": "income,age\n1,2\n"}, recommend(), "the data have 1 record; give at least 2"),
     "text columns": (
         {"data.csv": "a,b\nx,y\nz,u\n"},
-        recommend(columns=None),
+        recommend(columns=None, people=False),
         "no numeric column left; name some with columns",
     ),
     "text column by name": (
@@ -110,12 +114,12 @@ RECOMMEND_CASES = {
     ),
     "gaps everywhere": (
         {"data.csv": "income,age\n" + ",\n" * 12},
-        recommend(),
+        recommend(people=False),
         "column 'income' is not numeric but text; convert it or leave it out",
     ),
     "gaps everywhere, no column named": (
         {"data.csv": "income,age\n" + ",\n" * 12},
-        recommend(columns=None),
+        recommend(columns=None, people=False),
         "no numeric column left; ",
     ),
     "infinity to recommend for": (

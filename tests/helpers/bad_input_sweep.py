@@ -8,7 +8,8 @@ GOOD = "--grid mdav.k=2:3"
 
 
 def sweep(more=GOOD, *, data="data.csv", output="out"):
-    return [*f"sweep {data} -o {output} --columns income,age".split(), *more.split()]
+    settled = [] if "--key id" in more else ["--drop", "id"]
+    return [*f"sweep {data} -o {output} --columns income,age".split(), *settled, *more.split()]
 
 
 def grid(word):

@@ -12,6 +12,7 @@ from sdckit.metrics.pair import pair_of
 from sdckit.report import Points, report
 
 SEED = 918273645
+ROLES = {"key": "firm", "unknown": "weight"}
 VARIABLES = ["turnover", "wages", "profit"]
 PLAN = {
     "mdav": {"k": [3, 5, 10, 20]},
@@ -31,12 +32,14 @@ def original():
 
 @cache
 def masked():
-    return sdc.mask(original(), "mdav", k=10, columns=VARIABLES, rng=SEED)
+    return sdc.mask(original(), "mdav", k=10, columns=VARIABLES, rng=SEED, **ROLES)
 
 
 @cache
 def points():
-    found = sdc.sweep(original(), PLAN, metrics="brmae", columns=VARIABLES, rng=SEED, workers=1).table
+    found = sdc.sweep(
+        original(), PLAN, metrics="brmae", columns=VARIABLES, rng=SEED, workers=1, **ROLES
+    ).table
     groups = found["setting"].to_numpy()
     losses = found["value"].to_numpy()
     risks = np.where(found["method"] == "mdav", 0.925 / groups, 0.9 * np.exp(-8 * losses))
@@ -103,12 +106,12 @@ def many():
     """An evaluation by more metrics than a page is wide for their full titles."""
     names = [f"brmae:ties={rule}" for rule in ("first", "last", "min", "max")]
     names += ["brmae", "brmse", "ks", "hellinger", "wasserstein", "il_variables", "ci_overlap"]
-    return sdc.evaluate(original(), masked(), columns=VARIABLES, metrics=names)
+    return sdc.evaluate(original(), masked(), columns=VARIABLES, metrics=names, **ROLES)
 
 
 @cache
 def pair():
-    return pair_of(original(), masked(), columns=VARIABLES)
+    return pair_of(original(), masked(), columns=VARIABLES, **ROLES)
 
 
 PARTS = {

@@ -158,7 +158,7 @@ def test_strata_and_weights_and_gaps_are_those_of_the_sweep():
         w=pl.Series(np.random.default_rng(1).uniform(1, 4, 90)),
         a=pl.when(pl.arange(90) % 11 == 0).then(None).otherwise(pl.col("a")),
     )
-    roles = {"by": "g", "weights": "w", "replications": 2}
+    roles = {"by": "g", "weights": "w", "unknown": "w", "replications": 2}
     for method in ("mdav", "rank_swap"):
         plan = {method: GRIDS[method]}
         found = [find(data, plan, {"dbrl": 0.4}, **roles) for find in (searched, swept)]
@@ -328,9 +328,9 @@ def test_a_window_of_one_size_for_all_may_be_limited():
 
 
 def counts(seed, n=60):
-    """Small whole numbers with many ties."""
+    """Small whole numbers with many ties, prepared as variables, since they look like codes."""
     values = np.random.default_rng(seed).poisson(3, (n, 2))
-    return pl.DataFrame(values, schema=["a", "b"])
+    return sdc.prepare(pl.DataFrame(values, schema=["a", "b"]), columns=["a", "b"])
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -12,6 +14,7 @@ from sdckit import progress
 from sdckit.cli import release_output, request, sweep_output, terminal
 from sdckit.cli.release_output import write_release, write_report
 from sdckit.core import checks, registry, settings
+from sdckit.core.undecided import require_decided
 from sdckit.io import files
 from sdckit.io.source import cast_empty_columns
 from sdckit.metrics.notes import privacy_notes
@@ -21,7 +24,7 @@ from sdckit.selection import bisection, sweeping, wording
 from sdckit.selection.release import ReleasePlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -69,6 +72,8 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         output, release_output.published_columns(source, checked, handed_out=handed_out), source
     )
     original = checked.prepare(source, "masked")
+    if handed_out:
+        require_decided(original)
     plan = ReleasePlan(
         method=method.name,
         parameters=parameters,
@@ -106,7 +111,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     masked_frames = {str(path): files.read(path, checked.dialect).frame for path in masked}
     checked = checked.with_columns_of(given, source)
     orders = release_output.read_crosswalks(given["crosswalks"], masked, source, checked)
-    prepared = checked.prepare(source, "measured")
+    prepared = checked.prepare(source, "measured", announce=False)
     aligned = dict(zip(masked_frames, zip(masked_frames.values(), orders, strict=True), strict=True))
     if len(masked) > 1:
         _evaluate_several(source, prepared, aligned, checked, given)
@@ -154,6 +159,19 @@ def _evaluate_one(
     terminal.show_result(shown, given, extra=extra, notes=notes, more=more)
 
 
+@contextmanager
+def warnings_named_after(file: str) -> Iterator[None]:
+    """Begin the errors and warnings that are raised in a `with` block with the name of a file."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"'{file}': {error}") from error
+    for entry in seen:
+        warnings.warn(f"'{file}': {entry.message}", stacklevel=2)
+
+
 def _evaluate_several(
     source: Source,
     original: Original,
@@ -164,11 +182,9 @@ def _evaluate_several(
     """Compare several masked files with one original; print a column of measures for each file."""
     results = {}
     for name, (frame, rows) in masked_frames.items():
-        try:
+        with warnings_named_after(name):
             pair = pair_of(original, cast_empty_columns(frame, source.frame), rows=rows)
             results[name] = checked.measure(pair, per_record=False)
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"'{name}': {error}") from error
     print_held_warnings()
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
     short = {PurePath(name).name: result for name, result in results.items()}
@@ -226,6 +242,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     checked = checked.with_columns_of(given, source)
     files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
     original = checked.prepare(source, "masked")
+    require_decided(original)
     choice = bisection.recommend(
         original, **search_options, ties=checked.ties, missing=checked.missing, rng=checked.seed
     )

@@ -39,7 +39,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     output_folder.check_folder(folder, MARK)
     original = datasets.load_sample()
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
-    prepared = prepare(original, columns=variables)
+    prepared = prepare(original, columns=variables, unknown=["sector", "weight"], drop="firm")
     found = sweep(prepared, PLAN, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)
     plan = choice.release_plan(decimals="original", per_record=True)

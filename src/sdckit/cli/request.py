@@ -14,11 +14,13 @@ from sdckit.core.disclosure import disclosure_of
 from sdckit.core.roles import OPTIONS
 from sdckit.core.settings import method_text
 from sdckit.core.text import plural
+from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
 from sdckit.core.warning_texts import warn
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
+from sdckit.metrics.doubts import require_published, unchanged_cells, warn_of_doubts, warn_of_published
 from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
 from sdckit.metrics.original import Original
 from sdckit.selection import sweeping
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.io.source import Source
-    from sdckit.kernels.jit import Ints
     from sdckit.metrics.pair import Pair
 
 SEVERAL = ("key", "by", "untouched", "unknown", "confidential", "drop")  # roles of any number of columns
@@ -64,7 +65,6 @@ class CheckedOptions:
     stratified: bool | None = None  # None: True with a method, False with a window
     paired: bool = True
     rules: list[str] | None = None
-    categories: tuple[str, ...] = ()  # numeric columns whose every value has a label
 
     @property
     def role_columns(self) -> list[str]:
@@ -83,22 +83,29 @@ class CheckedOptions:
         return {"metrics": self.metrics, "ties": self.ties, "missing": self.missing, "rng": self.seed}
 
     def with_columns_of(self, given: dict[str, Any], source: Source) -> CheckedOptions:
-        """Return these options with column names as the file spells them, and its categories."""
-        checked = replace(self, **_role_options(given, source.frame.columns))
-        return replace(checked, categories=tuple(c for c in source.labelled if c not in checked.role_columns))
+        """Return these options with column names as the file spells them."""
+        return replace(self, **_role_options(given, source.frame.columns))
 
-    def prepare(self, source: Source, action: str) -> Original:
-        """Return the original with its roles checked; `action`, such as "masked", is for warnings."""
-        self.warn_of_text(source, action)
-        original = Original.of(source.frame, **self.roles, leave_out=self.categories)
+    def prepare(self, source: Source, action: str, *, announce: bool = True) -> Original:
+        """Return the original with its roles checked; `action`, such as "masked", is for warnings.
+
+        With `announce`, a warning names the columns whose role is undecided.
+        """
+        read_as_text = self.warn_of_text(source, action)
+        original = Original.of(source.frame, **self.roles, labelled=source.labelled, warn=False)
         if action == "masked":
             original.require_unique_key()
+        if announce:
+            warn_of_undecided(one for one in original.roles.undecided if one.column not in read_as_text)
+        if self.columns is None:
+            warn_of_masked_weights(original.columns)
         return original
 
-    def warn_of_text(self, source: Source, action: str) -> None:
-        """Warn of text columns that are numeric but for a few words, and of labelled categories."""
+    def warn_of_text(self, source: Source, action: str) -> list[str]:
+        """Warn of text columns that are numeric but for a few words; return their names."""
         left = any(c.dtype.is_numeric() and c.name not in self.role_columns for c in source.frame)
-        for name, (reason, remedy) in text_numbers.find_text_numbers(source, skip=self.role_columns).items():
+        found = text_numbers.find_text_numbers(source, skip=self.role_columns)
+        for name, (reason, remedy) in found.items():
             fact = f"column {name!r} is read as text because {reason}"
             if self.columns is None and not left:
                 raise ValueError(f"no numeric column left: {fact}; {remedy}")
@@ -106,10 +113,7 @@ class CheckedOptions:
                 warn(f"{fact} and is not {action}; {remedy}")
             elif name in self.columns:
                 raise ValueError(f"{fact}; {remedy}")
-        if self.columns is None and self.categories:
-            found = terminal.join_names([repr(name) for name in self.categories])
-            fact = f"columns whose every value has a label are categories and not {action}: {found}"
-            warn(f"{fact}; name them with --columns to have them {action}")
+        return list(found) if self.columns is None else []
 
     def measure(self, pair: Pair, *, per_record: bool) -> Evaluation:
         """Return the losses and risks of a pair of original and masked data under these options."""
@@ -123,6 +127,9 @@ class CheckedOptions:
             rules=self.rules,
             by=pair.original.roles.by,
         )
+        require_published(pair)
+        warn_of_doubts(pair, paired=known.paired)
+        warn_of_published(pair)
         result = evaluate_pair(
             pair, known, Measuring.of(disclosure=known, per_record=per_record, **self.measuring_options)
         )
@@ -336,12 +343,12 @@ def check_output(
 def columns_note(
     pair: Pair, columns: Sequence[str], published: Sequence[str], *, numbered: Collection[str], whole: bool
 ) -> str:
-    """Return a note on what happened to the columns of a table; long lists are shortened unless `whole`.
+    """Return a note on what happened to a table's columns; many masked ones are shortened unless `whole`.
 
     `published` are the columns that are left, `numbered` those of them that have fresh numbers.
     """
     kept = [name for name in columns if name in published and name not in pair.columns]
-    same, cells = _count_unchanged_cells(pair)
+    same, cells = unchanged_cells(pair)
     idle = [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
     lists = {
         "masked": [name for name in pair.columns if name not in idle],
@@ -351,7 +358,7 @@ def columns_note(
         "not published": [name for name in columns if name not in published],
     }
     return "; ".join(
-        f"{what}: {terminal.join_names(found, whole=whole)}"
+        f"{what}: {terminal.join_names(found, whole=whole or what != 'masked')}"
         for what, found in lists.items()
         if found or what == "masked"
     )
@@ -359,14 +366,9 @@ def columns_note(
 
 def unchanged_cells_note(pair: Pair) -> str:
     """Return a note on how many cells of the masked columns are equal to the original."""
-    same, cells = _count_unchanged_cells(pair)
+    same, cells = unchanged_cells(pair)
     columns = f"{len(cells)} masked {plural(len(cells), 'column')}"
     return f"{same.sum()} of {cells.sum()} cells in {columns} are equal to the original"
-
-
-def _count_unchanged_cells(pair: Pair) -> tuple[Ints, Ints]:
-    """Return, per column, the number of cells equal to the original and of cells with a value."""
-    return (pair.original.values == pair.masked).sum(axis=0), (~pair.original.missing).sum(axis=0)
 
 
 def roles_facts(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:

@@ -71,17 +71,22 @@ class Guess:
 
 
 def guess_columns(
-    table: Table, *, labelled: Collection[str] = (), na: Iterable[float] = ()
+    table: Table,
+    *,
+    labelled: Collection[str] = (),
+    na: Iterable[float] = (),
+    columns: Collection[str] | None = None,
 ) -> dict[str, Guess]:
-    """Return what each column of a table looks like; an array has variables only.
+    """Return what each column of a table looks like, or each of `columns`; an array has variables only.
 
     `labelled` names columns of which every value has a label; numbers in `na` stand for missing cells.
     """
+    names = [name for name in table.names if columns is None or name in columns]
     if table.frame is None:
-        return dict.fromkeys(table.names, Guess("variable", "a column of an array"))
+        return dict.fromkeys(names, Guess("variable", "a column of an array"))
     body = any(map(names_height, table.names))
     found = {}
-    for name in table.names:
+    for name in names:
         guess = guess_column(table.column(name), name, labelled=name in labelled, na=na)
         if body and guess.role == "weights" and name.lower() == "weight":
             guess = Guess("variable", "numbers; beside a column of heights, no survey weight")
@@ -139,6 +144,8 @@ def _guess_objects(column: nw.Series[Any]) -> Guess:
     seen = [cell for cell in column.to_list() if not is_missing(cell)]
     if not seen:
         return Guess("text", "no cell has a value")
+    if all(isinstance(cell, bool) for cell in seen):
+        return Guess("code", "true or false")
     if all(is_number(cell) for cell in seen):
         return Guess("text", "numbers stored as objects", undecided=True)
     if all(isinstance(cell, date) for cell in seen):

@@ -11,20 +11,13 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.recode import parse_recodings, recode_columns
-from sdckit.core.roles import (
-    Roles,
-    keys_of,
-    resolve_roles,
-    strata_of,
-    unique_names,
-    warn_about_objects,
-    warn_about_roles,
-)
+from sdckit.core.roles import Roles, keys_of, resolve_roles, strata_of, unique_names
 from sdckit.core.table import Table, names_of
+from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
 from sdckit.kernels.scaling import powers_of_two
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     import narwhals as nw
 
@@ -62,25 +55,24 @@ class PreparedTable:
         *,
         columns: Any = None,
         weights: Any = None,
-        leave_out: Iterable[str] = (),
+        labelled: Collection[str] = (),
         warn: bool = True,
         **roles: Any,
     ) -> Self:
         """Return the prepared table of `data`; data prepared before are returned with the further options.
 
-        `roles` are the other options of `resolve_roles`; one that contradicts prepared data is refused.
-        Numeric columns in `leave_out` are variables only where `columns` names them. With `warn`, and without
-        `columns`, warnings name variables that look like an identifier or a survey weight.
+        `roles` are the other options of `resolve_roles`; one that contradicts prepared data is refused. With
+        `warn`, a warning names the columns whose role is undecided.
         """
         if isinstance(data, cls):
             return data.with_options(columns=columns, weights=weights, **roles)
         table = Table(data)
-        found = resolve_roles(table, columns=columns, weights=weights, leave_out=leave_out, **roles)
-        if warn and columns is None:
-            warn_about_objects(table, found.other_columns)
+        found = resolve_roles(table, columns=columns, weights=weights, labelled=labelled, **roles)
         values, codes = _read_variables(table, found)
-        if warn and columns is None:
-            warn_about_roles(table, found.variables, values)
+        if warn:
+            warn_of_undecided(found.undecided)
+        if warn and columns is None and table.frame is not None:
+            warn_of_masked_weights(found.variables)
         made = cls(found, values, weights=weight_values(table, weights), table=table, codes=codes)
         return made.with_recoded_columns()
 
@@ -146,6 +138,8 @@ class PreparedTable:
             return self
         more = replace(roles, **added)
         more.check(self.table)
+        assert self.table is not None  # noqa: S101 - checked with the roles
+        more = more.with_undecided(self.table, roles.undecided)
         return self.with_roles(more, self.weights if found is None else found).with_recoded_columns()
 
     def _new_weights(self, weights: Any) -> Floats | None:

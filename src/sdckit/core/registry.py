@@ -189,6 +189,10 @@ class Method:
     place: int = LAST  # position in lists, the smallest first
     colour: str | None = None  # a name of `report.charts`
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to find the method again, for pickles: by its name, since some functions have none."""
+        return method_named, (self.name,)
+
     @property
     def summary(self) -> str:
         """First line of the docstring of the method's function."""

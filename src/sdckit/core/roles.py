@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.cells import missing_cells
 from sdckit.core.recode import Recoding, parse_recodings
-from sdckit.core.table import is_missing, is_number, names_of
-from sdckit.core.warning_texts import warn
+from sdckit.core.table import is_missing, names_of
+from sdckit.core.undecided import Undecided, find_undecided, undecided_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Sequence
 
     from sdckit.core.table import Table
-    from sdckit.kernels.jit import Bools, Floats, Ints
-
-IDENTIFIER = re.compile(  # "firm_id", "record no", "personId", but not "paid" or "valid"
-    r"(?i:(^|[_. ])(id|ids|key|nr|no|number|record|row|index)([_. ]|$))|[a-z]I[dD]$"
-)
-
+    from sdckit.kernels.jit import Ints
 
 OPTIONS = (  # keywords of every function that takes a table, in the order of its signature
     *("columns", "key", "weights", "by", "na"),
@@ -50,13 +44,6 @@ EXCLUSIVE = (  # pairs of roles that no column has both
     *product(("known", "unknown", "confidential", "recode"), ("key", "unit", "drop")),
     *product(("recode",), ("variables", "by")),
 )
-
-
-class Undecided(NamedTuple):
-    """A column that needs a decision before it is published, and why."""
-
-    column: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -112,6 +99,15 @@ class Roles:
             name for name in published if name not in others and (self.known is None or name in self.known)
         ]
 
+    def with_undecided(self, table: Table, found: Iterable[Undecided]) -> Roles:
+        """Return these roles with the undecided ones among `found`, and survey weights that single out."""
+        settled = {*self.variables, *self.key, *self.columns_with("unit"), *self.by}
+        settled |= {*self.untouched, *self.unknown, *self.drop, *self.columns_with("recode")}
+        weights = () if self.weights is None or self.weights in settled else (self.weights,)
+        undecided = [one for one in found if one.column not in {*settled, *weights}]
+        undecided += [one for name in weights for one in undecided_weights(table, name)]
+        return replace(self, undecided=tuple(undecided))
+
     def check(self, table: Table | None) -> None:
         """Raise ValueError if the table lacks a named column, or one has roles that exclude each other."""
         if table is None:
@@ -141,15 +137,17 @@ def resolve_roles(
     unit: Any = None,
     drop: Any = None,
     recode: Any = None,
-    leave_out: Iterable[str] = (),
+    labelled: Collection[str] = (),
 ) -> Roles:
     """Return the checked roles of a table's columns from the options that a user gave.
 
-    Without `columns`, all numeric columns without another role are variables, those in `leave_out` excepted.
+    Without `columns`, all numeric columns without another role are variables, less those that look like
+    codes or identifiers; an array keeps all its columns. Every value of a column in
+    `labelled` has a label, as categories have.
     """
     checks.require_two_records(table.n)
     named = (key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode)
-    if table.frame is None and not leave_out and columns is None and all(one is None for one in named):
+    if table.frame is None and columns is None and all(one is None for one in named):
         return Roles(tuple(table.names))
     asked = asked_roles(
         table,
@@ -166,8 +164,13 @@ def resolve_roles(
         drop=drop,
         recode=recode,
     )
-    variables = table.numeric_columns(columns, leave_out=[*asked.other_columns, *leave_out])
-    return replace(asked, variables=tuple(variables))
+    free = [name for name in table.names if name not in {*asked.variables, *asked.other_columns}]
+    undecided = find_undecided(table, free, labelled=labelled, na=asked.na)
+    others = {*asked.other_columns, *(one.column for one in undecided if not one.weights)}
+    if columns is None:
+        _require_variables(table, asked, undecided)
+    variables = tuple(table.numeric_columns(columns, leave_out=others))
+    return replace(asked, variables=variables).with_undecided(table, undecided)
 
 
 def asked_roles(
@@ -203,6 +206,15 @@ def asked_roles(
     )
     asked.check(table)
     return asked
+
+
+def _require_variables(table: Table, roles: Roles, undecided: Sequence[Undecided]) -> None:
+    """Raise ValueError if no numeric column but undecided ones could be a variable."""
+    numeric = [name for name in table.numeric_names if name not in roles.other_columns]
+    doubtful = [one for one in undecided if one.column in numeric and not one.weights]
+    if numeric and len(doubtful) == len(numeric):
+        listed = ", ".join(map(str, doubtful))
+        raise ValueError(f"no numeric column left: {listed}; name the variables with columns=")
 
 
 def unique_names(given: Any) -> tuple[str, ...]:
@@ -253,17 +265,11 @@ def keys_of(table: Table, key: str | Sequence[str], file: str) -> list[tuple[Any
     names = names_of(key)
     columns = [table.column(name) for name in names]
     label = ", ".join(names)
-    gaps = np.logical_or.reduce([_missing_cells(column) for column in columns])
+    gaps = np.logical_or.reduce([missing_cells(column) for column in columns])
     checks.require_complete_keys(gaps, label, file)
     keys = list(zip(*(column.to_list() for column in columns), strict=True))
     checks.require_unique_keys(len(set(keys)), len(keys), label, file)
     return keys
-
-
-def _missing_cells(column: nw.Series[Any]) -> Bools:
-    """Return True for each cell of a column that is null, or NaN in a column of floats."""
-    gaps: Bools = column.is_null().to_numpy().astype(np.bool_)
-    return gaps | np.isnan(column.to_numpy()) if column.dtype.is_float() else gaps
 
 
 def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints:
@@ -277,36 +283,3 @@ def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints
             f"are not among the {len(theirs)} masked ones; compare files with the same records"
         )
     return np.array([place[value] for value in ours])
-
-
-def warn_about_roles(table: Table, columns: Sequence[str], values: Floats) -> None:
-    """Warn of variables that look like an identifier or a survey weight by name and values."""
-    for j, name in enumerate(columns):
-        if _looks_like_identifier(name, values[:, j]) and table.frame is not None:
-            warn(f"column {name!r} looks like an identifier; leave it out with columns or name it as key")
-        elif name.lower() in {"weight", "weights"}:
-            warn(f"column {name!r} looks like a survey weight; leave it out with columns or name it weights")
-
-
-def warn_about_objects(table: Table, leave_out: Sequence[str] = ()) -> None:
-    """Warn of columns that hold only numbers but are stored as objects, and so are not masked."""
-    for name in table.names if table.frame is not None else ():
-        column = table.column(name)
-        if name in leave_out or column.dtype not in {nw.Object, nw.Unknown}:
-            continue
-        cells = [cell for cell in column.to_list() if not is_missing(cell)]
-        if cells and all(is_number(cell) for cell in cells):
-            warn(
-                f"column {name!r} looks like numbers stored as objects and is left as it is; "
-                "convert it to a numeric type or drop it"
-            )
-
-
-def _looks_like_identifier(name: str, values: Floats) -> bool:
-    """Return True if all values are distinct whole numbers, and consecutive or named like an identifier."""
-    if values.size < 3 or np.isnan(values).any() or (values != np.floor(values)).any():
-        return False
-    if not IDENTIFIER.search(name) and values.max() != values.min() + values.size - 1:
-        return False  # checked before sorting, which takes longer
-    ordered = np.sort(values)
-    return bool((ordered[1:] > ordered[:-1]).all())

@@ -32,6 +32,7 @@ class Table:
     def __init__(self, data: Any) -> None:
         self.native = data
         self.frame: nw.DataFrame[Any] | None = None
+        self.series = False
         self.labels: Any = None  # pandas' own labels where they are no text, or the name of a series
         if isinstance(data, (list, tuple, np.ndarray)):
             self.array = _numeric_array(data)
@@ -54,6 +55,11 @@ class Table:
         self.names = list(self.frame.columns)
         self.n = len(self.frame)
 
+    @property
+    def numeric_names(self) -> list[str]:
+        """Names of the columns that have a numeric type."""
+        return [name for name in self.names if self._is_numeric(name)]
+
     def numeric_columns(
         self, columns: str | Iterable[str] | None, *, leave_out: Iterable[str | None] = ()
     ) -> list[str]:
@@ -68,7 +74,7 @@ class Table:
             checks.require_usable_names(names)
             return list(dict.fromkeys(names))
         roles = set(leave_out)
-        names = [name for name in self.names if name not in roles and self._is_numeric(name)]
+        names = [name for name in self.numeric_names if name not in roles]
         checks.require_usable_names(names)
         return names
 

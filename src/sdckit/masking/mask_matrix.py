@@ -9,7 +9,6 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.settings import function_options
 from sdckit.core.table import decimals_of, round_column, unchanged_columns
-from sdckit.core.text import shortened
 from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import count_special
 
@@ -101,6 +100,6 @@ def warn_of_originals(
     if found:
         remedy = "raise the parameter, merge strata" if stratified else "raise the parameter"
         warn(
-            f"not masked, every value is as in the original: {shortened(found)}; "
+            f"not masked, every value is as in the original: {', '.join(found)}; "
             f"{remedy} or leave the column out"
         )

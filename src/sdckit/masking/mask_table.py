@@ -144,7 +144,7 @@ class Job:
         others = [name for name in self.table.names if name not in gone]
         if others and not self.paired:
             fact = f"rows of {self.method.name} stand for no original record"
-            beside = f"columns beside them are original: {shortened([repr(name) for name in others])}"
+            beside = f"columns beside them are original: {', '.join(map(repr, others))}"
             warn(f"{fact}, and {beside}; drop them")
 
     def repaired(self, masked: Floats) -> tuple[Floats, list[str]]:

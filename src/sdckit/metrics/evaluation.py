@@ -15,9 +15,11 @@ import polars as pl
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, HasDisclosure, checked_disclosure, disclosure_of
 from sdckit.core.table import names_of
+from sdckit.core.undecided import warn_of_masked_weights
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.default_metrics import metrics_for_pair
 from sdckit.metrics.dominated import dominated_rows, public_evaluation
+from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_published
 from sdckit.metrics.evaluation_table import WHOLE, table_rows, tidy_table
 from sdckit.metrics.notes import (
     missing_notes,
@@ -237,8 +239,15 @@ def evaluate(
         by=prepared.roles.by,
     )
     how = Measuring.of(metrics, disclosed, ties=ties, missing=missing, per_record=per_record, rng=rng)
+    pair = pair_of(prepared, masked, rows=order)
+    require_published(pair)
+    warn_of_doubts(pair, paired=disclosed.paired)
+    if not isinstance(original, Original):  # else `prepare` has warned
+        warn_of_published(pair)
+        if columns is None and not disclosed.columns:
+            warn_of_masked_weights(() if prepared.table is None else prepared.columns)
     with reported_to(progress):
-        return evaluate_pair(pair_of(prepared, masked, rows=order), disclosed, how)
+        return evaluate_pair(pair, disclosed, how)
 
 
 def _original_for(disclosed: Disclosure | None, original: Any, **roles: Any) -> Original:
@@ -248,7 +257,7 @@ def _original_for(disclosed: Disclosure | None, original: Any, **roles: Any) -> 
         roles["by"] = _strata_columns(disclosed, roles["by"], prepared)
         if disclosed.columns and roles["columns"] is None and not isinstance(original, Original):
             roles["columns"] = list(disclosed.columns)
-    return Original.of(original, **roles)
+    return Original.of(original, **roles, warn=False)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,191 @@
+"""Signs that a masked file was not masked, or that its rows are not paired with the right records.
+
+Warnings name columns, never the value of a cell.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from sdckit.core.cells import sample_rows
+from sdckit.core.guesses import guess_column
+from sdckit.core.undecided import MEASURED, warn_of_undecided
+from sdckit.core.warning_texts import warn
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+    from sdckit.core.table import Table
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.pair import Pair
+
+SAMPLE = 1_000  # rows that are compared first: most columns differ there
+
+
+def warn_of_doubts(pair: Pair, *, paired: bool = True) -> None:
+    """Warn of unmasked columns, copies of original columns, and rows that look wrongly paired.
+
+    `paired` is False where masked rows stand for no original record.
+    """
+    texts = dropped_doubts(pair)
+    texts += [*unmasked_doubts(pair), *copy_doubts(pair)] if paired else []
+    if paired and pair.by_position:
+        texts += order_doubts(pair)
+    for text in texts:
+        warn(text)
+
+
+def warn_of_published(pair: Pair, skip: Iterable[str] = ()) -> None:
+    """Warn of the columns in the masked file whose role is undecided, those in `skip` excepted."""
+    names, found = _published(pair), pair.original.roles.undecided
+    warn_of_undecided((one for one in found if one.column in names and one.column not in skip), MEASURED)
+
+
+def require_published(pair: Pair) -> None:
+    """Raise ValueError if the intruder is said to know a column that the masked file does not have."""
+    absent = [name for name in pair.original.roles.known or () if name not in _published(pair)]
+    if absent:
+        raise ValueError(
+            f"known names {', '.join(map(repr, absent))}, which the masked file does not have; "
+            "leave out of known= what is not published"
+        )
+
+
+def _published(pair: Pair) -> Collection[str]:
+    """Return the names of the columns of the masked file."""
+    return pair.columns if pair.table is None or pair.table.frame is None else pair.table.names
+
+
+def dropped_doubts(pair: Pair) -> list[str]:
+    """Return a warning that names columns of the masked file that were to be dropped."""
+    found = [repr(name) for name in pair.original.roles.drop if name in _published(pair)]
+    if not found:
+        return []
+    return [f"the masked file still has columns to be dropped: {', '.join(found)}; remove them first"]
+
+
+def unmasked_doubts(pair: Pair) -> list[str]:
+    """Return a warning if the compared columns are identical, or unchanged in more than half of the cells."""
+    same, cells = unchanged_cells(pair)
+    if (same == cells).all() and np.array_equal(pair.original.missing, pair.missing):
+        return ["the masked file is identical to the original in every compared column; mask it first"]
+    ours = pair.original.values
+    varies = np.fmin.reduce(ours, initial=np.inf) < np.fmax.reduce(ours, initial=-np.inf)
+    found = [repr(name) for name, one in zip(pair.columns, varies & (2 * same > cells), strict=True) if one]
+    if not found:
+        return []
+    return [f"more than half of the cells are as in the original: {', '.join(found)}; mask more strongly"]
+
+
+def unchanged_cells(pair: Pair) -> tuple[Ints, Ints]:
+    """Return, per compared column, the number of cells equal to the original and of cells with a value."""
+    return (pair.original.values == pair.masked).sum(axis=0), (~pair.original.missing).sum(axis=0)
+
+
+# --- copies of original columns ---
+
+
+def copy_doubts(pair: Pair) -> list[str]:
+    """Return a warning that names columns of the masked file that repeat an original one of another name."""
+    ours, theirs = pair.original.table, pair.table
+    if ours is None or theirs is None or theirs.frame is None:
+        return []
+    found = [
+        f"{copy!r} repeats {name!r}"
+        for copy in theirs.numeric_names
+        if copy not in pair.columns
+        for name in _repeated_variables(pair, _aligned_floats(theirs, copy, pair.places))
+        if name != copy
+    ]
+    if not found:
+        return []
+    return [f"the masked file has columns with original values: {', '.join(found)}; drop them"]
+
+
+def _repeated_variables(pair: Pair, cells: Floats) -> Iterator[str]:
+    """Yield the names of the compared columns whose original values are those of a column."""
+    n = pair.original.n
+    few = np.arange(n) if n <= SAMPLE else sample_rows(n, SAMPLE)
+    for j, name in enumerate(pair.columns):
+        values = pair.original.values[:, j]
+        if np.array_equal(values[few], cells[few], equal_nan=True) and _repeats(values, cells):
+            yield name
+
+
+def _repeats(values: Floats, cells: Floats) -> bool:
+    """Return True if two columns are equal and have at least two different values."""
+    seen = values[~np.isnan(values)]
+    return np.array_equal(values, cells, equal_nan=True) and seen.size > 0 and bool((seen != seen[0]).any())
+
+
+def _aligned_floats(table: Table, name: str, places: Ints | None) -> Floats:
+    """Return a numeric column as floats in the order of the original's records."""
+    values = np.asarray(table.column(name).cast(nw.Float64).to_numpy(), np.float64)
+    return values if places is None else values[places]
+
+
+# --- rows in another order ---
+
+
+def order_doubts(pair: Pair) -> list[str]:
+    """Return warnings of rows that are paired by position though a column or an index says otherwise."""
+    ours, theirs = pair.original.table, pair.table
+    if ours is None or theirs is None:
+        return []
+    found = []
+    if _same_labels_in_other_order(ours.native, theirs.native):
+        found.append(
+            "both tables have the same index labels in another order, and rows are paired by position; "
+            "sort both alike, or give key="
+        )
+    names = [repr(name) for name in _unique_columns_in_other_order(pair, ours, theirs)]
+    if names:
+        fact = f"the values of {', '.join(names)} are unique, the same in both files and in another order"
+        found.append(f"{fact}, and rows are paired by position; name it as key=")
+    return found
+
+
+def _same_labels_in_other_order(ours: Any, theirs: Any) -> bool:
+    """Return True for two pandas tables whose unique index labels are the same, but in another order."""
+    pandas = nw.dependencies.is_pandas_dataframe
+    if not (pandas(ours) and pandas(theirs)) or ours.index.equals(theirs.index):
+        return False
+    one, other = ours.index, theirs.index
+    return bool(one.is_unique and other.is_unique and len(one) == len(other) and one.isin(other).all())
+
+
+def _unique_columns_in_other_order(pair: Pair, ours: Table, theirs: Table) -> Iterator[str]:
+    """Yield the columns, not compared ones, that have each value once in both files, in different orders.
+
+    Of numbers only those that look like identifiers: others may be masked by swapping.
+    """
+    if ours.frame is None or theirs.frame is None:
+        return
+    for name in [name for name in ours.names if name in theirs.names and name not in pair.columns]:
+        one, other = (_comparable_cells(table, name) for table in (ours, theirs))
+        if one is None or other is None or not _reordered(one, other):
+            continue
+        if one.dtype == pl.String or guess_column(ours.column(name)).role == "key":
+            yield name
+
+
+def _comparable_cells(table: Table, name: str) -> pl.Series | None:
+    """Return a column as a polars series that can be sorted; None for nested and binary cells."""
+    column = table.column(name)
+    if column.dtype.is_nested() or column.dtype in {nw.Object, nw.Unknown, nw.Binary, nw.Boolean}:
+        return None
+    cells = column.to_polars()
+    return cells.cast(pl.Float64) if column.dtype.is_numeric() else cells.cast(pl.String)
+
+
+def _reordered(one: pl.Series, other: pl.Series) -> bool:
+    """Return True if two columns have the same values, each once, in another order."""
+    if one.dtype != other.dtype or one.has_nulls() or other.has_nulls() or one.equals(other):
+        return False
+    if one[:SAMPLE].is_duplicated().any() or one.n_unique() < len(one):
+        return False
+    return one.sort().equals(other.sort(), check_names=False)
