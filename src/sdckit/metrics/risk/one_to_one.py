@@ -177,20 +177,22 @@ class _Assignment:
         self.shape = distances.shape
         size = max(self.shape)
         inside = np.ones(self.shape, np.bool_) if allowed is None else allowed
-        self.most = distances[inside & np.isfinite(distances)].max(initial=0.0)
-        far = np.where(np.isfinite(distances), distances, self.most)  # no shared cell: as the farthest pair
-        self.costs = np.full((size, size), size * self.most + 1)  # one excluded link outweighs all others
-        self.costs[: self.shape[0], : self.shape[1]] = np.where(inside, far, size * self.most + 1)
+        self.inside, self.costs = inside, distances
+        if allowed is None and self.shape[0] == self.shape[1] and np.isfinite(distances.sum()):
+            return
+        most = distances[inside & np.isfinite(distances)].max(initial=0.0)
+        far = np.where(np.isfinite(distances), distances, most)  # no shared cell: as the farthest pair
+        self.costs = np.full((size, size), size * most + 1)  # one excluded link outweighs all others
+        self.costs[: self.shape[0], : self.shape[1]] = np.where(inside, far, size * most + 1)
         self.inside = np.zeros((size, size), np.bool_)
         self.inside[: self.shape[0], : self.shape[1]] = inside
 
     @cached_property
     def excess(self) -> Floats:
         """Distances less row and column constants, with the same optimal assignments."""
-        found = self.costs
-        for axis in (1, 0):
-            found = found - found.min(axis=axis, keepdims=True)
-            found[found <= ROUNDING * self.costs] = 0.0
+        found = self.costs - self.costs.min(axis=1, keepdims=True)
+        found[found <= ROUNDING * self.costs] = 0.0
+        _reduce_columns(found, self.costs, found.min(axis=0))
         return found
 
     @cached_property
@@ -225,9 +227,11 @@ class _Assignment:
         own = excess[np.arange(len(links)), links]
         free = excess - prices <= (own - prices[links] + tolerance)[:, None]
         free[np.arange(len(links)), links] = True
-        steps = free[np.argsort(links)]  # from a target, by way of its query, to a target
-        part = connected_components(csr_array(steps), directed=True, connection="strong")[1]
-        return np.asarray(free & (part[links][:, None] == part))
+        rows, targets = np.nonzero(free)
+        steps = csr_array((np.ones(len(rows), np.int8), (links[rows], targets)), shape=free.shape)
+        part = connected_components(steps, directed=True, connection="strong")[1]  # by way of a query
+        free[rows, targets] = part[links[rows]] == part[targets]
+        return free
 
     @property
     def alone(self) -> Bools:
@@ -256,6 +260,15 @@ def _balanced(possible: Bools) -> tuple[Floats, Floats]:
             break
         ours = 1 / sums
     return ours, theirs
+
+
+@kernel
+def _reduce_columns(excess: Floats, costs: Floats, least: Floats) -> None:
+    """Subtract the least of each column in place; what rounding leaves of 0 becomes 0."""
+    for i in range(len(excess)):
+        for k in range(len(excess)):
+            left = excess[i, k] - least[k]
+            excess[i, k] = left if left > ROUNDING * costs[i, k] else 0.0
 
 
 @kernel

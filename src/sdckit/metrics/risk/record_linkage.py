@@ -6,59 +6,24 @@ Values are shares of the records that are found; equally good guesses share the 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sdckit.core import parameters
-from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.risk.linkage_scores import (
-    BOTH,
-    DIRECTIONS,
-    OUTLIERS,
-    TO_ORIGINAL,
-    explain_linkage,
-    score_attack,
-    score_linkage,
+from sdckit.metrics.risk.attack_kinds import BOTH, TO_ORIGINAL
+from sdckit.metrics.risk.linkage_options import (
+    DIRECTION,
+    DISTANCE,
+    EITHER,
+    HANDBOOK,
+    PLACES,
+    RISK,
+    SHARE,
+    WITHIN,
+    checked_options,
+    overall_value,
 )
-from sdckit.metrics.risk.one_to_one import DISTANCES
-
-if TYPE_CHECKING:
-    from sdckit.metrics.score import Score
-
-HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
-DIRECTION = Parameter("direction", str, TO_ORIGINAL, "whose records are looked up", choices=DIRECTIONS)
-EITHER = Parameter(
-    "direction", str, BOTH, "whose records are looked up, or both in turn", choices=(BOTH, *DIRECTIONS)
-)
-PLACES = Parameter("places", int, 1, "how many nearest records the intruder may name", low=1)
-WITHIN = Parameter("within", float, 0.0, "largest move in ranks, as a share of the records", low=0, high=1)
-DISTANCE = Parameter(
-    "distance",
-    str,
-    "standardised",
-    "in standard deviations, as shares of the pooled range, or raw",
-    choices=DISTANCES,
-)
-SHARE = Parameter("share", float, OUTLIERS, "share of the records that count as outliers", low=0.0001, high=1)
-RISK: dict[str, Any] = {
-    "family": "risk",
-    "bounds": (0.0, 1.0),
-    "best": 0.0,
-    "needs": "rows",
-    "by_variable": False,
-}
-
-
-def _overall_value(score: Score) -> float:
-    """Return the whole-file value of a score."""
-    return score.value.overall
-
-
-def _checked_options(**options: Any) -> dict[str, Any]:
-    """Return the options of a linkage metric, each checked against its type and range."""
-    known = {"direction": EITHER, "places": PLACES, "within": WITHIN, "distance": DISTANCE, "share": SHARE}
-    return {name: parameters.parameter_value(known[name], value) for name, value in options.items()}
+from sdckit.metrics.risk.linkage_scores import OUTLIERS, explain_linkage, score_attack, score_linkage
 
 
 @metric(
@@ -82,15 +47,25 @@ def linkage(original: Any, masked: Any, *, direction: str = BOTH) -> float:
 
     Parameters
     ----------
-    original, masked, direction
+    original, masked
         As for `dbrl`.
+    direction : str
+        "both", the larger of the two; or one of them, as for `dbrl`.
 
     Returns
     -------
     float
-        The largest of `dbrl`, `dbrl_mahalanobis`, `dbrl_rank`, `matching` (files of at most 2,000 records)
-        and, where the method publishes a bound on the move of ranks, `window`. Where edit rules are known
-        (`evaluate(rules=...)`) and the release breaks them, also `dbrl` on records moved to where they hold.
+        The largest of a plain guess, `dbrl`, `dbrl_mahalanobis`, `dbrl_rank`, `matching` (files of at most
+        2,000 records), and: where cells are missing, the nearest of the records with the same missing cells;
+        where rows are paired by order and sorted by a column, the nearest rank by row; where edit rules are
+        known (`evaluate(rules=...)`) and the release breaks them, `dbrl` on records moved to where they hold.
+
+    Notes
+    -----
+    All attacks choose among the records that the facts leave: known columns that were not masked, places of
+    missing cells, and what the method says of itself (`evaluate(method=...)`): zeros kept, a window of ranks,
+    a rounding base, or no randomness, so that it can be run again. Equal records share the credit, in the
+    file that is looked up and in the file that is searched.
 
     References
     ----------
@@ -99,10 +74,10 @@ def linkage(original: Any, masked: Any, *, direction: str = BOTH) -> float:
     Examples
     --------
     >>> import sdckit as sdc
-    >>> sdc.linkage([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
+    >>> sdc.linkage([2.0, 4.0, 1.0, 3.0], [1.5, 3.5, 1.5, 3.5])
     0.5
     """
-    return _overall_value(score_linkage(pair_of(original, masked), **_checked_options(direction=direction)))
+    return overall_value(score_linkage(pair_of(original, masked), **checked_options(direction=direction)))
 
 
 @metric(
@@ -128,7 +103,7 @@ def linkage_outliers(original: Any, masked: Any, *, direction: str = BOTH, share
     Parameters
     ----------
     original, masked, direction
-        As for `dbrl`.
+        As for `linkage`.
     share : float
         Share of the records that count: those with the largest sum of squared standardised values in the
         original, at least one, and all that tie with the last of them.
@@ -148,8 +123,8 @@ def linkage_outliers(original: Any, masked: Any, *, direction: str = BOTH, share
     >>> sdc.linkage_outliers([1.0, 2.0, 3.0, 40.0], [2.0, 3.0, 1.0, 41.0])
     1.0
     """
-    options = _checked_options(direction=direction, share=share)
-    return _overall_value(score_linkage(pair_of(original, masked), **options))
+    options = checked_options(direction=direction, share=share)
+    return overall_value(score_linkage(pair_of(original, masked), **options))
 
 
 @metric(
@@ -188,7 +163,8 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     -----
     Euclidean distance; both files divided by the standard deviations of the original. Squared distances that
     differ by less than 1e-9 of their size are equal. Where cells are missing, the mean over the variables
-    that both records have. A record without any published value is never found.
+    that both records have; records without any in common are the farthest. Records that look the same to the
+    intruder share their credit. The search is among the records that facts leave: see `linkage`.
 
     References
     ----------
@@ -204,8 +180,8 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     >>> sdc.dbrl([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    options = _checked_options(direction=direction, places=places)
-    return _overall_value(score_attack("dbrl", pair_of(original, masked), **options))
+    options = checked_options(direction=direction, places=places)
+    return overall_value(score_attack("dbrl", pair_of(original, masked), **options))
 
 
 @metric(
@@ -252,8 +228,8 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     >>> sdc.dbrl_mahalanobis([1.0, 2.0, 3.0, 4.0], [1.2, 2.2, 3.8, 4.1])
     0.75
     """
-    options = _checked_options(direction=direction, places=places)
-    return _overall_value(score_attack("dbrl_mahalanobis", pair_of(original, masked), **options))
+    options = checked_options(direction=direction, places=places)
+    return overall_value(score_attack("dbrl_mahalanobis", pair_of(original, masked), **options))
 
 
 @metric(
@@ -296,8 +272,8 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
     >>> sdc.dbrl_rank([1.0, 2.0, 3.0, 4.0], [10.0, 200.0, 3000.0, 40000.0])
     1.0
     """
-    options = _checked_options(direction=direction, places=places)
-    return _overall_value(score_attack("dbrl_rank", pair_of(original, masked), **options))
+    options = checked_options(direction=direction, places=places)
+    return overall_value(score_attack("dbrl_rank", pair_of(original, masked), **options))
 
 
 @metric(
@@ -346,8 +322,8 @@ def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: 
     >>> sdc.window([1.0, 2.0, 3.0, 4.0], [2.0, 1.0, 4.0, 3.0], within=0.25)
     0.41666666666666663
     """
-    options = _checked_options(direction=direction, within=within)
-    return _overall_value(score_attack("window", pair_of(original, masked), **options))
+    options = checked_options(direction=direction, within=within)
+    return overall_value(score_attack("window", pair_of(original, masked), **options))
 
 
 @metric(
@@ -399,5 +375,5 @@ def matching(
     >>> sdc.matching([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    options = _checked_options(direction=direction, distance=distance)
-    return _overall_value(score_attack("matching", pair_of(original, masked), **options))
+    options = checked_options(direction=direction, distance=distance)
+    return overall_value(score_attack("matching", pair_of(original, masked), **options))
