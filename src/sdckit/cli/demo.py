@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from sdckit.selection.sweeping import Sweep
 
 PLAN: dict[str, dict[str, Any]] = {
-    "mdav": {"k": [3, 5, 8, 10, 20]},
+    "mdav": {"k": [3, 5, 10, 15, 20]},
     "noise": {"percent": [10, 25, 50, 100, 150]},
     "correlated_noise": {"percent": [10, 25, 50, 100, 150]},
-    "rank_swap": {"p": [0.02, 0.05, 0.1, 0.2, 0.3]},
+    "rank_swap": {"p": [0.05, 0.1, 0.2, 0.3, 0.5]},
 }
 LIMITS = {"linkage": 0.1, "linkage_outliers": 0.3}
 MINIMISE = "brmae"
@@ -38,10 +38,13 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     """Mask the sample with 20 settings, choose one, release and report; on an error no file is left."""
     output_folder.check_folder(folder, MARK)
     original = datasets.load_sample()
-    variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
-    prepared = prepare(original, columns=variables, unknown=["sector", "weight"], drop="firm")
+    # The identifier is not published; weights are, but an intruder does not know them; sectors are known,
+    # and each is masked by itself.
+    prepared = prepare(original, key="firm", by="sector", untouched="weight", unknown="weight")
+    variables = prepared.columns
     found = sweep(prepared, PLAN, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)
+    choice.require_met()
     plan = choice.release_plan(decimals="original", per_record=True)
     with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
