@@ -24,7 +24,7 @@ _MODULES = {
     "Choice": "selection.choice",
     "Description": "core.description",
     "Disclosure": "core.disclosure",
-    "Evaluation": "metrics.evaluation",
+    "Evaluation": "metrics.evaluation_result",
     "LimitsMissed": "selection.limits",
     "METHODS": "masking",
     "METRICS": "metrics",

@@ -11,8 +11,8 @@ from sdckit.masking import mask as mask
 from sdckit.metrics import METRICS as METRICS
 from sdckit.metrics import loss as loss
 from sdckit.metrics import risk as risk
-from sdckit.metrics.evaluation import Evaluation as Evaluation
 from sdckit.metrics.evaluation import evaluate as evaluate
+from sdckit.metrics.evaluation_result import Evaluation as Evaluation
 from sdckit.metrics.loss.bounded_cells import il_variables as il_variables
 from sdckit.metrics.loss.cells import il1 as il1
 from sdckit.metrics.loss.cells import il1s as il1s

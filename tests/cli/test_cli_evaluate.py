@@ -71,6 +71,32 @@ def test_several_files_for_people_and_as_csv(tmp_path, survey):
     assert several(tmp_path, *METRICS, "--quiet").stdout == ""
 
 
+def test_several_releases_together(tmp_path, survey):
+    assert survey.height
+    found = json.loads(several(tmp_path, "--together", "--json").stdout)
+    frames = [read(tmp_path / name).frame for name in ("data.csv", *FILES)]
+    known = sdc.evaluate(frames[0], frames[1:], key="id", weights="weight", together=True)
+    assert [(row["metric"], row["value"]) for row in found["table"]] == [("linkage", known["linkage"])]
+    assert found["parts"] == known.parts
+    assert found["notes"][-3:] == [f"release {number}: {name}" for number, name in enumerate(FILES, 1)]
+    assert "who can align the 3 releases" in several(tmp_path, "--together").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "files", "text"),
+    [
+        ([], ["a.csv"], "--together needs at least two masked files and there is 1; name the others"),
+        (["--report", "x.html"], FILES, "--together and --report exclude each other; drop one of them"),
+        (["--metrics", "brmae"], FILES, "brmae: several releases together have a linkage only; evaluate"),
+    ],
+)
+def test_what_does_not_fit_releases_together_is_refused(tmp_path, survey, words, files, text):
+    assert survey.height
+    found = run_here(tmp_path, "evaluate", "data.csv", *files, *ROLES, "--together", *words)
+    assert found.returncode == 2
+    assert text in found.stderr
+
+
 def test_notes_say_which_file_they_are_about(tmp_path, survey):
     gaps = survey.with_columns(income=pl.when(pl.arange(60) < 5).then(None).otherwise(pl.col("income")))
     gaps.write_csv(tmp_path / "b.csv")

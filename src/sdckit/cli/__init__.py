@@ -205,6 +205,11 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     "not for publication.",
 )
 @known_crosswalk_option
+@click.option(
+    "--together",
+    is_flag=True,
+    help="Linkage of several releases together, for an intruder who can align their records.",
+)
 @known_rule_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
@@ -217,7 +222,8 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     """Measure information loss and disclosure risk of a masked file.
 
-    Several masked files of one original are compared in one table; with --report, on one map.
+    Several masked files of one original are compared in one table; with --report, on one map. With
+    --together they are releases of the same records that an intruder combines.
     """
     from sdckit.cli import commands
 

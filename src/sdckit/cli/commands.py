@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sdckit import progress
-from sdckit.cli import release_output, request, sweep_output, terminal
+from sdckit.cli import column_notes, release_output, request, sweep_output, terminal
 from sdckit.cli.release_output import write_release, write_report
 from sdckit.core import checks, registry, settings
 from sdckit.core.undecided import require_decided
@@ -90,7 +90,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the masked file."""
-        facts = checked.facts | request.roles_facts(pair.columns, made.data.columns)
+        facts = checked.facts | column_notes.roles_facts(pair.columns, made.data.columns)
         return str(build.report_on_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
 
     made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
@@ -113,7 +113,9 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     orders = release_output.read_crosswalks(given["crosswalks"], masked, source, checked)
     prepared = checked.prepare(source, "measured", announce=False)
     aligned = dict(zip(masked_frames, zip(masked_frames.values(), orders, strict=True), strict=True))
-    if len(masked) > 1:
+    if given["together"]:
+        _evaluate_together(source, prepared, aligned, checked, given)
+    elif len(masked) > 1:
         _evaluate_several(source, prepared, aligned, checked, given)
     else:
         _evaluate_one(source, prepared, aligned.popitem(), checked, given)
@@ -125,7 +127,7 @@ def _evaluate_one(
     """Compare one masked file with the original; print measures, write records and report if asked for."""
     ours, (name, (masked_frame, rows)) = source.frame, file
     per_record = given["records"] is not None or given["report"] is not None
-    pair = pair_of(original, cast_empty_columns(masked_frame, ours), rows=rows)
+    pair = _read_pair(source, original, (masked_frame, rows))
     result = checked.measure(pair, per_record=per_record)
     print_held_warnings()
     shown = result if given["records"] else replace(result, records=None)
@@ -143,7 +145,7 @@ def _evaluate_one(
 
     def make_page(build: Any) -> str:
         """Return the HTML report on the masked file."""
-        facts = checked.facts | request.roles_facts(pair.columns, masked_frame.columns)
+        facts = checked.facts | column_notes.roles_facts(pair.columns, masked_frame.columns)
         return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += write_report(given, make_page)
@@ -172,6 +174,29 @@ def warnings_named_after(file: str) -> Iterator[None]:
         warnings.warn(f"'{file}': {entry.message}", stacklevel=2)
 
 
+def _read_pair(source: Source, original: Original, file: AlignedFrame) -> Pair:
+    """Return the pair of the original and a masked file, aligned by the file's rows where they are known."""
+    return pair_of(original, cast_empty_columns(file[0], source.frame), rows=file[1])
+
+
+def _evaluate_together(
+    source: Source,
+    original: Original,
+    masked_frames: dict[str, AlignedFrame],
+    checked: CheckedOptions,
+    given: dict[str, Any],
+) -> None:
+    """Print the linkage of several releases together, for an intruder who can align them."""
+    pairs = []
+    for name, file in masked_frames.items():
+        with warnings_named_after(name):
+            pairs.append(checked.checked_pair(_read_pair(source, original, file)))
+    result = checked.measure_together(pairs)
+    print_held_warnings()
+    notes = [f"release {number}: {name}" for number, name in enumerate(masked_frames, 1)]
+    terminal.show_result(result, given, notes=notes)
+
+
 def _evaluate_several(
     source: Source,
     original: Original,
@@ -181,10 +206,9 @@ def _evaluate_several(
 ) -> None:
     """Compare several masked files with one original; print a column of measures for each file."""
     results = {}
-    for name, (frame, rows) in masked_frames.items():
+    for name, file in masked_frames.items():
         with warnings_named_after(name):
-            pair = pair_of(original, cast_empty_columns(frame, source.frame), rows=rows)
-            results[name] = checked.measure(pair, per_record=False)
+            results[name] = checked.measure(_read_pair(source, original, file))
     print_held_warnings()
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
     short = {PurePath(name).name: result for name, result in results.items()}
@@ -252,7 +276,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the recommended release."""
-        facts = checked.facts | request.roles_facts(original.columns, made.data.columns)
+        facts = checked.facts | column_notes.roles_facts(original.columns, made.data.columns)
         return str(
             build.report_on_choice(
                 choice,

@@ -17,7 +17,7 @@ from sdckit.selection.sweeping import sweep
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.selection.choice import Choice
     from sdckit.selection.sweeping import Sweep
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import request
+from sdckit.cli import column_notes, request
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
 from sdckit.io import crosswalk
@@ -87,9 +87,9 @@ def release_notes(
     made: Release[Any], pair: Pair, source: Source, given: dict[str, Any], numbered: Sequence[str]
 ) -> list[str]:
     """Return notes on masked and unmasked columns, unchanged cells, and losses that disclose records."""
-    rows = [request.unchanged_cells_note(pair)] if made.disclosure.paired else []
+    rows = [column_notes.unchanged_cells_note(pair)] if made.disclosure.paired else []
     return [
-        request.columns_note(
+        column_notes.columns_note(
             pair, source.frame.columns, made.data.columns, numbered=numbered, whole=given["as_json"]
         ),
         *rows,

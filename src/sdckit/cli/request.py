@@ -10,18 +10,18 @@ import polars as pl
 
 from sdckit.cli import parsing, sweep_output, terminal
 from sdckit.core import checks, randomness, registry
-from sdckit.core.disclosure import disclosure_of
+from sdckit.core.disclosure import Disclosure, disclosure_of
 from sdckit.core.roles import OPTIONS
 from sdckit.core.settings import method_text
-from sdckit.core.text import plural
 from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
 from sdckit.core.warning_texts import warn
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
-from sdckit.metrics.doubts import require_published, unchanged_cells, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation import Evaluation, Measuring, evaluate_pair
+from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_published
+from sdckit.metrics.evaluation import Measuring, evaluate_pair, evaluate_releases
+from sdckit.metrics.evaluation_together import metrics_together
 from sdckit.metrics.original import Original
 from sdckit.selection import sweeping
 from sdckit.selection.limits import check_limits_and_loss, loss_limits, risk_limits
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.io.source import Source
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
 
 SEVERAL = ("key", "by", "untouched", "unknown", "confidential", "drop")  # roles of any number of columns
@@ -115,9 +116,9 @@ class CheckedOptions:
                 raise ValueError(f"{fact}; {remedy}")
         return list(found) if self.columns is None else []
 
-    def measure(self, pair: Pair, *, per_record: bool) -> Evaluation:
-        """Return the losses and risks of a pair of original and masked data under these options."""
-        known = disclosure_of(
+    def disclosure(self, by: Sequence[str]) -> Disclosure:
+        """Return what the options say about the masking of a file with these strata."""
+        return disclosure_of(
             None,
             method=self.made_by,
             parameters=self.made_with,
@@ -125,15 +126,28 @@ class CheckedOptions:
             stratified=self.stratified,
             paired=self.paired,
             rules=self.rules,
-            by=pair.original.roles.by,
+            by=by,
         )
+
+    def checked_pair(self, pair: Pair) -> Pair:
+        """Return a pair unchanged after warning of what looks wrong with the masked file."""
         require_published(pair)
-        warn_of_doubts(pair, paired=known.paired)
+        warn_of_doubts(pair, paired=self.disclosure(pair.original.roles.by).paired)
         warn_of_published(pair)
-        result = evaluate_pair(
-            pair, known, Measuring.of(disclosure=known, per_record=per_record, **self.measuring_options)
-        )
-        return replace(result, notes=tuple(terminal.with_options(note) for note in result.notes))
+        return pair
+
+    def measure(self, pair: Pair, *, per_record: bool = False) -> Evaluation:
+        """Return the losses and risks of a pair of original and masked data under these options."""
+        known = self.disclosure(pair.original.roles.by)
+        how = Measuring.of(disclosure=known, per_record=per_record, **self.measuring_options)
+        return _with_options(evaluate_pair(self.checked_pair(pair), known, how))
+
+    def measure_together(self, pairs: Sequence[Pair]) -> Evaluation:
+        """Return the linkage of several releases together, from their checked pairs."""
+        known = self.disclosure(pairs[0].original.roles.by)
+        options = self.measuring_options | {"metrics": metrics_together(self.metrics)}
+        how = Measuring.of(disclosure=known, **options)
+        return _with_options(evaluate_releases(pairs, [known] * len(pairs), how))
 
     def record_table(self, result: Evaluation, original: pl.DataFrame) -> pl.DataFrame:
         """Return a table of each record's losses, beside its key or its number from 1."""
@@ -153,6 +167,11 @@ class CheckedOptions:
             "edit rules": "; ".join(self.rules or ()),
             "masked by": method_text(self.made_by, self.made_with or {}) if self.made_by else "",
         }
+
+
+def _with_options(result: Evaluation) -> Evaluation:
+    """Return an evaluation whose notes name options of the command line."""
+    return replace(result, notes=tuple(terminal.with_options(note) for note in result.notes))
 
 
 def check_options(given: dict[str, Any], default_rule: str = "pairwise") -> CheckedOptions:
@@ -311,11 +330,23 @@ def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, pai
         if given[option] and len(masked) > 1:
             fact = f"--{option} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
+    _check_together(given, masked)
     why = "--unpaired" if given["unpaired"] else f"--made-by {given['made_by']}"
     for option in [name for name in ("records", "ranks", "window") if given[name] and not paired]:
         raise ValueError(f"--{option} compares rows, and by {why} they are not paired; drop one of them")
     if len({path.resolve() for path in masked}) < len(masked):
         raise ValueError("a masked file is named twice; name each once")
+
+
+def _check_together(given: dict[str, Any], masked: Sequence[Path]) -> None:
+    """Raise an error for options that do not fit releases that are evaluated together, if they are."""
+    if not given["together"]:
+        return
+    if len(masked) == 1:
+        raise ValueError("--together needs at least two masked files and there is 1; name the others")
+    if given["report"]:
+        raise ValueError("--together and --report exclude each other; drop one of them")
+    metrics_together(parsing.parse_names(given["metrics"]))
 
 
 def check_report(
@@ -338,44 +369,6 @@ def check_output(
         if data.exists() and output.exists() and data.samefile(output):
             raise ValueError(f"'{output}' is the input file, which is never changed; choose another output")
     atomic.check_target(output, overwrite, suffixes)
-
-
-def columns_note(
-    pair: Pair, columns: Sequence[str], published: Sequence[str], *, numbered: Collection[str], whole: bool
-) -> str:
-    """Return a note on what happened to a table's columns; many masked ones are shortened unless `whole`.
-
-    `published` are the columns that are left, `numbered` those of them that have fresh numbers.
-    """
-    kept = [name for name in columns if name in published and name not in pair.columns]
-    same, cells = unchanged_cells(pair)
-    idle = [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
-    lists = {
-        "masked": [name for name in pair.columns if name not in idle],
-        "not changed by the method": idle,
-        "not masked": [name for name in kept if name not in numbered],
-        "numbered anew": [name for name in kept if name in numbered],
-        "not published": [name for name in columns if name not in published],
-    }
-    return "; ".join(
-        f"{what}: {terminal.join_names(found, whole=whole or what != 'masked')}"
-        for what, found in lists.items()
-        if found or what == "masked"
-    )
-
-
-def unchanged_cells_note(pair: Pair) -> str:
-    """Return a note on how many cells of the masked columns are equal to the original."""
-    same, cells = unchanged_cells(pair)
-    columns = f"{len(cells)} masked {plural(len(cells), 'column')}"
-    return f"{same.sum()} of {cells.sum()} cells in {columns} are equal to the original"
-
-
-def roles_facts(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Return, for a report, the names of the masked variables and of the columns published unchanged."""
-    masked = list(masked)
-    unmasked = [name for name in columns if name not in masked]
-    return {"variables": ", ".join(masked), "published unchanged": ", ".join(unmasked) or "none"}
 
 
 def _is_number(code: str) -> bool:

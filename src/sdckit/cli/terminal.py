@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sdckit.core.parameters import Parameter
     from sdckit.core.registry import Method
-    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation
 
 WIDTH = 120  # characters of a line if the output is no terminal
 MANY = 10  # largest number of names that are listed in full
@@ -229,7 +229,7 @@ def rows_text(method: Method) -> str:
 
 def publishable(result: Evaluation, given: dict[str, Any]) -> Evaluation:
     """Return the evaluation without figures that one record dominates, unless --private-output is given."""
-    from sdckit.metrics.dominated import public_evaluation  # noqa: PLC0415 - not needed for --help
+    from sdckit.metrics.evaluation_result import public_evaluation  # noqa: PLC0415 - not needed for --help
 
     return result if given.get("private_output") else public_evaluation(result)
 

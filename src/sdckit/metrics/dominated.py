@@ -7,13 +7,10 @@ JSON and CSV of commands.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
-from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.loss.cell_sums import IL1S, squared_cost
 from sdckit.metrics.loss.variable_cells import VariableCells
 
@@ -22,13 +19,10 @@ if TYPE_CHECKING:
 
     from sdckit.core.registry import Metric
     from sdckit.kernels.jit import Floats
-    from sdckit.metrics.evaluation import Evaluation
     from sdckit.metrics.loss.cell_sums import Cost
     from sdckit.metrics.pair import Pair
 
 PERCENT = 10.0  # the largest contribution must not be known to within this share of it
-WITHHELD = "withheld: one record dominates this figure, and its value could be computed from it"
-FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
 
 Row = tuple[str, str, str]  # metric, stratum, variable
 
@@ -100,24 +94,3 @@ def dominated_rows(groups: Sequence[tuple[str, Pair]], metrics: Iterable[Metric]
             found |= {(metric.name, place, name) for place in (stratum, "all") for name in names}
             found |= {(metric.name, place, "all") for place in (stratum, "all") if names}
     return frozenset(found)
-
-
-def public_evaluation(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation with the figures that one record dominates replaced by None."""
-    if not evaluation.dominated:
-        return evaluation
-    rows = pl.DataFrame(
-        sorted(evaluation.dominated), schema=["metric", "stratum", "variable"], orient="row"
-    ).with_columns(withheld=True)
-    marked = evaluation.table.join(
-        rows, on=["metric", "stratum", "variable"], how="left", maintain_order="left"
-    )
-    hidden = pl.col("withheld").fill_null(value=False)
-    figures: list[Any] = [pl.when(~hidden).then(pl.col(name)).alias(name) for name in FIGURES]
-    names = marked.filter(hidden & WHOLE)["metric"].to_list()
-    return replace(
-        evaluation,
-        table=marked.with_columns(figures).drop("withheld"),
-        meaning=evaluation.meaning | dict.fromkeys(names, WITHHELD),
-        parts={name: {} if name in names else parts for name, parts in evaluation.parts.items()},
-    )

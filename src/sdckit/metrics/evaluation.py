@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.disclosure import Disclosure, HasDisclosure, checked_disclosure, disclosure_of
+from sdckit.core.disclosure import Disclosure, HasDisclosure, disclosure_of
 from sdckit.core.table import names_of
 from sdckit.core.undecided import warn_of_masked_weights
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.default_metrics import metrics_for_pair
-from sdckit.metrics.dominated import dominated_rows, public_evaluation
+from sdckit.metrics.dominated import dominated_rows
 from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation_table import WHOLE, table_rows, tidy_table
+from sdckit.metrics.evaluation_result import Evaluation
+from sdckit.metrics.evaluation_table import table_rows, tidy_table
+from sdckit.metrics.evaluation_together import evaluate_together, given_releases, metrics_together
 from sdckit.metrics.notes import (
     missing_notes,
     rule_notes,
@@ -40,74 +40,6 @@ from sdckit.rules.edits import named_columns
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.metrics.score import Score
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Measured loss and risk of one masked file: table, explanations and notes.
-
-    `table` has one row per metric, variable ("all" for the whole file) and stratum ("all" for all
-    records). `meaning` has a sentence for each metric that explains its value. `notes` are warnings and
-    remarks on the numbers. `parts` has, for some metrics, the components of their value by name. `records`
-    has one row per record and a column per metric, None unless `per_record` was set. `dominated` has metric,
-    stratum and variable of the figures that one record dominates: do not publish them; see `public`.
-    """
-
-    table: pl.DataFrame
-    meaning: dict[str, str]
-    notes: tuple[str, ...] = ()
-    parts: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
-    records: pl.DataFrame | None = field(default=None, repr=False)
-    dominated: frozenset[tuple[str, str, str]] = field(default=frozenset(), repr=False)
-
-    @property
-    def summary(self) -> pl.DataFrame:
-        """Rows of the table for the whole file, without those of single variables and strata."""
-        return self.table.filter(WHOLE)
-
-    def __getitem__(self, metric: str) -> float:
-        """Return the whole-file value of a metric; NaN where it has none."""
-        name = registry.current_name(metric)
-        found = self.summary.filter(pl.col("metric") == name)["value"]
-        if not len(found):
-            raise self._not_measured(metric)
-        return math.nan if found[0] is None else float(found[0])
-
-    def _not_measured(self, metric: str) -> ValueError:
-        """Return the error for a metric that is unknown or was not computed."""
-        measured = self.summary["metric"].to_list()
-        checks.one_of("metric", str(metric).partition(":")[0], [*measured, *registry.METRICS])
-        return ValueError(f"{metric} was not measured; measured: {', '.join(measured)}; add it to metrics")
-
-    def __repr__(self) -> str:
-        """Return one line of text per metric, and the notes."""
-        lines = []
-        width = max(map(len, self.meaning), default=0) + 3
-        for row in self.summary.iter_rows(named=True):
-            value = "no value" if row["value"] is None else f"{row['value']:.6g}"
-            lines.append(f"{row['metric']:<{width}}{value:>9}  {self.meaning[row['metric']]}")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
-
-    def public(self) -> Evaluation:
-        """Return a copy to publish: figures that one record dominates are None, and records are left out."""
-        return replace(public_evaluation(self), records=None)
-
-    def _repr_html_(self) -> str:
-        """Return the whole-file values as an HTML table for notebooks."""
-        rows = self.summary.select("metric", "value", "random", "tie_low", "tie_high", "n_used", "n_left_out")
-        return str(rows._repr_html_())
-
-    def to_html(self, name: str = "the masked file") -> str:
-        """Return a self-contained HTML report on these measures, without original records."""
-        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
-
-        return build.report_on_evaluation(self, name=name)
-
-    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""
-        from sdckit.io import files  # noqa: PLC0415 - only needed to write
-
-        files.write(path, self.table, overwrite=overwrite)
 
 
 def evaluate(
@@ -130,7 +62,8 @@ def evaluate(
     drop: str | Sequence[str] | None = None,
     rows: Any = None,
     per_record: bool = False,
-    disclosure: Disclosure | HasDisclosure | None = None,
+    together: bool = False,
+    disclosure: Disclosure | HasDisclosure | Sequence[Disclosure | HasDisclosure] | None = None,
     method: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     window: float | Callable[[Floats], Any] | Mapping[str, Any] | None = None,
@@ -173,6 +106,9 @@ def evaluate(
         shuffled; without it, those of a release given as `disclosure` are taken.
     per_record : bool
         Also give each record's share of every loss and risk.
+    together : bool
+        True if `masked` is a list of releases of the same records, which an intruder can align: the linkage
+        of all of them together, never below that of one. `disclosure` and `rows` are for all or lists.
     disclosure : Disclosure or Release, optional
         What is published about the masking, as `release` returns it: the linkage attacks use it. If it
         names strata, these are the strata of the table.
@@ -211,10 +147,9 @@ def evaluate(
     brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
     possible; an unrelated order would score 0.625
     """
-    disclosed = checked_disclosure(disclosure)
-    order = getattr(disclosure, "rows", None) if rows is None else rows
+    releases = given_releases(masked, disclosure, rows, together=together)
     prepared = _original_for(
-        disclosed,
+        [one.disclosure for one in releases if one.disclosure is not None],
         original,
         columns=columns,
         key=key,
@@ -228,35 +163,49 @@ def evaluate(
         unit=unit,
         drop=drop,
     )
-    disclosed = disclosure_of(
-        disclosed,
-        method=method,
-        parameters=parameters,
-        window=window,
-        stratified=stratified,
-        paired=paired,
-        rules=rules,
-        by=prepared.roles.by,
+    disclosed = [
+        disclosure_of(
+            one.disclosure,
+            method=method,
+            parameters=parameters,
+            window=window,
+            stratified=stratified,
+            paired=paired,
+            rules=rules,
+            by=prepared.roles.by,
+        )
+        for one in releases
+    ]
+    how = Measuring.of(
+        metrics_together(metrics) if together else metrics,
+        disclosed[0],
+        ties=ties,
+        missing=missing,
+        per_record=per_record,
+        rng=rng,
     )
-    how = Measuring.of(metrics, disclosed, ties=ties, missing=missing, per_record=per_record, rng=rng)
-    pair = pair_of(prepared, masked, rows=order)
-    require_published(pair)
-    warn_of_doubts(pair, paired=disclosed.paired)
-    if not isinstance(original, Original):  # else `prepare` has warned
-        warn_of_published(pair)
-        if columns is None and not disclosed.columns:
-            warn_of_masked_weights(() if prepared.table is None else prepared.columns)
+    pairs = [pair_of(prepared, one.masked, rows=one.rows) for one in releases]
+    for pair, told in zip(pairs, disclosed, strict=True):
+        require_published(pair)
+        warn_of_doubts(pair, paired=told.paired)
+        if not isinstance(original, Original):  # else `prepare` has warned
+            warn_of_published(pair)
+    if not isinstance(original, Original) and columns is None and not disclosed[0].columns:
+        warn_of_masked_weights(() if prepared.table is None else prepared.columns)
     with reported_to(progress):
-        return evaluate_pair(pair, disclosed, how)
+        if together:
+            return evaluate_releases(pairs, disclosed, how)
+        return evaluate_pair(pairs[0], disclosed[0], how)
 
 
-def _original_for(disclosed: Disclosure | None, original: Any, **roles: Any) -> Original:
-    """Return the original prepared with the given roles; columns and strata are those of the disclosure."""
-    if disclosed is not None:
+def _original_for(disclosed: Sequence[Disclosure], original: Any, **roles: Any) -> Original:
+    """Return the original prepared with the given roles; columns and strata are those of the disclosures."""
+    for one in disclosed:
         prepared = original.roles.by if isinstance(original, Original) else ()
-        roles["by"] = _strata_columns(disclosed, roles["by"], prepared)
-        if disclosed.columns and roles["columns"] is None and not isinstance(original, Original):
-            roles["columns"] = list(disclosed.columns)
+        roles["by"] = _strata_columns(one, roles["by"], prepared)
+    masked = list(dict.fromkeys(name for one in disclosed for name in one.columns))
+    if masked and roles["columns"] is None and not isinstance(original, Original):
+        roles["columns"] = masked
     return Original.of(original, **roles, warn=False)
 
 
@@ -332,6 +281,15 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
     each_record = pl.DataFrame(records) if how.per_record else None
     dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
     return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated)
+
+
+def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], how: Measuring) -> Evaluation:
+    """Return the evaluation of several releases of the same records, which an intruder can align."""
+    alone = [
+        evaluate_pair(pair, disclosure, replace(how, named=False))
+        for pair, disclosure in zip(pairs, disclosures, strict=True)
+    ]
+    return evaluate_together(pairs, alone)
 
 
 def _score_groups(

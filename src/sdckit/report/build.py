@@ -13,7 +13,7 @@ from sdckit.core import checks, registry
 from sdckit.core.text import listed, plural
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
-from sdckit.metrics.dominated import public_evaluation
+from sdckit.metrics.evaluation_result import public_evaluation
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.report import Points, charts, report
 from sdckit.selection import wording
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting

@@ -12,7 +12,7 @@ from sdckit.report.measures import LEVELS, as_sentence, is_bounded, is_share, la
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.report.risk_map import Points
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdckit.core.registry import Metric
-    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation
 
 SHADES = 20  # number of colour steps in the heat map
 HEADING = 14  # largest number of letters in a column heading of the heat map

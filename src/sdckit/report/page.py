@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import number
-from sdckit.metrics.dominated import public_evaluation
+from sdckit.metrics.evaluation_result import public_evaluation
 from sdckit.report import distributions, headlines, measures, risk_map
 from sdckit.report.privacy import THRESHOLD, drop_losses_of_few_cells, public_facts, require_enough_records
 from sdckit.report.vega_bundle import bundle
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import jinja2
 
-    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.report.charts import Spec
     from sdckit.report.distributions import Panel

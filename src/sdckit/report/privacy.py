@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdckit.kernels.jit import Floats, Ints
-    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
 
 THRESHOLD = checks.FEWEST_REPORTED  # smallest number of records in a bin, in both files

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sdckit.core.registry import Metric
     from sdckit.core.roles import Roles
-    from sdckit.metrics.evaluation import Evaluation
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
 
 

@@ -1,0 +1,52 @@
+"""Texts on which columns of a file were masked and how many of their cells are unchanged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sdckit.cli import terminal
+from sdckit.core.text import plural
+from sdckit.metrics.doubts import unchanged_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from sdckit.metrics.pair import Pair
+
+
+def columns_note(
+    pair: Pair, columns: Sequence[str], published: Sequence[str], *, numbered: Collection[str], whole: bool
+) -> str:
+    """Return a note on what happened to a table's columns; many masked ones are shortened unless `whole`.
+
+    `published` are the columns that are left, `numbered` those of them that have fresh numbers.
+    """
+    kept = [name for name in columns if name in published and name not in pair.columns]
+    same, cells = unchanged_cells(pair)
+    idle = [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
+    lists = {
+        "masked": [name for name in pair.columns if name not in idle],
+        "not changed by the method": idle,
+        "not masked": [name for name in kept if name not in numbered],
+        "numbered anew": [name for name in kept if name in numbered],
+        "not published": [name for name in columns if name not in published],
+    }
+    return "; ".join(
+        f"{what}: {terminal.join_names(found, whole=whole or what != 'masked')}"
+        for what, found in lists.items()
+        if found or what == "masked"
+    )
+
+
+def unchanged_cells_note(pair: Pair) -> str:
+    """Return a note on how many cells of the masked columns are equal to the original."""
+    same, cells = unchanged_cells(pair)
+    columns = f"{len(cells)} masked {plural(len(cells), 'column')}"
+    return f"{same.sum()} of {cells.sum()} cells in {columns} are equal to the original"
+
+
+def roles_facts(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
+    """Return, for a report, the names of the masked variables and of the columns published unchanged."""
+    masked = list(masked)
+    unmasked = [name for name in columns if name not in masked]
+    return {"variables": ", ".join(masked), "published unchanged": ", ".join(unmasked) or "none"}

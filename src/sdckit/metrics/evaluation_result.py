@@ -1,0 +1,105 @@
+"""The result of an evaluation: a table of measures, a sentence that explains each, and notes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sdckit.core import checks, registry
+from sdckit.metrics.evaluation_table import WHOLE
+
+WITHHELD = "withheld: one record dominates this figure, and its value could be computed from it"
+FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Measured loss and risk of one masked file: table, explanations and notes.
+
+    `table` has one row per metric, variable ("all" for the whole file) and stratum ("all" for all
+    records). `meaning` has a sentence for each metric that explains its value. `notes` are warnings and
+    remarks on the numbers. `parts` has, for some metrics, the components of their value by name. `records`
+    has one row per record and a column per metric, None unless `per_record` was set. `dominated` has metric,
+    stratum and variable of the figures that one record dominates: do not publish them; see `public`.
+    """
+
+    table: pl.DataFrame
+    meaning: dict[str, str]
+    notes: tuple[str, ...] = ()
+    parts: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
+    records: pl.DataFrame | None = field(default=None, repr=False)
+    dominated: frozenset[tuple[str, str, str]] = field(default=frozenset(), repr=False)
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """Rows of the table for the whole file, without those of single variables and strata."""
+        return self.table.filter(WHOLE)
+
+    def __getitem__(self, metric: str) -> float:
+        """Return the whole-file value of a metric; NaN where it has none."""
+        name = registry.current_name(metric)
+        found = self.summary.filter(pl.col("metric") == name)["value"]
+        if not len(found):
+            raise self._not_measured(metric)
+        return math.nan if found[0] is None else float(found[0])
+
+    def _not_measured(self, metric: str) -> ValueError:
+        """Return the error for a metric that is unknown or was not computed."""
+        measured = self.summary["metric"].to_list()
+        checks.one_of("metric", str(metric).partition(":")[0], [*measured, *registry.METRICS])
+        return ValueError(f"{metric} was not measured; measured: {', '.join(measured)}; add it to metrics")
+
+    def __repr__(self) -> str:
+        """Return one line of text per metric, and the notes."""
+        lines = []
+        width = max(map(len, self.meaning), default=0) + 3
+        for row in self.summary.iter_rows(named=True):
+            value = "no value" if row["value"] is None else f"{row['value']:.6g}"
+            lines.append(f"{row['metric']:<{width}}{value:>9}  {self.meaning[row['metric']]}")
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def public(self) -> Evaluation:
+        """Return a copy to publish: figures that one record dominates are None, and records are left out."""
+        return replace(public_evaluation(self), records=None)
+
+    def _repr_html_(self) -> str:
+        """Return the whole-file values as an HTML table for notebooks."""
+        rows = self.summary.select("metric", "value", "random", "tie_low", "tie_high", "n_used", "n_left_out")
+        return str(rows._repr_html_())
+
+    def to_html(self, name: str = "the masked file") -> str:
+        """Return a self-contained HTML report on these measures, without original records."""
+        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
+
+        return build.report_on_evaluation(self, name=name)
+
+    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""
+        from sdckit.io import files  # noqa: PLC0415 - only needed to write
+
+        files.write(path, self.table, overwrite=overwrite)
+
+
+def public_evaluation(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation with the figures that one record dominates replaced by None."""
+    if not evaluation.dominated:
+        return evaluation
+    rows = pl.DataFrame(
+        sorted(evaluation.dominated), schema=["metric", "stratum", "variable"], orient="row"
+    ).with_columns(withheld=True)
+    marked = evaluation.table.join(
+        rows, on=["metric", "stratum", "variable"], how="left", maintain_order="left"
+    )
+    hidden = pl.col("withheld").fill_null(value=False)
+    figures: list[Any] = [pl.when(~hidden).then(pl.col(name)).alias(name) for name in FIGURES]
+    names = marked.filter(hidden & WHOLE)["metric"].to_list()
+    return replace(
+        evaluation,
+        table=marked.with_columns(figures).drop("withheld"),
+        meaning=evaluation.meaning | dict.fromkeys(names, WITHHELD),
+        parts={name: {} if name in names else parts for name, parts in evaluation.parts.items()},
+    )
