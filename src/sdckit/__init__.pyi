@@ -37,6 +37,7 @@ from sdckit.metrics.loss.suppression import suppressed as suppressed
 from sdckit.metrics.original import Original as Original
 from sdckit.metrics.original import prepare as prepare
 from sdckit.metrics.rank_summary import rank_table as rank_table
+from sdckit.metrics.risk.attribute_disclosure import attribute as attribute
 from sdckit.metrics.risk.group_dominance import dominance as dominance
 from sdckit.metrics.risk.interval import rid as rid
 from sdckit.metrics.risk.interval import sdid as sdid

@@ -36,3 +36,15 @@ def count_closer(points, queries, truth, facts, tolerance, places=1):
         within = np.sum(others <= own * (1 + tolerance))
         found.append((closer, within - closer) if closer < places else (places, 0))
     return np.array(found, np.int64).reshape(-1, 2).T
+
+
+def count_nearest(points, queries, facts, property_of, tolerance):
+    """Per query: its nearest candidates, and those of them whose further intervals overlap the query's."""
+    (low, high), (lower, upper) = property_of
+    found = []
+    for i, query in enumerate(queries):
+        fits, all_distances = candidates(*facts, i), distances(points, query)
+        nearest = fits & (all_distances <= all_distances[fits].min(initial=np.inf) * (1 + tolerance))
+        right = nearest & ((low <= upper[i]) & (high >= lower[i])).all(axis=1)
+        found.append((nearest.sum(), right.sum()))
+    return np.array(found, np.int64).reshape(-1, 2).T

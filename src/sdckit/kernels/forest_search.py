@@ -311,3 +311,83 @@ def count_closer(
         known = closer < places and own == own  # noqa: PLR0124 - false for NaN
         found[0, k] = closer if known else places
         found[1, k] = within - closer if known else 0
+
+
+# --- the nearest records ------------------------------------------------------------------------------
+
+
+@inlined
+def _least_distance(
+    forest: Forest, group: Int, query: Query, least: float, shared: Ints, scratch: Scratch
+) -> float:
+    """Return the smallest squared distance to a group's records that fit, or `least` if that is smaller."""
+    columns, starts, roots, mixed = forest.columns, forest.starts, forest.roots, forest.mixed
+    nodes = forest.low, forest.high, forest.axis, forest.cut
+    point, lower, upper = query
+    stack, _, distances = scratch
+    p, q = len(point), len(lower)
+    size: Int = np.int64(1)
+    stack[0] = roots[group]
+    while size > 0:
+        size -= 1
+        if not _is_far(nodes, stack[size], query, shared, least):
+            span = roots[group], roots[group + 1]
+            leaf, size = _descend(nodes, stack[size], span, point, least, stack, size)
+            if leaf >= 0:
+                first, width = starts[leaf, 0], starts[leaf, 1] - starts[leaf, 0]
+                here = columns[first * (p + 2 * q) :]
+                if _any_in_reach(here, width, point, shared, least, distances):
+                    if mixed[group]:
+                        _rescale(here, width, shared, distances)
+                    _drop_outside(here[p * width :], width, lower, upper, distances)
+                    for i in range(width):
+                        near = distances[i] < least  # false for NaN
+                        least = distances[i] if near else least
+    return least
+
+
+@inlined
+def _shared_cells(order: Ints, point: Floats, shared: Ints) -> Int:
+    """Write the variables that a point and some records of a group have; return their number."""
+    count = 0
+    for s in range(len(point)):
+        j = shared[count] = order[s]
+        count += j >= 0 and point[j] == point[j]  # false for NaN
+    return np.int64(count)
+
+
+@kernel
+def count_nearest(
+    forest: Forest,
+    queries: Query,
+    further: tuple[Floats, Floats],
+    spans: Ints,
+    tolerance: float,
+    found: Ints,
+    scratch: Scratch,
+) -> None:
+    """Write how many records that fit are nearest to each query, and how many of these fit further intervals.
+
+    `further` are the ends of intervals in place of those of the queries. `spans` are the first group of each
+    query's block and the one after the last.
+    """
+    order = forest.order
+    points, low, high = queries
+    p, shared = points.shape[1], scratch[1]
+    most = np.int64(len(forest.rows) + 1)
+    for k in range(len(points)):
+        query, narrow = (points[k], low[k], high[k]), (points[k], further[0][k], further[1][k])
+        least = np.inf
+        for group in range(spans[k, 0], spans[k, 1]):
+            count = _shared_cells(order[group], points[k], shared)
+            if count > 0:
+                reach = _least_distance(forest, group, query, least * count / p, shared[:count], scratch)
+                least = min(least, reach * p / count)
+        found[0, k] = found[1, k] = 0
+        for group in range(spans[k, 0], spans[k, 1]):
+            count = _shared_cells(order[group], points[k], shared)
+            if count > 0 or least == np.inf:
+                limits = -1.0, least * max(count, 1) / p * (1 + tolerance), most
+                none = np.int64(-1)
+                found[0, k] += _count_in_tree(forest, group, query, limits, none, shared[:count], scratch)[1]
+                found[1, k] += _count_in_tree(forest, group, narrow, limits, none, shared[:count], scratch)[1]

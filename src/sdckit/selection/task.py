@@ -16,7 +16,7 @@ from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.risk.untouched import blocks_of_original
+from sdckit.metrics.risk.kept_columns import digest_of_columns, keep_columns
 from sdckit.metrics.stratified_risk import score_within_strata
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Stratum:
     def without_table(self) -> Stratum:
         """Return the same records with their numbers only, without the data frame they came from."""
         if self.rows is None:
-            blocks_of_original(self.original)  # read from the table, and kept without it
+            keep_columns(self.original)  # read from the table, and kept without it
         return Stratum(self.name, self.original.without_table(), self.rows)
 
     def width(self, setting: Setting) -> Any:
@@ -108,8 +108,7 @@ class Task:
         digest.update(b"" if original.weights is None else original.weights.tobytes())
         for stratum in self.strata:
             digest.update(stratum.name.encode() + np.asarray(stratum.rows).tobytes())
-        blocks = blocks_of_original(original)
-        digest.update(b"" if blocks is None else blocks.tobytes())
+        digest.update(digest_of_columns(original))
         digest.update(repr(sorted(original.roles.known_columns(original.columns))).encode())
         if self.edits is not None:  # rules also look at columns that are not masked
             digest.update(self.edits.values.T[~self.edits.free].tobytes())

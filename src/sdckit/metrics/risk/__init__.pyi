@@ -1,4 +1,5 @@
 # Made by tools/make_reference.py.
+from sdckit.metrics.risk.attribute_disclosure import attribute as attribute
 from sdckit.metrics.risk.group_dominance import dominance as dominance
 from sdckit.metrics.risk.interval import rid as rid
 from sdckit.metrics.risk.interval import sdid as sdid

@@ -1,0 +1,94 @@
+"""Attribute disclosure equals the slow one that was written from the definitions alone."""
+
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from intruder_cases import drawn_case
+from intruder_disclosure import attribute, rightness, share_right
+from intruder_distances import cell_distances, reverse_links
+from intruder_facts import facts
+from sdckit.metrics.risk.attribute_disclosure import explain_attribute, learn, score_attribute
+from sdckit.metrics.risk.confidential_cells import confidential_of
+
+NAMES = {"euclid": "dbrl", "ranks": "dbrl_rank", "places": "same_places"}
+SEEDS = range(48)
+
+
+def with_confidential(case, name):
+    """The case with one of its columns declared confidential."""
+    roles = replace(case.pair.original.roles, confidential=(name,))
+    pair = replace(case.pair, original=case.pair.original.with_roles(roles, None), cache={})
+    return pair, replace(case.release, confidential=(name,))
+
+
+def judged(case, name):
+    """Whether the slow attack takes the column: no dates, and no codes, which it would learn like texts."""
+    cells = [*case.original[name], *case.published[name]]
+    return not any(isinstance(cell, date) or str(cell).startswith("code ") for cell in cells)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # coarse files: values kept, codes hit
+@pytest.mark.parametrize("seed", SEEDS)
+def test_attribute_equals_the_slow_one(seed):
+    case = drawn_case(seed)
+    names = [name for name in case.original if judged(case, name) and name not in case.release.by]
+    for name in names[:: max(len(names) - 1, 1)]:
+        pair, release = with_confidential(case, name)
+        slow = attribute(case.original, case.published, release, name)
+        fast = learn(pair, confidential_of(pair)[name])
+        assert fast.random == pytest.approx(slow["random"], abs=1e-9), case.name
+        assert fast.constant == pytest.approx(slow["constant"], abs=1e-9), case.name
+        assert fast.groups == pytest.approx(slow["groups"], abs=1e-9), case.name
+        assert fast.value >= slow["attribute"] - 1e-9, case.name
+        candidates = facts(case.original, case.published, release).certain
+        correct = rightness(case.original[name], case.published[name])
+        for made in cell_distances(case.original, case.published, release):
+            expected = share_right(reverse_links(candidates, made), correct)
+            found = fast.attacks.get(NAMES[made.name], fast.attacks["dbrl"])
+            assert found == pytest.approx(expected, abs=1e-9), (case.name, made.name)
+
+
+def survey():
+    rng = np.random.default_rng(5)
+    income = rng.lognormal(8, 1, 200).round()
+    ill = np.where(income < 2000, "yes", "no")
+    return pl.DataFrame({"income": income, "age": rng.integers(20, 80, 200), "ill": ill})
+
+
+def test_value_baselines_and_excess_are_printed():
+    data = survey()
+    masked = sdc.mask(data, "mdav", k=5, columns=["income", "age"])
+    roles = {"columns": ["income", "age"], "confidential": "ill"}
+    result = sdc.evaluate(data, masked, method="mdav", parameters={"k": 5}, **roles)
+    parts = result.parts["attribute"]
+    assert set(parts) == {"ill", *(f"ill {part}" for part in ("random", "constant", "excess", "groups"))}
+    assert parts["ill excess"] == pytest.approx(
+        parts["ill"] - max(parts["ill random"], parts["ill constant"])
+    )
+    assert result["attribute"] == parts["ill"]
+    said = result.meaning["attribute"]
+    assert said.startswith("someone who links a person by what he knows learns ill, within 10%, in ")
+    for part in ("ill", "ill excess", "ill groups"):
+        assert f"{100 * parts[part]:.3g}" in said
+
+
+def test_the_largest_of_several_confidential_columns_counts():
+    data = survey().with_columns(debt=pl.col("income") / 7)
+    roles = {"columns": ["income", "age"], "confidential": ["ill", "debt"]}
+    score = score_attribute(sdc.metrics.pair.pair_of(sdc.prepare(data, **roles), data))
+    assert score.value.overall == max(score.parts["ill"], score.parts["debt"]) == 1.0
+    assert score.subject in explain_attribute(score)
+
+
+def test_a_confidential_variable_is_masked_and_not_linked_by():
+    data = survey().select("income", "age").cast(float)
+    masked = data.with_columns(age=pl.col("age").reverse())
+    roles = {"columns": ["income", "age"], "confidential": "income"}
+    blind = sdc.attribute(sdc.prepare(data, **roles), masked)  # linked by ages that tell nothing
+    assert blind < 0.2
+    assert sdc.attribute(sdc.prepare(data, columns=["income", "age"], confidential="age"), data) > 0.99
