@@ -50,8 +50,9 @@ def mask(*words):
 # --- undecided columns ---
 
 UNDECIDED = (
-    "warning: not masked, and the role is undecided, of 3 columns: 'id' looks like .*, 'sex' looks like a code .*, "
-    "'street' looks like text .*; settle each with --untouched, --columns, --drop, --recode, --unknown, --key or"
+    "warning: not masked, and the role is undecided, of 3 columns: 'id' looks like .*, "
+    "'sex' looks like a code .*, 'street' looks like text .*; "
+    "settle each with --untouched, --columns, --drop, --recode, --unknown, --key or --unit$"
 )
 
 
@@ -90,7 +91,7 @@ def test_repeated_options_add_up_and_names_are_those_of_the_file(folder):
 
 
 def test_evaluate_warns_of_undecided_columns_of_the_masked_file(folder):
-    words = ["evaluate", "data.csv", "masked.csv", "--unit", " hhid", "--metrics", "mae", "-q"]
+    words = ["evaluate", "data.csv", "masked.csv", "--unit", " hhid", "--unknown", "w", *OPTIONS, "-q"]
     (line,) = warned(good(folder, *words))
     assert line.startswith("warning: not masked, and the role is undecided, of 3 columns: 'id'")
     assert line.endswith(
@@ -115,14 +116,14 @@ def test_a_long_list_of_unmasked_columns_is_whole(tmp_path):
 
 # --- doubtful files ---
 
-ROLES = ["--untouched", "id,sex,street", "--unit", " hhid", "--metrics", "mae", "-q"]
+ROLES = ["--untouched", "id,sex,street,w", "--unit", " hhid", "--metrics", "mae", "-q"]
 
 
 @pytest.mark.parametrize(
     ("change", "text"),
     [
         (
-            lambda frame: survey(),
+            lambda _: survey(),
             "the masked file is identical to the original in every compared column; mask",
         ),
         (
@@ -135,7 +136,7 @@ ROLES = ["--untouched", "id,sex,street", "--unit", " hhid", "--metrics", "mae", 
         ),
         (
             lambda frame: frame.reverse(),
-            "the values of 'id', 'street' are unique, the same in both files and in another order, and rows are",
+            "the values of 'id', 'street' are unique, the same in both files and in another order, and",
         ),
     ],
 )
@@ -152,7 +153,7 @@ def test_a_file_in_another_order_is_told_to_use_a_key(folder):
     put(folder, "turned.csv", survey().with_columns(pl.col(*VARIABLES) * 2).reverse().write_csv())
     (line,) = warned(good(folder, "evaluate", "data.csv", "turned.csv", *ROLES))
     assert line.endswith("; name it as --key")
-    roles = ["--key", "id", "--untouched", "sex,street", "--unit", " hhid", "--metrics", "mae", "--json"]
+    roles = ["--key", "id", "--untouched", "sex,street,w", "--unit", " hhid", "--metrics", "mae", "--json"]
     done = good(folder, "evaluate", "data.csv", "turned.csv", *roles)
     assert warned(done) == []
     assert json.loads(done.stdout)["table"]
