@@ -22,7 +22,7 @@ def survey(tmp_path):
     for name, (method, options) in zip(
         FILES, [("mdav", {"k": 3}), ("noise", {"percent": 30}), ("rank_swap", {"p": 0.2})], strict=True
     ):
-        masked = sdc.mask(data, method, columns=VARIABLES, rng=5, decimals="original", **options)
+        masked = sdc.mask(data, method, columns=VARIABLES, key="id", rng=5, decimals="original", **options)
         order = masked.sample(fraction=1, shuffle=True, seed=2) if name == "c.csv" else masked
         order.write_csv(tmp_path / name)
     return data
@@ -237,7 +237,7 @@ def test_a_published_window_helps_the_attacker(tmp_path, survey):
 
 
 def test_the_method_behind_a_file_tells_its_window(tmp_path, survey):
-    sdc.mask(survey, "rank_swap", p=0.3, columns=VARIABLES, rng=1).write_csv(tmp_path / "c.csv")
+    sdc.mask(survey, "rank_swap", p=0.3, columns=VARIABLES, key="id", rng=1).write_csv(tmp_path / "c.csv")
     made = ["--made-by", "rank_swap", "--set", "p=0.3"]
     assert linkage(tmp_path, "--json", *made) == linkage(tmp_path, "--json", "--window", "0.3")
     notes = {
@@ -255,7 +255,7 @@ def test_a_window_of_no_ranks_at_all(tmp_path, survey):
 
 
 def test_a_window_is_that_of_the_file_whatever_the_strata(tmp_path, survey):
-    masked = sdc.mask(survey, "rank_swap", p=0.3, columns=VARIABLES, rng=1)
+    masked = sdc.mask(survey, "rank_swap", p=0.3, columns=VARIABLES, key="id", rng=1)
     masked.write_csv(tmp_path / "c.csv")
     words = ["evaluate", "data.csv", "c.csv", *ROLES, "--by", "region", "--window", "0.3", "--json"]
     rows = json.loads(good(tmp_path, *words, "--metrics", "linkage").stdout)["table"]

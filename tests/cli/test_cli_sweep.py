@@ -39,7 +39,9 @@ def test_a_sweep_leaves_table_summary_picture_and_a_private_folder(tmp_path, sur
     private = [f"private/{name}" for name in ("cells.bin", "private.txt", "sweep.json")]
     assert names(tmp_path / "out") == ["private", *private, "summary.csv", "sweep.parquet", "sweep.svg"]
     plan = {"mdav": {"k": [2, 3, 4]}, "noise": {"percent": [10, 50]}}
-    expected = sdc.sweep(survey, plan, columns=["income", "age"], replications=3, rng=5, name="data")
+    expected = sdc.sweep(
+        survey, plan, columns=["income", "age"], key="id", replications=3, rng=5, name="data"
+    )
     assert_frame_equal(pl.read_parquet(tmp_path / "out" / "sweep.parquet"), expected.table, check_exact=True)
     summary = pl.read_csv(tmp_path / "out" / "summary.csv", schema=expected.summary.schema)
     assert_frame_equal(summary, expected.summary, check_exact=True)

@@ -152,5 +152,5 @@ def test_metrics_of_the_command_line_outweigh_those_of_the_plan(tmp_path):
 
 
 def test_python_takes_the_same_names_twice(survey):
-    twice = sdc.mask(survey, "mdav", columns=["income", "income", "age"])
-    assert twice.equals(sdc.mask(survey, "mdav", columns=["income", "age"]))
+    twice = sdc.mask(survey, "mdav", columns=["income", "income", "age"], key="id")
+    assert twice.equals(sdc.mask(survey, "mdav", columns=["income", "age"], key="id"))
