@@ -16,6 +16,7 @@ from sweeps import frame, swept
 
 ROLES = ["--key", "id", "--weights", "weight", "--by", "region"]
 SMALL = ["--grid", "mdav.k=2:4", "--grid", "noise.percent=10,50", "--columns", "income,age", "--workers", "1"]
+SMALL += ["--key", "id"]
 SEED = 918273645
 
 
