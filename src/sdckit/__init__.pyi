@@ -51,6 +51,7 @@ from sdckit.metrics.risk.record_linkage import window as window
 from sdckit.metrics.risk.robust_interval import rmdid as rmdid
 from sdckit.metrics.risk.trade_off_score import score as score
 from sdckit.metrics.risk.unique_records import uniques as uniques
+from sdckit.metrics.risk.unit_linkage import linkage_units as linkage_units
 from sdckit.progress import show_progress as show_progress
 from sdckit.selection.bisection import recommend as recommend
 from sdckit.selection.choice import Choice as Choice

@@ -51,7 +51,7 @@ def test_uniques_stand_beside_linkage_with_the_floor():
 def test_recommend_says_at_once_what_cannot_be_reached():
     options = {"columns": "income", "max_risk": {"linkage": 0.1}}
     with pytest.raises(sdc.LimitsMissed) as failure:
-        sdc.recommend(survey(), weights="w", **options)
+        sdc.recommend(survey(), weights="w", untouched="w", **options)
     text = str(failure.value)
     assert text.startswith("no masking meets linkage of at most 0.1. The survey weights w alone raise ")
     assert "The untouched columns w, " in text
@@ -65,4 +65,4 @@ def test_recommend_says_at_once_what_cannot_be_reached():
 
 def test_a_limit_on_uniques_is_checked_before_the_search():
     with pytest.raises(sdc.LimitsMissed, match=r"^no masking meets uniques of at most 0\.5\. "):
-        sdc.recommend(survey(), columns="income", max_risk={"uniques": 0.5})
+        sdc.recommend(survey(), columns="income", untouched="w", max_risk={"uniques": 0.5})

@@ -12,3 +12,4 @@ from sdckit.metrics.risk.record_linkage import matching as matching
 from sdckit.metrics.risk.record_linkage import window as window
 from sdckit.metrics.risk.robust_interval import rmdid as rmdid
 from sdckit.metrics.risk.unique_records import uniques as uniques
+from sdckit.metrics.risk.unit_linkage import linkage_units as linkage_units

@@ -180,8 +180,8 @@ def attribute(original: Any, masked: Any) -> float:
     --------
     >>> import polars as pl
     >>> import sdckit as sdc
-    >>> data = pl.DataFrame({"size": [1.0, 2.0, 30.0, 31.0], "debt": [5.0, 50.0, 7.0, 70.0]})
-    >>> masked = sdc.mask(data, "mdav", k=2, columns="size")
+    >>> data = pl.DataFrame({"size": [1.5, 30.5, 2.0, 31.0], "debt": [5.0, 50.0, 7.0, 70.0]})
+    >>> masked = sdc.mask(data, "mdav", k=2, columns="size", untouched="debt")
     >>> sdc.attribute(sdc.prepare(data, columns="size", confidential="debt"), masked)
     0.5
     """

@@ -85,7 +85,7 @@ def uniques(original: Any, masked: Any) -> float:
     --------
     >>> import polars as pl
     >>> import sdckit as sdc
-    >>> data = pl.DataFrame({"income": [1.0, 2.0, 3.0, 4.0], "town": ["a", "a", "a", "b"]})
+    >>> data = pl.DataFrame({"income": [1.5, 2.5, 3.0, 4.5], "town": ["a", "a", "a", "b"]})
     >>> sdc.uniques(data, data)
     0.25
     """
