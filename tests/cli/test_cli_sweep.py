@@ -195,7 +195,7 @@ def test_the_same_command_measures_nothing_again_and_overwrite_everything(tmp_pa
 
 
 def test_warnings_and_notes_reach_the_reader(tmp_path):
-    rows = [f"{i % 4},{i * 7 % 31}.5,{'NA' if i == 3 else i}\n" for i in range(40)]
+    rows = [f"{i % 4 * 1.5},{i * 7 % 31}.5,{'NA' if i == 3 else i}\n" for i in range(40)]
     put(tmp_path, "data.csv", "zeros,x,text\n" + "".join(rows))
     done = sweep(tmp_path, "--grid", "noise.percent=10")
     assert re.search(r"^note: cells left out of il1 because .*: up to \d+$", done.stdout, re.MULTILINE)
