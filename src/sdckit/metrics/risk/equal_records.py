@@ -48,6 +48,13 @@ class RecordClasses:
         self.sizes = np.bincount(self.numbers)
         self.alone = bool(self.sizes.max(initial=1) == 1)
 
+    @property
+    def firsts(self) -> Ints:
+        """A record of each class."""
+        found = np.empty(len(self.sizes), np.int64)
+        found[self.numbers] = np.arange(len(self.numbers))
+        return found
+
     def means(self, values: Floats) -> Floats:
         """Return the values, each replaced by the mean over its class."""
         if self.alone:

@@ -36,7 +36,7 @@ from sdckit.metrics.risk.distances import (
     tie_blocks_of_files,
     tie_blocks_of_values,
 )
-from sdckit.metrics.risk.equal_records import row_marks
+from sdckit.metrics.risk.equal_records import RecordClasses, row_marks
 from sdckit.metrics.risk.fact_relations import (
     Relation,
     base_relation,
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
 CERTAIN, DOUBTFUL = "certain", "doubtful"
+
+KINDS = 4_000_000  # pairs of kinds of records up to which kinds are compared instead of records
 
 Sides = tuple[Side, Side]  # of originals and of published records
 
@@ -127,10 +129,27 @@ def _excludes(side: Side) -> bool:
 
 def _count(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
     """Return the number of candidates of each query and a mark of their set."""
-    if targets.low.shape[1]:
+    if not targets.low.shape[1]:
+        sizes = np.bincount(targets.blocks, minlength=int(queries.blocks.max()) + 1)
+        return sizes[queries.blocks], row_marks(queries.blocks)
+    kinds = [RecordClasses(row_marks(*side)) for side in (targets, queries)]
+    if len(kinds[0].sizes) * len(kinds[1].sizes) > KINDS:
         return count_candidates(targets, queries)
-    sizes = np.bincount(targets.blocks, minlength=int(queries.blocks.max()) + 1)
-    return sizes[queries.blocks], row_marks(queries.blocks)
+    ours, theirs = take(targets, kinds[0].firsts), take(queries, kinds[1].firsts)
+    counts, marks = _count_kinds(ours, theirs, kinds[0].sizes)
+    return counts[kinds[1].numbers], marks[kinds[1].numbers]
+
+
+def _count_kinds(targets: Side, queries: Side, sizes: Ints) -> tuple[Ints, UInt64s]:
+    """Return the candidates of each kind of query, given the facts about kinds of targets and their sizes."""
+    fits = np.array(
+        [
+            (targets.blocks == block) & ((low <= targets.high) & (targets.low <= high)).all(axis=1)
+            for block, low, high in zip(*queries, strict=True)
+        ]
+    )
+    marks = row_marks(np.arange(len(sizes)))
+    return fits @ sizes, np.where(fits, marks, np.uint64(0)).sum(axis=1, dtype=np.uint64)
 
 
 def facts_of(pair: Pair) -> Facts:
