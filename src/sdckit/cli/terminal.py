@@ -12,7 +12,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.text import number, shortened
+from sdckit.core.text import as_sentence, number, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -234,6 +234,13 @@ def publishable(result: Evaluation, given: dict[str, Any]) -> Evaluation:
     return result if given.get("private_output") else public_evaluation(result)
 
 
+def knowledge_lines(result: Evaluation) -> list[str]:
+    """Return two lines: what the risks assume the intruder to know, and the columns published unmasked."""
+    if result.knowledge is None:
+        return []
+    return [f"Risk {result.knowledge.sentence}.", as_sentence(result.knowledge.unmasked_sentence)]
+
+
 def show_result(
     result: Evaluation,
     given: dict[str, Any],
@@ -250,11 +257,12 @@ def show_result(
     if given["as_json"]:
         content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
         content["parts"] = result.parts
+        content["knowledge"] = result.knowledge and result.knowledge.to_dict()
         print_line(as_json(content | (more or {})))
     elif given["as_csv"]:
         print_line(result.table.write_csv().rstrip("\n"))
     elif not given["quiet"]:
-        for head in heads:
+        for head in [*heads, *knowledge_lines(result)]:
             print_line(head)
         screen = console()
         for table in (evaluation_table(result), *extra):
@@ -271,7 +279,12 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
         results = {name: publishable(result, given) for name, result in results.items()}
     if given["as_json"]:
         files = {
-            name: {"table": r.table.rows(named=True), "meaning": r.meaning} for name, r in results.items()
+            name: {
+                "table": r.table.rows(named=True),
+                "meaning": r.meaning,
+                "knowledge": r.knowledge and r.knowledge.to_dict(),
+            }
+            for name, r in results.items()
         }
         print_line(as_json({"files": files, "notes": list(notes)}))
     elif given["as_csv"]:
@@ -283,6 +296,8 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
         values = {name: dict(r.summary.select("metric", "value").rows()) for name, r in results.items()}
         metrics = list(dict.fromkeys(metric for found in values.values() for metric in found))
         rows = [[metric, *(number(found.get(metric)) for found in values.values())] for metric in metrics]
+        for line in dict.fromkeys(line for result in results.values() for line in knowledge_lines(result)):
+            print_line(line)
         console().print(plain_table(["metric", *values], rows))
         for note in notes:
             print_line(f"note: {note}")

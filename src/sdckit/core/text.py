@@ -25,6 +25,11 @@ def number(value: float | None) -> str:
     return f"{value:,.{max(3 - math.floor(math.log10(size)), 0)}f}"
 
 
+def as_sentence(text: str) -> str:
+    """Return the text with a capital letter and a full stop; empty text stays empty."""
+    return text[:1].upper() + text[1:] + "." if text else ""
+
+
 def plural(count: int, noun: str) -> str:
     """Return the noun with the ending for a count: 1 record, 2 records."""
     return noun if count == 1 else f"{noun}s"

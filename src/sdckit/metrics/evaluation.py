@@ -21,6 +21,7 @@ from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_pub
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.evaluation_together import evaluate_together, given_releases, metrics_together
+from sdckit.metrics.knowledge import knowledge_of_pair
 from sdckit.metrics.notes import (
     missing_notes,
     rule_notes,
@@ -280,7 +281,9 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
     notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
     each_record = pl.DataFrame(records) if how.per_record else None
     dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
-    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated)
+    risky = any(metric.family == "risk" for metric in how.metrics)
+    known = knowledge_of_pair(pair) if risky else None
+    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated, known)
 
 
 def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], how: Measuring) -> Evaluation:

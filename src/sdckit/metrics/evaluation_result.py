@@ -11,6 +11,7 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.metrics.evaluation_table import WHOLE
+from sdckit.metrics.knowledge import Knowledge  # noqa: TC001 - typing.get_type_hints looks for it
 
 WITHHELD = "withheld: one record dominates this figure, and its value could be computed from it"
 FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
@@ -25,6 +26,7 @@ class Evaluation:
     remarks on the numbers. `parts` has, for some metrics, the components of their value by name. `records`
     has one row per record and a column per metric, None unless `per_record` was set. `dominated` has metric,
     stratum and variable of the figures that one record dominates: do not publish them; see `public`.
+    `knowledge` has the columns that the intruder is assumed to know; None where no risk was measured.
     """
 
     table: pl.DataFrame
@@ -33,6 +35,7 @@ class Evaluation:
     parts: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
     records: pl.DataFrame | None = field(default=None, repr=False)
     dominated: frozenset[tuple[str, str, str]] = field(default=frozenset(), repr=False)
+    knowledge: Knowledge | None = field(default=None, repr=False)
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -54,12 +57,14 @@ class Evaluation:
         return ValueError(f"{metric} was not measured; measured: {', '.join(measured)}; add it to metrics")
 
     def __repr__(self) -> str:
-        """Return one line of text per metric, and the notes."""
+        """Return one line of text per metric, what the intruder is assumed to know, and the notes."""
         lines = []
         width = max(map(len, self.meaning), default=0) + 3
         for row in self.summary.iter_rows(named=True):
             value = "no value" if row["value"] is None else f"{row['value']:.6g}"
             lines.append(f"{row['metric']:<{width}}{value:>9}  {self.meaning[row['metric']]}")
+        if self.knowledge is not None:
+            lines.append(self.knowledge.sentence)
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def public(self) -> Evaluation:

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.registry import shown_metrics
-from sdckit.core.text import number
-from sdckit.report.measures import LEVELS, as_sentence, is_bounded, is_share, label, limit_text
+from sdckit.core.text import as_sentence, number
+from sdckit.report.measures import LEVELS, is_bounded, is_share, label, limit_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.report.risk_map import Points
+
+MAIN = 2  # the first headlines, the main loss and the main risk
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Headline:
     bounded: bool
     level: float | None
     limit: float | None
+    assumes: str = ""  # what the intruder is assumed to know, for a risk
 
     @property
     def marks(self) -> str:
@@ -42,13 +45,12 @@ class Headline:
 
 
 def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
-    """Return the main loss and risk of the page, suppressed cells, and other measures that have a limit."""
+    """Return the main loss and risk of the page, suppressed cells, uniques, and measures with a limit."""
     limits = points.limits if points else {}
     if evaluation is not None:
         rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
         names = _headline_metrics(rows, points)
-        gone = [metric.name for metric in shown_metrics("headline") if metric.needs == "places"]
-        names += [name for name in gone if name in rows and rows[name]["value"]]
+        names += [name for name in _names_beside(evaluation) if name in rows and name not in names]
         names += [name for name in limits if name in rows and name not in names]
         found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
     elif points is not None and points.chosen is not None:
@@ -60,6 +62,8 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
     else:
         return []
     meaning = evaluation.meaning if evaluation is not None else {}
+    knowledge = evaluation.knowledge if evaluation is not None else None
+    assumes = as_sentence(knowledge.sentence) if knowledge is not None else ""
     return [
         Headline(
             family=family,
@@ -70,10 +74,20 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
             bounded=is_bounded(name) or 0 <= value <= 1,
             level=level,
             limit=limits.get(name),
+            assumes=assumes if family == "risk" and place < MAIN else "",
         )
-        for family, name, value, level in found
+        for place, (family, name, value, level) in enumerate(found)
         if value is not None
     ]
+
+
+def _names_beside(evaluation: Evaluation) -> list[str]:
+    """Return the metrics shown beside the main loss and risk: suppressed cells and uniques, if any."""
+    values = dict(evaluation.summary.select("metric", "value").rows())
+    gone = [metric.name for metric in shown_metrics("headline") if metric.needs == "places"]
+    found = [name for name in gone if values.get(name)]
+    alone = evaluation.parts.get("uniques", {}).get("floor", 0.0)
+    return [*found, "uniques"] if values.get("uniques") or alone > 0 else found
 
 
 def _headline_metrics(rows: Mapping[str, Any], points: Points | None) -> list[str]:

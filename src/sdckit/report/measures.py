@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core.text import number
+from sdckit.core.text import as_sentence, number
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.risk.linkage_scores import ATTACKS
@@ -68,11 +68,6 @@ def is_bounded(name: str) -> bool:
 def is_share(name: str) -> bool:
     """Return True if a metric runs from 0 (best) to 1 (worst), so that a shade of colour can show it."""
     return is_bounded(name) and zero_is_best(name)
-
-
-def as_sentence(text: str) -> str:
-    """Return the text with a capital letter and a full stop; empty text stays empty."""
-    return text[:1].upper() + text[1:] + "." if text else ""
 
 
 def metric_groups(evaluation: Evaluation) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import jinja2
 
     from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.metrics.knowledge import Knowledge
     from sdckit.metrics.pair import Pair
     from sdckit.report.charts import Spec
     from sdckit.report.distributions import Panel
@@ -37,6 +38,7 @@ def report(
     points: Points | None = None,
     evaluation: Evaluation | None = None,
     pair: Pair | None = None,
+    knowledge: Knowledge | None = None,
     choice: Sequence[str] = (),
     notes: Sequence[str] = (),
     facts: Mapping[str, str] = NONE,
@@ -59,6 +61,9 @@ def report(
         Measures of the released file; if it has `records`, a histogram of their risks is shown.
     pair : Pair, optional
         Original and released data, for the distributions of each variable.
+    knowledge : Knowledge, optional
+        What the intruder is assumed to know, and the columns published unmasked; that of the evaluation by
+        default.
     choice : list of str
         Sentences on the recommendation.
     notes : list of str
@@ -103,6 +108,7 @@ def report(
         done=done,
         choice=choice,
         headlines=headlines.headlines(evaluation, points),
+        knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
         points=drawn,
         chosen=drawn and drawn.chosen,
         left_out=0 if points is None else points.table.height - points.drawn.height,
