@@ -8,6 +8,7 @@ import polars as pl
 import sdckit as sdc
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import SCHEMA
+from sdckit.metrics.knowledge import Knowledge
 from sdckit.metrics.pair import pair_of
 from sdckit.report import Points, report
 
@@ -23,6 +24,7 @@ PLAN = {
 ATTACKS = {"dbrl": 0.081, "dbrl_mahalanobis": 0.0613, "dbrl_rank": 0.0925, "matching": 0.0702}
 METRICS = ["brmae", "brmse", "mae", "il1s"]
 LIMITS = {"linkage": 0.1, "linkage_outliers": 0.3}
+KNOWLEDGE = Knowledge((*VARIABLES, "sector"), ("weight",), ("sector", "weight"))
 
 
 @cache
@@ -92,12 +94,13 @@ def with_risks(measured, risks, n):
         measured.notes,
         measured.parts | {"linkage": ATTACKS, "linkage_outliers": {"dbrl_rank": 0.24}},
         pl.DataFrame({"linkage": shares}),
+        knowledge=KNOWLEDGE,
     )
 
 
 @cache
 def evaluation():
-    measured = sdc.evaluate(original(), masked(), columns=VARIABLES, by="sector", metrics=METRICS)
+    measured = sdc.evaluate(original(), masked(), columns=VARIABLES, by="sector", metrics=METRICS, **ROLES)
     return with_risks(measured, {"linkage": 0.0925, "linkage_outliers": 0.24}, original().height)
 
 

@@ -23,7 +23,17 @@ from sdckit.report.privacy import THRESHOLD, count_by_bins, count_by_risk, publi
 from sdckit.report.risk_map import map_groups
 
 WILD = '<script>alert(1)</script> "it\'s" [/b] & {{ 7 * 7 }}'
-SECTIONS = {"choice", "map", "measures", "linkage", "variables", "distributions", "notes", "facts"}
+SECTIONS = {
+    "knowledge",
+    "choice",
+    "map",
+    "measures",
+    "linkage",
+    "variables",
+    "distributions",
+    "notes",
+    "facts",
+}
 
 
 def test_a_report_of_nothing_has_no_sections_and_no_scripts():
@@ -40,7 +50,7 @@ def test_a_report_of_nothing_has_no_sections_and_no_scripts():
     ("part", "sections"),
     [
         ({"points": reports.points}, {"map"}),
-        ({"evaluation": reports.evaluation}, {"measures", "linkage", "variables", "notes"}),
+        ({"evaluation": reports.evaluation}, {"knowledge", "measures", "linkage", "variables", "notes"}),
         ({"pair": reports.pair}, {"distributions"}),
         ({"choice": lambda: ["Take this."]}, {"choice"}),
         ({"notes": lambda: ["Mind that."]}, {"notes"}),
