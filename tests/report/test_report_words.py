@@ -25,7 +25,9 @@ def test_the_heat_map_leaves_out_what_is_best_at_1_and_has_short_headings():
     names = heat_rows(evaluation=reports.many())["variable"]
     assert names[4:] == ["brMAE", "brMSE", "KS", "hellinger", "wasserstein", "IL_variables"]
     assert names[0] == "brMAE ties=first"
-    found = sdc.evaluate(reports.original(), reports.masked(), columns="wages", metrics="ci_overlap")
+    found = sdc.evaluate(
+        reports.original(), reports.masked(), columns="wages", metrics="ci_overlap", **reports.ROLES
+    )
     page = bare(evaluation=found)
     assert "variables" not in Read(page).sections
     assert "ci_overlap, 0 to 1, 1 is best" in Read(page).text
@@ -33,7 +35,11 @@ def test_the_heat_map_leaves_out_what_is_best_at_1_and_has_short_headings():
 
 def test_the_headline_prefers_a_loss_whose_best_value_is_0():
     found = sdc.evaluate(
-        reports.original(), reports.masked(), columns="wages", metrics=["ci_overlap", "brmae"]
+        reports.original(),
+        reports.masked(),
+        columns="wages",
+        metrics=["ci_overlap", "brmae"],
+        **reports.ROLES,
     )
     assert "Information loss: brMAE" in Read(bare(evaluation=found)).text
 

@@ -234,6 +234,11 @@ def publishable(result: Evaluation, given: dict[str, Any]) -> Evaluation:
     return result if given.get("private_output") else public_evaluation(result)
 
 
+def known_columns(result: Evaluation) -> Any:
+    """Return the columns that the intruder is assumed to know, JSON-ready; None without a risk."""
+    return None if result.knowledge is None else result.knowledge.to_dict()
+
+
 def knowledge_lines(result: Evaluation) -> list[str]:
     """Return two lines: what the risks assume the intruder to know, and the columns published unmasked."""
     if result.knowledge is None:
@@ -256,8 +261,7 @@ def show_result(
         result = publishable(result, given)
     if given["as_json"]:
         content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
-        content["parts"] = result.parts
-        content["knowledge"] = result.knowledge and result.knowledge.to_dict()
+        content |= {"parts": result.parts, "knowledge": known_columns(result)}
         print_line(as_json(content | (more or {})))
     elif given["as_csv"]:
         print_line(result.table.write_csv().rstrip("\n"))
@@ -282,7 +286,7 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
             name: {
                 "table": r.table.rows(named=True),
                 "meaning": r.meaning,
-                "knowledge": r.knowledge and r.knowledge.to_dict(),
+                "knowledge": known_columns(r),
             }
             for name, r in results.items()
         }

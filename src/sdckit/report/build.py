@@ -170,7 +170,8 @@ def map_points(
     unpaired = pl.Series([row in lost for row in settings.select("method", "parameters").rows()])
     table = kept.with_columns(
         loss=pl.when(unpaired & apart).then(level).otherwise("loss"),
-        risk=pl.when(unpaired).then(1 / records).otherwise("risk"),  # the risk of guessing
+        risk=pl.when(unpaired).then(pl.col("risk").fill_null(1 / records)).otherwise("risk"),  # of guessing
+        no_risk=unpaired & pl.col("risk").is_null(),  # nothing ties rows to records
         frontier=nondominated_rows(kept.fill_null(np.nan), ["loss", "risk"]),
         unpaired=unpaired,
         chosen=(pl.col("method") == (chosen.method if chosen else ""))

@@ -134,7 +134,7 @@ def point_rows(points: Points) -> list[dict[str, Any]]:
             "risk": row["risk"],
             "unpaired": (lost := bool(row["unpaired"])),
             "loss_text": UNRELATED if apart and lost else number(row["loss"]),
-            "risk_text": UNRELATED if lost else number(row["risk"]),
+            "risk_text": UNRELATED if row.get("no_risk", lost) else number(row["risk"]),
             "frontier": bool(row["frontier"]),
             "chosen": bool(row["chosen"]),
         }
