@@ -12,6 +12,7 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, HasDisclosure, disclosure_of
+from sdckit.core.scenarios import Scenario, checked_scenarios
 from sdckit.core.table import names_of
 from sdckit.core.undecided import warn_of_masked_weights
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
@@ -33,6 +34,7 @@ from sdckit.metrics.notes import (
 )
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row, pair_of
+from sdckit.metrics.scenario_risks import require_columns, scenario_table
 from sdckit.metrics.stratified_risk import measures_linkage, score_within_strata
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.rules import Rules, rules_of
@@ -63,6 +65,7 @@ def evaluate(
     drop: str | Sequence[str] | None = None,
     rows: Any = None,
     per_record: bool = False,
+    scenarios: Mapping[str, Any] | None = None,
     together: bool = False,
     disclosure: Disclosure | HasDisclosure | Sequence[Disclosure | HasDisclosure] | None = None,
     method: str | None = None,
@@ -107,6 +110,9 @@ def evaluate(
         shuffled; without it, those of a release given as `disclosure` are taken.
     per_record : bool
         Also give each record's share of every loss and risk.
+    scenarios : dict, optional
+        Other intruders by name: what each knows in place of `known`, and limits on his risks, as in
+        `{"press": {"known": ["sex", "age"], "max_risk": {"linkage": 0.05}}}`.
     together : bool
         True if `masked` is a list of releases of the same records, which an intruder can align: the linkage
         of all of them together, never below that of one. `disclosure` and `rows` are for all or lists.
@@ -148,6 +154,8 @@ def evaluate(
     brmae           0.25  the mean distance between original and masked ranks is 25.0% of the largest
     possible; an unrelated order would score 0.625
     """
+    if together and scenarios:
+        raise ValueError("scenarios are for one release and together is True; leave one of them out")
     releases = given_releases(masked, disclosure, rows, together=together)
     prepared = _original_for(
         [one.disclosure for one in releases if one.disclosure is not None],
@@ -164,6 +172,8 @@ def evaluate(
         unit=unit,
         drop=drop,
     )
+    others = checked_scenarios(scenarios)
+    require_columns(others, prepared)
     disclosed = [
         disclosure_of(
             one.disclosure,
@@ -184,6 +194,7 @@ def evaluate(
         missing=missing,
         per_record=per_record,
         rng=rng,
+        scenarios=others,
     )
     pairs = [pair_of(prepared, one.masked, rows=one.rows) for one in releases]
     for pair, told in zip(pairs, disclosed, strict=True):
@@ -223,6 +234,7 @@ class Measuring:
     named: bool
     options: Mapping[str, Any]
     per_record: bool
+    scenarios: Sequence[Scenario] = ()
 
     @classmethod
     def of(
@@ -234,12 +246,17 @@ class Measuring:
         missing: str = "pairwise",
         per_record: bool = False,
         rng: Any = None,
+        scenarios: Sequence[Scenario] = (),
     ) -> Measuring:
         """Return the metrics and options of an evaluation, checked as far as possible without data."""
         chosen, left_out = registry.metrics_for_rows(metrics, paired=disclosure.paired)
         checks.one_of("rule for missing cells", missing, checks.MISSING)
         options = {"ties": ties, "missing": missing, "rng": rng}
-        return cls(chosen, left_out, metrics is not None, options, per_record)
+        return cls(chosen, left_out, metrics is not None, options, per_record, scenarios)
+
+    def of_one(self, metric: Metric) -> Measuring:
+        """Return how one metric is measured by itself."""
+        return replace(self, metrics=[metric], left_out=(), named=True, per_record=False, scenarios=())
 
 
 def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
@@ -283,7 +300,12 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
     dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
     risky = any(metric.family == "risk" for metric in how.metrics)
     known = knowledge_of_pair(pair) if risky else None
-    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated, known)
+    scenarios = scenario_table(
+        how.scenarios, pair, lambda other, metric: evaluate_pair(other, disclosure, how.of_one(metric))
+    )
+    return Evaluation(
+        tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated, known, scenarios
+    )
 
 
 def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], how: Measuring) -> Evaluation:

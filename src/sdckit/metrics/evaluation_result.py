@@ -27,6 +27,7 @@ class Evaluation:
     has one row per record and a column per metric, None unless `per_record` was set. `dominated` has metric,
     stratum and variable of the figures that one record dominates: do not publish them; see `public`.
     `knowledge` has the columns that the intruder is assumed to know; None where no risk was measured.
+    `scenarios` has a row per scenario and risk: what its intruder knows, value, limit, and whether it is met.
     """
 
     table: pl.DataFrame
@@ -36,6 +37,7 @@ class Evaluation:
     records: pl.DataFrame | None = field(default=None, repr=False)
     dominated: frozenset[tuple[str, str, str]] = field(default=frozenset(), repr=False)
     knowledge: Knowledge | None = field(default=None, repr=False)
+    scenarios: pl.DataFrame | None = field(default=None, repr=False)
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -43,12 +45,25 @@ class Evaluation:
         return self.table.filter(WHOLE)
 
     def __getitem__(self, metric: str) -> float:
-        """Return the whole-file value of a metric; NaN where it has none."""
+        """Return the whole-file value of a metric; NaN where it has none.
+
+        "linkage (press)" is that of the scenario named press.
+        """
+        if self.scenarios is not None and metric in (labels := self._scenario_values()):
+            return labels[metric]
         name = registry.current_name(metric)
         found = self.summary.filter(pl.col("metric") == name)["value"]
         if not len(found):
             raise self._not_measured(metric)
         return math.nan if found[0] is None else float(found[0])
+
+    def _scenario_values(self) -> dict[str, float]:
+        """Return the values of all scenarios by a label such as "linkage (press)"; NaN without one."""
+        rows = () if self.scenarios is None else self.scenarios.iter_rows(named=True)
+        return {
+            f"{row['metric']} ({row['scenario']})": math.nan if row["value"] is None else row["value"]
+            for row in rows
+        }
 
     def _not_measured(self, metric: str) -> ValueError:
         """Return the error for a metric that is unknown or was not computed."""
@@ -65,6 +80,7 @@ class Evaluation:
             lines.append(f"{row['metric']:<{width}}{value:>9}  {self.meaning[row['metric']]}")
         if self.knowledge is not None:
             lines.append(self.knowledge.sentence)
+        lines += _scenario_lines(self.scenarios)
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def public(self) -> Evaluation:
@@ -108,3 +124,13 @@ def public_evaluation(evaluation: Evaluation) -> Evaluation:
         meaning=evaluation.meaning | dict.fromkeys(names, WITHHELD),
         parts={name: {} if name in names else parts for name, parts in evaluation.parts.items()},
     )
+
+
+def _scenario_lines(table: pl.DataFrame | None) -> list[str]:
+    """Return a line of text for each risk in each scenario."""
+    lines = []
+    for row in () if table is None else table.iter_rows(named=True):
+        value = "no value" if row["value"] is None else f"{row['value']:.4g}"
+        met = "" if row["limit"] is None else f", limit {row['limit']:g} {'met' if row['met'] else 'not met'}"
+        lines.append(f"scenario {row['scenario']} (knows {row['known']}): {row['metric']} {value}{met}")
+    return lines

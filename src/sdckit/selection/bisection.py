@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, randomness, registry
+from sdckit.core.scenarios import checked_scenarios, limits_of, risk_of
 from sdckit.core.warning_texts import collect_warnings, warn
 from sdckit.metrics.evaluation_table import FIGURES
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.risk.untouched import untouched_names
+from sdckit.metrics.scenario_risks import require_columns
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import sweeping, wording
 from sdckit.selection.choice import Choice, choose
@@ -29,6 +31,7 @@ from sdckit.selection.limits import (
     SUPPRESSED,
     check_limits_and_loss,
     require_reachable,
+    require_reachable_in,
     risk_limits,
     unpaired_rows_error,
     unpaired_rows_fact,
@@ -67,6 +70,7 @@ def recommend(
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
     recode: Mapping[str, Any] | None = None,
+    scenarios: Mapping[str, Any] | None = None,
     rules: Any = None,
     decimals: int | str | None = None,
     replications: int = REPLICATIONS,
@@ -92,6 +96,9 @@ def recommend(
         As for `sweep`.
     untouched, known, unknown, confidential, unit, drop, recode
         Other roles of columns, as for `prepare`.
+    scenarios : dict, optional
+        Other intruders by name, each with what he knows in place of `known` and limits of his own, as in
+        `{"press": {"known": ["sex", "age"], "max_risk": {"linkage": 0.05}}}`: all limits are met together.
     decimals : int or "original", optional
         Round as `mask` does, also in the release: settings are judged by what would be released.
     replications : int
@@ -116,7 +123,7 @@ def recommend(
     True
     """
     limits = check_limits_and_loss(max_risk, minimise, max_loss=max_loss)
-    minimise = registry.current_name(minimise)
+    minimise, others = registry.current_name(minimise), checked_scenarios(scenarios, limited=True)
     repeated = checks.checked_count("replications", replications)
     threads = sweeping.available_cores() if workers is None else checks.checked_count("workers", workers)
     options = {"metrics": registry.metrics_named([minimise, *limits, SUPPRESSED]), "draws": "common"}
@@ -138,12 +145,17 @@ def recommend(
             drop=drop,
             recode=recode,
         )
-        conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing, decimals=decimals)
+        require_columns(others, prepared)
+        conditions = Conditions.of(
+            prepared, rules=rules, ties=ties, missing=missing, decimals=decimals, scenarios=others
+        )
         task, settings = sweeping.make_task(
             prepared, conditions, settings, **options, per_variable=False, detail=False
         )
     require_reachable(limits, prepared)
+    require_reachable_in(others, prepared)
     require_values(task)
+    limits |= limits_of(others)
     safe, bounded = risk_limits(limits), groups_bound_risk(task)
     bisections = [Bisection(grid, safe, bounded=bounded) for grid in settings_by_strength(settings)]
     with reported_to(progress):
@@ -196,8 +208,10 @@ def groups_bound_risk(task: Task) -> bool:
 
     That needs complete cells, and no known column, strata apart, that tells members of a group apart.
     """
-    original = task.whole.original
-    return original.complete and set(untouched_names(original, original.table_names)) <= {*original.roles.by}
+    originals = [task.whole.original, *(one.whole.original for one in task.scenarios)]
+    return task.whole.original.complete and all(
+        set(untouched_names(original, original.table_names)) <= {*original.roles.by} for original in originals
+    )
 
 
 @dataclass
@@ -221,7 +235,7 @@ class Bisection:
     def first_guaranteed(self) -> int:
         """First position in the grid from which a proven bound meets every limit; its length if none."""
         largest = self.settings[0].method.largest_linkage if self.bounded else None
-        risks = registry.metrics_named(self.limits)
+        risks = registry.metrics_named([risk_of(name) for name in self.limits])
         if largest is not None and all(risk.bounded_by_method for risk in risks):
             for position, setting in enumerate(self.settings):
                 if largest(setting.options) <= min(self.limits.values()):
@@ -271,7 +285,7 @@ def run_bisections(
                 setting = bisection.settings[position]
                 rows = [i for i, run in enumerate(runs) if run.setting is setting]
                 medians = np.median(found[rows], axis=0)
-                values = {metric.name: float(v) for metric, v in zip(task.metrics, medians, strict=True)}
+                values = {label: float(v) for label, v in zip(task.labels, medians, strict=True)}
                 bisection.measured[position] = Point(setting, values)
             maskings += len(runs)
             done += len(pending)

@@ -223,6 +223,7 @@ class Choice:
             rules=conditions.rules,
             decimals=conditions.decimals if decimals is None else decimals,
             metrics=metrics_of_release(None, [self.minimise, *self.limits]),
+            scenarios=conditions.scenarios,
             ties=conditions.ties,
             missing=conditions.missing,
             limits=self.limits,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sdckit.core.roles import OPTIONS, Roles
+from sdckit.core.scenarios import Scenario  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.original import Original
 
 COMPARED = {  # roles that decide the risk, in the words of an error
@@ -17,7 +18,7 @@ COMPARED = {  # roles that decide the risk, in the words of an error
 
 @dataclass(frozen=True)
 class Conditions:
-    """Column roles, edit rules, rules for ties and missing cells, and rounding of a search.
+    """Column roles, edit rules, rules for ties and missing cells, rounding and scenarios of a search.
 
     `weights` are the survey weights if they were given as numbers; None if a column has them.
     """
@@ -28,6 +29,7 @@ class Conditions:
     ties: str = "average"
     missing: str = "pairwise"
     decimals: int | str | None = None
+    scenarios: tuple[Scenario, ...] = ()
 
     @classmethod
     def of(cls, original: Original, **more: Any) -> Conditions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
+from sdckit.core.scenarios import checked_risk_limits, risk_of
 from sdckit.core.uniques import floor_of_data, floor_text, weights_text
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from sdckit.core.registry import Metric
     from sdckit.core.roles import Roles
+    from sdckit.core.scenarios import Scenario
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
 
@@ -23,22 +25,6 @@ class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
     """Error raised if no setting, or no masked table drawn with it, met the limits."""
 
     exit_code = 1
-
-
-def check_limits(max_risk: Any) -> dict[str, float]:
-    """Return limits by metric name; raise an error for anything but risk metrics with limits from 0 to 1."""
-    if not isinstance(max_risk, dict) or not max_risk:
-        raise TypeError(f"max_risk is {max_risk!r}; give limits by metric, such as {{'linkage': 0.1}}")
-    limits = {}
-    for name, limit in max_risk.items():
-        (metric,) = registry.metrics_named([name])
-        if metric.family != "risk":
-            fact = f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss"
-            raise ValueError(f"{fact} or limit it with max_loss=")
-        if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
-            raise ValueError(f"{name} cannot be limited by itself; limit linkage, which includes it")
-        limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
-    return limits
 
 
 def check_loss_limits(max_loss: Any) -> dict[str, float]:
@@ -70,7 +56,9 @@ def loss_named(name: Any, verb: str) -> Metric:
 
 def risk_limits(limits: Mapping[str, float]) -> dict[str, float]:
     """Return those of the limits that are on risks."""
-    return {name: limits[name] for name in limits if registry.metrics_named([name])[0].family == "risk"}
+    return {
+        name: limits[name] for name in limits if registry.metrics_named([risk_of(name)])[0].family == "risk"
+    }
 
 
 def loss_limits(limits: Mapping[str, float]) -> dict[str, float]:
@@ -83,7 +71,7 @@ def check_limits_and_loss(
     max_risk: Any, minimise: Any, known: Sequence[str] | None = None, max_loss: Any = None
 ) -> dict[str, float]:
     """Return checked limits, risks first; raise ValueError unless `minimise` is a loss that is best at 0."""
-    limits = check_limits(max_risk) | check_loss_limits(max_loss)
+    limits = checked_risk_limits(max_risk) | check_loss_limits(max_loss)
     loss = loss_named(minimise, "minimise")
     for name in (*limits, loss.name):
         if known is not None and name not in known:
@@ -109,6 +97,15 @@ def require_reachable(limits: Mapping[str, float], original: Original, roles: Ro
             ]
             why = ". ".join(text[0].upper() + text[1:] for text in texts if text)
             raise LimitsMissed(f"no masking meets {risk} of at most {limit:g}. {why}")
+
+
+def require_reachable_in(scenarios: Iterable[Scenario], original: Original) -> None:
+    """Raise `LimitsMissed` if columns that are published unmasked alone exceed the limit of a scenario."""
+    for scenario in scenarios:
+        try:
+            require_reachable(scenario.limits, original, scenario.roles(original.roles))
+        except LimitsMissed as reason:
+            raise LimitsMissed(f"scenario {scenario.name}: {reason}") from reason
 
 
 def unpaired_rows_fact(methods: Iterable[str]) -> str:

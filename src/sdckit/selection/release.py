@@ -12,6 +12,13 @@ import numpy as np  # noqa: TC002 - typing.get_type_hints looks for it
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.prepared import PreparedTable  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.scenarios import (
+    Scenario,
+    checked_risk_limits,
+    checked_scenarios,
+    limits_of,
+    risk_of,
+)
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.jit import Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
@@ -19,11 +26,11 @@ from sdckit.metrics.evaluation import Measuring, evaluate_pair
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
+from sdckit.metrics.scenario_risks import require_columns
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.selection import wording
 from sdckit.selection.limits import (
     LimitsMissed,
-    check_limits,
     check_loss_limits,
     loss_limits,
     require_limits,
@@ -61,7 +68,7 @@ class ReleasePlan:
     """How to mask a table, which limits it must meet, and how to measure it.
 
     `limits` has the largest value allowed of some risks and losses. A random method is drawn at most `tries`
-    times.
+    times. The limits of `scenarios` are among them, under names such as "linkage (press)".
     What is handed out has no key, and its rows are shuffled unless `keep_order`; with `in_place`, the table
     is a working copy that keeps its key and the order of its rows.
     """
@@ -77,6 +84,7 @@ class ReleasePlan:
     limits: Mapping[str, float] = field(default_factory=dict)
     tries: int = TRIES
     per_record: bool = False
+    scenarios: Sequence[Scenario] = ()
     keep_order: bool = False
     in_place: bool = False
 
@@ -115,6 +123,7 @@ class ReleasePlan:
             missing=self.missing,
             per_record=self.per_record,
             rng=rng,
+            scenarios=self.scenarios,
         )
         result = evaluate_pair(pair, made.disclosure, how)
         return replace(result, notes=(*result.notes, *made.notes))
@@ -175,7 +184,11 @@ def make_release(
 
 
 def metrics_of_release(metrics: str | Iterable[str] | None, needed: Sequence[str]) -> list[str] | None:
-    """Return the names of the metrics asked for and those needed for limits; None for the default ones."""
+    """Return the names of the metrics asked for and those needed for limits; None for the default ones.
+
+    Risks of scenarios are measured with the scenarios.
+    """
+    needed = [name for name in needed if name == risk_of(name)]
     if metrics is None:
         default = {metric.name for metric in registry.metrics_named(None)}
         if default.issuperset(needed):
@@ -218,6 +231,7 @@ def release(
     missing: str = "pairwise",
     max_risk: dict[str, float] | None = None,
     max_loss: dict[str, float] | None = None,
+    scenarios: Mapping[str, Any] | None = None,
     tries: int = TRIES,
     keep_order: bool = False,
     rng: Any = None,
@@ -250,6 +264,7 @@ def release(
     missing: str = "pairwise",
     max_risk: dict[str, float] | None = None,
     max_loss: dict[str, float] | None = None,
+    scenarios: Mapping[str, Any] | None = None,
     tries: int = TRIES,
     keep_order: bool = False,
     rng: Any = None,
@@ -280,6 +295,8 @@ def release(
         Limits by risk, such as `{"linkage": 0.1}`: a random method is drawn again while it misses one.
     max_loss : dict, optional
         Limits by loss, such as `{"suppressed": 0.01}`, treated alike.
+    scenarios : dict, optional
+        Other intruders, as for `evaluate`; their limits are met, too.
     tries : int
         How many tables to draw at most.
     keep_order : bool
@@ -310,7 +327,9 @@ def release(
     >>> again["linkage"]
     0.5
     """
-    limits = ({} if max_risk is None else check_limits(max_risk)) | check_loss_limits(max_loss)
+    others = checked_scenarios(scenarios)
+    limits = ({} if max_risk is None else checked_risk_limits(max_risk)) | check_loss_limits(max_loss)
+    limits |= limits_of(others)
     plan = ReleasePlan(
         method=method,
         parameters=parameters,
@@ -321,6 +340,7 @@ def release(
         ties=ties,
         missing=missing,
         limits=limits,
+        scenarios=others,
         tries=checks.checked_count("tries", tries),
         keep_order=keep_order,
     )
@@ -341,4 +361,5 @@ def release(
             drop=drop,
             recode=recode,
         )
+    require_columns(others, original)
     return make_release(plan, original, rng=rng, progress=progress, warned=warned)

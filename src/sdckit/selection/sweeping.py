@@ -20,6 +20,7 @@ from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
+from sdckit.metrics.scenario_risks import original_in
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.rules.edits import edits_of
 from sdckit.selection import notes, points
@@ -29,7 +30,7 @@ from sdckit.selection.limits import check_limits_and_loss
 from sdckit.selection.plan import Setting, runs_of, settings_of
 from sdckit.selection.runner import run_all
 from sdckit.selection.sweep_folder import SweepFolder
-from sdckit.selection.task import Stratum, Task
+from sdckit.selection.task import ScenarioTask, Stratum, Task
 
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
@@ -300,6 +301,9 @@ def make_task(
         decimals=None if decimals is None else tuple(column_decimals(original.values, decimals)),
         ties=checks.one_of("rule for ties", conditions.ties, TIES),
         missing=checks.one_of("rule for missing cells", conditions.missing, checks.MISSING),
+        scenarios=[
+            ScenarioTask(one, Stratum("all", original_in(original, one))) for one in conditions.scenarios
+        ],
         **options,
     )
     return task, task.allowed_settings(settings)

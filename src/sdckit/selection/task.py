@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sdckit.core.registry import Method, Metric
+    from sdckit.core.scenarios import Scenario
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.original import Original
     from sdckit.metrics.score import Score
@@ -70,6 +71,19 @@ class Stratum:
 
 
 @dataclass(frozen=True)
+class ScenarioTask:
+    """The whole file as the intruder of a scenario knows it, and the risks to measure for him."""
+
+    scenario: Scenario
+    whole: Stratum
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the measured risks, such as "linkage (press)"."""
+        return [self.scenario.label(metric.name) for metric in self.scenario.metrics]
+
+
+@dataclass(frozen=True)
 class Task:
     """Data, metrics and options that all runs of a sweep share."""
 
@@ -83,6 +97,7 @@ class Task:
     detail: bool
     decimals: tuple[int, ...] | None = None  # of each column; None does not round
     edits: Edits | None = None  # rules that masked records are made to obey
+    scenarios: Sequence[ScenarioTask] = ()  # what other intruders know; not in sweeps
 
     @property
     def groups(self) -> list[Stratum]:
@@ -97,7 +112,14 @@ class Task:
     @property
     def length(self) -> int:
         """How many numbers one run yields: metrics x groups x variables x figures."""
-        return len(self.metrics) * len(self.groups) * len(self.variables) * len(FIGURES)
+        return len(self.labels) * len(self.groups) * len(self.variables) * len(FIGURES)
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of all that is measured: the metrics, and those of the scenarios."""
+        return [metric.name for metric in self.metrics] + [
+            label for one in self.scenarios for label in one.labels
+        ]
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -165,19 +187,22 @@ class Task:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
             masked = edits.repaired(masked, self.decimals)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
-        pairs = self._pairs(masked, run.setting, edits)
+        pairs = self._pairs(masked, run.setting, edits, self.whole.original)
         if pairs[0].special_counts[1]:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
         rows = run.setting.paired
         found = [self._figures_of(metric, pairs, options, rows=rows) for metric in self.metrics]
+        for one in self.scenarios:
+            known = self._pairs(masked, run.setting, edits, one.whole.original)
+            found += [self._figures_of(metric, known, options, rows=rows) for metric in one.scenario.metrics]
         return np.concatenate([np.ravel(line) for lines in found for line in lines])
 
-    def _pairs(self, masked: Floats, setting: Setting, edits: Edits | None) -> list[Pair]:
+    def _pairs(self, masked: Floats, setting: Setting, edits: Edits | None, original: Original) -> list[Pair]:
         """Return the pairs of original and masked values, of the whole file and of each stratum.
 
-        A release has its rows shuffled, so the order of the rows tells nothing here.
+        `original` has the roles of the default intruder, or of a scenario's. A release has its rows shuffled,
+        so the order of the rows tells nothing here.
         """
-        original = self.whole.original
         whole = Pair(
             original,
             masked,
@@ -231,6 +256,7 @@ class Task:
             self,
             whole=self.whole.without_table(),
             strata=[part.without_table() for part in self.strata],
+            scenarios=[replace(one, whole=one.whole.without_table()) for one in self.scenarios],
         )
 
     def _mask(self, setting: Setting, rng: np.random.Generator) -> Floats:

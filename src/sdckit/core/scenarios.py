@@ -1,0 +1,111 @@
+"""Scenarios: intruders who know other columns than the default one, each with limits on the risk of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sdckit.core import checks, registry
+from sdckit.core.frozen import frozen
+from sdckit.core.roles import WORDS, unique_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sdckit.core.registry import Metric
+    from sdckit.core.roles import Roles
+
+ENTRIES = ("known", "max_risk")
+FORBIDDEN = ("key", "unit", "drop")  # roles of columns that no intruder of a scenario knows
+EXAMPLE = "{'press': {'known': ['sex', 'age'], 'max_risk': {'linkage': 0.05}}}"
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What an intruder knows, in place of `known` of the roles, and limits by risk for him, if any."""
+
+    name: str
+    known: tuple[str, ...]
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The risks that are measured for this intruder: those that are limited, linkage without any."""
+        return registry.metrics_named(list(self.limits) or ["linkage"])
+
+    def label(self, risk: str) -> str:
+        """Return the name of a risk in this scenario, such as "linkage (press)"."""
+        return f"{risk} ({self.name})"
+
+    def roles(self, roles: Roles) -> Roles:
+        """Return the roles of columns for this intruder; what he knows is not unknown to him."""
+        unknown, confidential = (
+            tuple(name for name in names if name not in self.known)
+            for names in (roles.unknown, roles.confidential)
+        )
+        return replace(roles, known=self.known, unknown=unknown, confidential=confidential)
+
+    def require_columns(self, roles: Roles, columns: Sequence[str]) -> None:
+        """Raise ValueError if the table lacks a column of the scenario, or if no intruder can know it."""
+        checks.require_known(self.known, columns, f"column of scenario {self.name!r}")
+        for role in FORBIDDEN:
+            for name in [name for name in self.known if name in roles.columns_with(role)]:
+                raise ValueError(
+                    f"column {name!r} of scenario {self.name!r} is {WORDS[role]}, which is not published as it "
+                    "is; leave it out of the scenario"
+                )
+
+
+def risk_of(label: str) -> str:
+    """Return the name of the risk that a limit is on: that of a metric, or of one in a scenario."""
+    return label.partition(" (")[0]
+
+
+def limits_of(scenarios: Iterable[Scenario]) -> dict[str, float]:
+    """Return the limits of all scenarios, such as {"linkage (press)": 0.05}."""
+    return {one.label(risk): limit for one in scenarios for risk, limit in one.limits.items()}
+
+
+def checked_risk_limits(max_risk: Any, where: str = "max_risk") -> dict[str, float]:
+    """Return limits by metric name; raise an error for anything but risk metrics with limits from 0 to 1."""
+    if not isinstance(max_risk, Mapping) or not max_risk:
+        raise TypeError(f"{where} is {max_risk!r}; give limits by metric, such as {{'linkage': 0.1}}")
+    limits = {}
+    for name, limit in max_risk.items():
+        (metric,) = registry.metrics_named([name])
+        if metric.family != "risk":
+            fact = f"{name!r} is a loss; limit a risk, such as linkage, and minimise the loss"
+            raise ValueError(f"{fact} or limit it with max_loss=")
+        if name.partition(":")[0] == "window" and "within" not in metric.fixed_options:
+            raise ValueError(f"{name} cannot be limited by itself; limit linkage, which includes it")
+        limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
+    return limits
+
+
+def checked_scenarios(given: Any, *, limited: bool = False) -> tuple[Scenario, ...]:
+    """Return scenarios from a dict by name; with `limited`, each needs a limit. None gives none."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise TypeError(f"scenarios is {given!r}; give a dict such as {EXAMPLE}")
+    return tuple(_checked_scenario(str(name), entry, limited=limited) for name, entry in given.items())
+
+
+def _checked_scenario(name: str, entry: Any, *, limited: bool) -> Scenario:
+    """Return one scenario; raise an error if it has no columns, or limits that are none."""
+    if not isinstance(entry, Mapping):
+        raise TypeError(f"scenario {name!r} is {entry!r}; give a dict such as {EXAMPLE}")
+    for key in entry:
+        checks.one_of(f"entry of scenario {name!r}", key, ENTRIES)
+    known = unique_names(entry.get("known"))
+    if not known:
+        raise ValueError(f"scenario {name!r} has no columns; name those that its intruder knows")
+    given = entry.get("max_risk") or {}
+    if limited and not given:
+        raise ValueError(f"scenario {name!r} has no limit; give it one, such as linkage of 0.1")
+    try:
+        limits = checked_risk_limits(given, "max_risk") if given else {}
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"scenario {name!r}: {error}") from error
+    return Scenario(name, known, frozen(limits))
