@@ -1,4 +1,4 @@
-"""Scenarios: intruders who know other columns than the default one, each with limits on the risk of its own."""
+"""Scenarios: intruders who know other columns than the default one, each with limits of its own."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Scenario:
         for role in FORBIDDEN:
             for name in [name for name in self.known if name in roles.columns_with(role)]:
                 raise ValueError(
-                    f"column {name!r} of scenario {self.name!r} is {WORDS[role]}, which is not published as it "
-                    "is; leave it out of the scenario"
+                    f"column {name!r} of scenario {self.name!r} is {WORDS[role]}, which is not published as "
+                    "it is; leave it out of the scenario"
                 )
 
 
