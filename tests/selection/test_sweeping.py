@@ -32,19 +32,13 @@ def rebuilt(data, plan, *, replications=3, draws="common", **roles):
 # --- the numbers ---
 
 
-def published(setting):
-    """The window of a method that publishes one."""
-    window = setting.method.window
-    return window and (lambda values: window(setting.options, values))
-
-
 def assert_same_as_evaluate(found, data, plan, *, draws="common", replications=3, roles=None, **options):
     """All columns, of every masked file."""
     roles = roles or {}
     for run, masked in rebuilt(data, plan, draws=draws, replications=replications, **roles):
-        name, setting, window = run.setting.method.name, run.setting.text, published(run.setting)
-        apart = bool(roles.get("by"))
-        expected = sdc.evaluate(data, masked, window=window, stratified=apart, **roles, **options).table
+        name, setting = run.setting.method.name, run.setting.text
+        known = {"method": name, "parameters": run.setting.options}
+        expected = sdc.evaluate(data, masked, **known, **roles, **options).table
         ours = found.table.filter(method=name, parameters=setting, replication=run.replication)
         order = ["metric", "stratum", "variable"]
         unsuited = ours.join(expected, on=order, how="anti")
