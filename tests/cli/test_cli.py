@@ -202,7 +202,7 @@ def test_ranks_in_json(tmp_path, pair):
 
 def test_identical_files_lose_nothing(tmp_path, survey):
     assert survey.height
-    done = good(tmp_path, "evaluate", "data.csv", "data.csv", "--key", "id", "--json")
+    done = good(tmp_path, "evaluate", "data.csv", "data.csv", "--key", "id", "--json", "--private-output")
     found = json.loads(done.stdout)["table"]
     assert {row["value"] for row in found if row["family"] == "loss"} == {0}
     assert {row["value"] for row in found if row["metric"] in {"linkage", "dbrl", "sdid"}} == {1}

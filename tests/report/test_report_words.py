@@ -152,3 +152,57 @@ def test_attacks_that_are_no_metric_are_listed_by_their_title():
     other = next(name for name in ATTACKS if name not in sdc.METRICS)
     rows = attack_rows(replace(found, parts={"linkage": {"dbrl": 0.5, other: 0.25}}))
     assert [row["title"] for row in rows] == [sdc.METRICS["dbrl"].title, ATTACKS[other].title]
+
+
+SCENARIOS = {
+    "press": {"known": ["turnover", "sector"], "max_risk": {"linkage": 0.5}},
+    "registers": {"known": ["sector"]},
+}
+
+
+def test_what_the_intruder_knows_stands_beside_the_headline_and_scenarios_have_a_table():
+    found = sdc.evaluate(
+        reports.original(),
+        reports.masked(),
+        columns=reports.VARIABLES,
+        metrics=["brmae", "linkage", "uniques"],
+        scenarios=SCENARIOS,
+        **reports.ROLES,
+    )
+    page = bare(evaluation=found)
+    text = Read(page).text
+    others = [name for name in reports.original().columns if name not in {"firm", "weight"}]
+    assert f"Assumes that the intruder knows: {len(others)} published columns; not: weight." in text
+    unmasked = [f"{name} (key)" if name == "firm" else name for name in reports.original().columns]
+    unmasked = [name for name in unmasked if name not in reports.VARIABLES]
+    assert f"Published unmasked: {', '.join(unmasked)}." in text
+    assert text.index("Published unmasked") < text.index("All measures")
+    rows = {row[0]: row for row in Read(page).rows if row and row[0] in SCENARIOS}
+    assert rows["press"][1:3] == ["turnover, sector", "linkage"]
+    assert rows["press"][4:] == ["0.5", "met"]
+    assert rows["registers"][1] == "sector"
+    assert rows["registers"][4:] == ["-", ""]
+    assert "Disclosure risk: uniques" in text
+    assert "scenarios" not in Read(bare(evaluation=reports.evaluation())).sections
+
+
+@pytest.mark.parametrize(
+    ("roles", "sentence"),
+    [
+        ({}, "assumes that the intruder knows: all 3 published columns"),
+        ({"drop": ["b", "t"]}, "assumes that the intruder knows: the 1 published column"),
+        ({"known": ["a", "t"]}, "assumes that the intruder knows: a, t; not: b"),
+        ({"unknown": ["t"]}, "assumes that the intruder knows: 2 published columns; not: t"),
+        ({"confidential": ["b"]}, "assumes that the intruder knows: 2 published columns; not: b"),
+        ({"unit": "t"}, "assumes that the intruder knows: all 2 published columns"),
+    ],
+)
+def test_a_sentence_says_what_the_intruder_knows(roles, sentence):
+    draws = np.random.default_rng(3).normal(size=(20, 2)).round(2)
+    data = pl.DataFrame(draws, schema=["a", "b"]).with_columns(t=pl.Series(["x", "y"] * 10))
+    masked = data.with_columns(pl.col("a", "b") + 0.01).drop(roles.get("drop", []))
+    variables = [name for name in ("a", "b") if name not in roles.get("drop", [])]
+    found = sdc.evaluate(data, masked, columns=variables, metrics="dbrl", **roles)
+    assert found.knowledge.sentence == sentence
+    assert sentence in repr(found)
+    assert sdc.evaluate(data, masked, columns=variables, metrics="mae", **roles).knowledge is None

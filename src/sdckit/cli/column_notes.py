@@ -45,8 +45,6 @@ def unchanged_cells_note(pair: Pair) -> str:
     return f"{same.sum()} of {cells.sum()} cells in {columns} are equal to the original"
 
 
-def roles_facts(masked: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """Return, for a report, the names of the masked variables and of the columns published unchanged."""
-    masked = list(masked)
-    unmasked = [name for name in columns if name not in masked]
-    return {"variables": ", ".join(masked), "published unchanged": ", ".join(unmasked) or "none"}
+def roles_facts(masked: Iterable[str]) -> dict[str, str]:
+    """Return, for a report, the names of the masked variables; the others stand beside its headline."""
+    return {"variables": ", ".join(masked)}

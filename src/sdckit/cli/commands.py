@@ -17,6 +17,7 @@ from sdckit.core import checks, registry, settings
 from sdckit.core.undecided import require_decided
 from sdckit.io import files
 from sdckit.io.source import cast_empty_columns
+from sdckit.metrics.knowledge import knowledge_of_releases
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.rank_summary import rank_table_of_pair
@@ -90,7 +91,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the masked file."""
-        facts = checked.facts | column_notes.roles_facts(pair.columns, made.data.columns)
+        facts = checked.facts | column_notes.roles_facts(pair.columns)
         return str(build.report_on_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
 
     made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
@@ -145,7 +146,7 @@ def _evaluate_one(
 
     def make_page(build: Any) -> str:
         """Return the HTML report on the masked file."""
-        facts = checked.facts | column_notes.roles_facts(pair.columns, masked_frame.columns)
+        facts = checked.facts | column_notes.roles_facts(pair.columns)
         return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += write_report(given, make_page)
@@ -245,9 +246,18 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(f"finished runs are in '{place}'; the same command resumes") from stop
     written = sweep_output.write_files(found, output, given["form"])
-    if write_report(given, lambda build: build.report_on_sweep(found, name=data.name, facts=checked.facts)):
+    known = knowledge_of_releases(original)
+
+    def make_page(build: Any) -> str:
+        """Return the HTML report on the sweep."""
+        facts = checked.facts | column_notes.roles_facts(original.columns)
+        return str(build.report_on_sweep(found, name=data.name, facts=facts, knowledge=known))
+
+    if write_report(given, make_page):
         written.append(given["report"])
     if not given["quiet"]:
+        for line in terminal.knowledge_lines(known):
+            terminal.print_line(line)
         terminal.console().print(sweep_output.overview_table(found))
         for note in found.notes:
             terminal.print_line(f"note: {note}")
@@ -276,7 +286,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the recommended release."""
-        facts = checked.facts | column_notes.roles_facts(original.columns, made.data.columns)
+        facts = checked.facts | column_notes.roles_facts(original.columns)
         return str(
             build.report_on_choice(
                 choice,

@@ -88,5 +88,6 @@ The released file itself, masked.csv, was measured:
 - loss: {result.meaning[MINIMISE].split(";")[0]};
 - suppressed cells: {result.meaning["suppressed"]};
 - risk: {result.meaning["linkage"].split(": ", 1)[1].split(";")[0]}.
+{chr(10).join(terminal.knowledge_lines(result.knowledge))}
 
 Report, with the map of all maskings: {folder / "report.html"}""")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sdckit.core.parameters import Parameter
     from sdckit.core.registry import Method
     from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.metrics.knowledge import Knowledge
 
 WIDTH = 120  # characters of a line if the output is no terminal
 MANY = 10  # largest number of names that are listed in full
@@ -239,11 +240,11 @@ def known_columns(result: Evaluation) -> Any:
     return None if result.knowledge is None else result.knowledge.to_dict()
 
 
-def knowledge_lines(result: Evaluation) -> list[str]:
+def knowledge_lines(knowledge: Knowledge | None) -> list[str]:
     """Return two lines: what the risks assume the intruder to know, and the columns published unmasked."""
-    if result.knowledge is None:
+    if knowledge is None:
         return []
-    return [f"Risk {result.knowledge.sentence}.", as_sentence(result.knowledge.unmasked_sentence)]
+    return [f"Risk {knowledge.sentence}.", as_sentence(knowledge.unmasked_sentence)]
 
 
 def show_result(
@@ -266,7 +267,7 @@ def show_result(
     elif given["as_csv"]:
         print_line(result.table.write_csv().rstrip("\n"))
     elif not given["quiet"]:
-        for head in [*heads, *knowledge_lines(result)]:
+        for head in [*heads, *knowledge_lines(result.knowledge)]:
             print_line(head)
         screen = console()
         for table in (evaluation_table(result), *extra):
@@ -300,7 +301,8 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
         values = {name: dict(r.summary.select("metric", "value").rows()) for name, r in results.items()}
         metrics = list(dict.fromkeys(metric for found in values.values() for metric in found))
         rows = [[metric, *(number(found.get(metric)) for found in values.values())] for metric in metrics]
-        for line in dict.fromkeys(line for result in results.values() for line in knowledge_lines(result)):
+        known = [result.knowledge for result in results.values()]
+        for line in dict.fromkeys(line for one in known for line in knowledge_lines(one)):
             print_line(line)
         console().print(plain_table(["metric", *values], rows))
         for note in notes:

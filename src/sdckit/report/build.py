@@ -16,6 +16,7 @@ from sdckit.io import atomic
 from sdckit.metrics.evaluation_result import public_evaluation
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.report import Points, charts, report
+from sdckit.report.measures import metric_of
 from sdckit.selection import wording
 from sdckit.selection.points import KEYS, metrics_by_setting, nondominated_rows, table_of_points
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.metrics.knowledge import Knowledge
     from sdckit.metrics.pair import Pair
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
@@ -61,10 +63,15 @@ def report_on_files(
     values = {name: _values_by_metric(public_evaluation(result)) for name, result in results.items()}
     points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
+    known = {name: result.knowledge for name, result in results.items() if result.knowledge is not None}
+    common = set(known.values())
+    if len(common) > 1:
+        notes += [f"{name}: risk {one.sentence}; {one.unmasked_sentence}" for name, one in known.items()]
     return report(
         title=f"Comparison of {len(results)} masked files",
         done=[f"{len(results)} masked files were compared with one original of {records:,} records."],
         points=map_points(pl.DataFrame(points), records=records),
+        knowledge=common.pop() if len(common) == 1 else None,
         notes=notes,
         facts=_facts_with_versions(facts),
     )
@@ -89,6 +96,7 @@ def report_on_sweep(
     release: Evaluation | None = None,
     pair: Pair | None = None,
     facts: Mapping[str, str] = NONE,
+    knowledge: Knowledge | None = None,
 ) -> str:
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.require_reportable_size(found.records)
@@ -106,6 +114,7 @@ def report_on_sweep(
         ),
         evaluation=release,
         pair=pair,
+        knowledge=knowledge,
         choice=choice.describe(wording.title_of) if choice else (),
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
         facts=_facts_with_versions(facts),
@@ -184,8 +193,9 @@ def _axis_metric(settings: pl.DataFrame, family: str, wanted: str) -> str | None
     """Return the wanted metric, or else the first measured one of its family from 0 (best) to 1, or None."""
     if wanted in settings.columns:
         return wanted
-    known = {name: registry.metrics_named([name])[0] for name in settings.columns if name not in KEYS}
-    fitting = [m.name for m in known.values() if m.family == family and m.bounded and m.best == 0]
+    measured = [name for name in settings.columns if name not in KEYS and metric_of(name)]  # by no scenario
+    known = registry.metrics_named(measured)
+    fitting = [m.name for m in known if m.family == family and m.bounded and m.best == 0]
     return fitting[0] if fitting else None
 
 

@@ -102,6 +102,7 @@ def report(
         risks = add_spec("at-risk", distributions.risk_panel(evaluation.records["linkage"].to_numpy()))
     variables = [] if pair is None else distributions.distribution_panels(pair)
     own = evaluation.notes if evaluation is not None else ()
+    others = evaluation.scenarios if evaluation is not None else None
     style, script = _file_text("page.css").strip() + _shade_styles(), _file_text("page.js").strip()
     return _template().render(
         title=title,
@@ -109,6 +110,7 @@ def report(
         choice=choice,
         headlines=headlines.headlines(evaluation, points),
         knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
+        scenarios=[] if others is None else others.rows(named=True),
         points=drawn,
         chosen=drawn and drawn.chosen,
         left_out=0 if points is None else points.table.height - points.drawn.height,
