@@ -239,8 +239,8 @@ def test_metrics_without_pairs_do_not_see_the_order_of_rows():
     result = sdc.evaluate(original, masked, paired=False)
     again = sdc.evaluate(original, shuffled(masked), paired=False)
     measured = result.summary["metric"].to_list()
-    known = [m for m in sdc.METRICS.values() if not m.experimental and m.extra is None]
-    assert measured == [m.name for m in known if not m.paired]
+    known = [m for m in sdc.METRICS.values() if not m.experimental and m.extra is None and m.role is None]
+    assert measured == [m.name for m in known if not m.paired and m.needs != "rows"]  # no fact ties rows
     for name in measured:
         assert again[name] == pytest.approx(result[name], rel=1e-9), name
         assert sdc.evaluate(original, masked, metrics=name)[name] == result[name]
@@ -266,11 +266,13 @@ def test_a_sweep_measures_unpaired_rows_by_what_makes_sense(name):
     method = sdc.METHODS[name]
     plan[name] = {p.name: p.grid[-1:] for p in method.parameters if p.grid}
     found = sdc.sweep(frame(120), plan, rng=3, workers=1)
-    by_default = [m.name for m in sdc.METRICS.values() if m.default and not m.experimental]
+    default = [m for m in sdc.METRICS.values() if m.default and not m.experimental]
+    by_default = [m.name for m in default if m.role is None]  # the others are about columns of a role
     metrics = found.table["metric"].unique(maintain_order=True).to_list()
     assert metrics == [*by_default, "ks", "hellinger"]
     for row in found.table.rows(named=True):
-        no_value = row["method"] == name and sdc.METRICS[row["metric"]].paired
+        metric = sdc.METRICS[row["metric"]]
+        no_value = row["method"] == name and (metric.paired or metric.needs == "rows")
         assert (row["value"] is None) == no_value, row["metric"]
     assert found.frontier()["method"].to_list() == ["noise"]
     paired = sdc.sweep(frame(120), {"noise": {"percent": [50]}}, rng=3, workers=1)
@@ -297,12 +299,12 @@ def test_codes_of_missing_cells_are_as_many_as_before(name):
 
 @pytest.mark.parametrize("name", UNPAIRED)
 def test_columns_beside_unpaired_rows_are_named(name):
-    table = frame().with_columns(id=pl.arange(40), **{f"other {i}": pl.lit(str(i)) for i in range(6)})
+    table = frame().with_columns(id=pl.arange(40), **{f"other {i}": pl.lit("abcdef"[i]) for i in range(6)})
     with pytest.warns(UserWarning, match="stand for no original record") as caught:
         sdc.mask(table, name, key="id", rng=1)
     assert str(caught[0].message) == (
         f"rows of {name} stand for no original record, and columns beside them are original: "
-        "'id', 'other 0', 'other 1', 'other 2', 'other 3' and 2 more; drop them"
+        "'id', 'other 0', 'other 1', 'other 2', 'other 3', 'other 4', 'other 5'; drop them"
     )
     assert caught[0].filename == __file__
 

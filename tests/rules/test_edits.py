@@ -29,7 +29,7 @@ def summed(n):
 
 
 def edits(given, masked=("total", "a", "b"), *, table=TABLE, na=None):
-    return edits_of(given, PreparedTable.of(table, columns=masked, na=na))
+    return edits_of(given, PreparedTable.of(table, columns=masked, key="id", na=na))
 
 
 def matrix(*rows):
@@ -175,6 +175,7 @@ def test_codes_take_no_part():
         table,
         "noise",
         columns=["total", "a", "b"],
+        key="id",
         percent=90,
         na=-999,
         rules=["total = a + b", "a >= 0", "b >= 0"],
@@ -229,11 +230,12 @@ def test_notes():
 
 def test_evaluate_counts_on_columns_that_are_not_measured():
     masked = TABLE.with_columns(a=pl.Series([1.0, 3.5, 5.0, 9.0]))
-    found = sdc.evaluate(TABLE, masked, columns=["a"], metrics="brmae", rules="total = a + b")
+    found = sdc.evaluate(TABLE, masked, columns=["a"], key="id", metrics="brmae", rules="total = a + b")
     assert found.notes == ("the rule total = a + b is broken in 2 masked records",)
     keyed = sdc.evaluate(TABLE, masked[::-1], columns=["a"], key="id", metrics="brmae", rules="total = a + b")
     assert keyed.notes == found.notes
-    fine = sdc.evaluate(TABLE, TABLE, columns=["a"], metrics="brmae", rules=["total = a + b", "discover"])
+    rules = ["total = a + b", "discover"]
+    fine = sdc.evaluate(TABLE, TABLE, columns=["a"], key="id", metrics="brmae", rules=rules)
     assert fine.notes == ()
 
 

@@ -356,7 +356,7 @@ def test_the_sentence_names_the_rules():
     x, y, found = small_release()
     score = replace(attacked(x, y, found), attack=WorstAttack("rules", DIRECTIONS[0]))
     sentence = sdc.METRICS["linkage"].explain(score)
-    assert "the worst of 5 attacks (rules)" in sentence
+    assert "the worst of 6 attacks (rules)" in sentence
     assert (
         "onto the known edit rules and picks the nearest record for each published one is right" in sentence
     )
