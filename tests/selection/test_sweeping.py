@@ -57,6 +57,8 @@ def test_every_number_is_that_of_evaluate_on_the_same_masked_file(draws):
 @pytest.mark.parametrize("missing", ["pairwise", "penalise"])
 def test_strata_weights_and_missing_cells_are_those_of_evaluate(tmp_path, missing):
     data, roles = survey(tmp_path), {"by": "region", "weights": "weight"}
+    data = data.sample(fraction=1, shuffle=True, seed=5)  # a sweep knows nothing of the order of rows
+    data = data.with_columns(weight=pl.Series([1.0, 2.0, 5.0] * 20))
     assert data["rooms"].null_count() > 0
     found = swept(data, per_variable=True, detail=True, missing=missing, replications=2, **roles)
     assert_same_as_evaluate(found, data, PLAN, roles=roles, missing=missing, replications=2)
