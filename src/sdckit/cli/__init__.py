@@ -313,7 +313,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @dialect_options
 @outputs
 def recommend(data: Path, output: Path, **given: Any) -> None:
-    """Find the masking with the least loss within limits on risk and loss.
+    """Find the masking of least loss within limits on risk and loss.
 
     For each method the weakest safe setting is found by bisection; the one with the least loss is applied,
     and the file is measured as written. Its rows are shuffled, and it has neither key nor dropped columns. A
