@@ -31,6 +31,7 @@ from sdckit.cli.options import (
     roles,
     rule_option,
     ruling,
+    scenario_option,
     search_measuring,
     search_ruling,
     seed_option,
@@ -210,6 +211,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     is_flag=True,
     help="Linkage of several releases together, for an intruder who can align their records.",
 )
+@scenario_option
 @known_rule_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
@@ -290,6 +292,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     metavar="LOSS=LIMIT",
     help="Largest loss allowed, such as suppressed=0.01; repeatable.",
 )
+@scenario_option
 @click.option("--minimise", metavar="LOSS", default="brmae", show_default=True, help="Loss to minimise.")
 @method_option
 @grid_option

@@ -278,7 +278,12 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     original = checked.prepare(source, "masked")
     require_decided(original)
     choice = bisection.recommend(
-        original, **search_options, ties=checked.ties, missing=checked.missing, rng=checked.seed
+        original,
+        **search_options,
+        scenarios=checked.scenarios,
+        ties=checked.ties,
+        missing=checked.missing,
+        rng=checked.seed,
     )
     print_held_warnings()
     choice.require_met()

@@ -170,6 +170,12 @@ rule_option = click.option(
     metavar="TEXT",
     help=f"{RULE}. Masked records are corrected to satisfy it; repeatable.",
 )
+scenario_option = click.option(
+    "--scenario",
+    multiple=True,
+    metavar="NAME=A,B:RISK=LIMIT",
+    help="Another intruder who knows A and B only, and limits for him; repeatable.",
+)
 known_rule_option = click.option(
     "--rule",
     "rules",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sdckit.cli import parsing, sweep_output, terminal
+from sdckit.cli.scenario_options import parse_scenarios
 from sdckit.core import checks, randomness, registry
 from sdckit.core.disclosure import Disclosure, disclosure_of
 from sdckit.core.roles import OPTIONS
+from sdckit.core.scenarios import checked_scenarios
 from sdckit.core.settings import method_text
 from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
 from sdckit.core.warning_texts import warn
@@ -23,6 +25,7 @@ from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_pub
 from sdckit.metrics.evaluation import Measuring, evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
 from sdckit.metrics.original import Original
+from sdckit.metrics.scenario_risks import require_columns
 from sdckit.selection import sweeping
 from sdckit.selection.limits import check_limits_and_loss, loss_limits, risk_limits
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
@@ -66,6 +69,7 @@ class CheckedOptions:
     stratified: bool | None = None  # None: True with a method, False with a window
     paired: bool = True
     rules: list[str] | None = None
+    scenarios: dict[str, Any] = field(default_factory=dict)  # other intruders by name
 
     @property
     def role_columns(self) -> list[str]:
@@ -138,8 +142,10 @@ class CheckedOptions:
 
     def measure(self, pair: Pair, *, per_record: bool = False) -> Evaluation:
         """Return the losses and risks of a pair of original and masked data under these options."""
-        known = self.disclosure(pair.original.roles.by)
-        how = Measuring.of(disclosure=known, per_record=per_record, **self.measuring_options)
+        known, others = self.disclosure(pair.original.roles.by), checked_scenarios(self.scenarios)
+        require_columns(others, pair.original)
+        options = self.measuring_options | {"scenarios": others}
+        how = Measuring.of(disclosure=known, per_record=per_record, **options)
         return _with_options(evaluate_pair(self.checked_pair(pair), known, how))
 
     def measure_together(self, pairs: Sequence[Pair]) -> Evaluation:
@@ -263,6 +269,7 @@ def check_search_options(given: dict[str, Any]) -> dict[str, Any]:
     """Check the options of `recommend` that need no data; return them as arguments of the library."""
     plan = _plan_from_options(given)
     settings_of(plan)
+    checked_scenarios(parse_scenarios(given["scenario"]), limited=True)
     losses = parse_settings(given["loss_limits"], "--max-loss", "suppressed=0.01")
     limits = check_limits_and_loss(parse_limits(given["limits"]), given["minimise"], max_loss=losses)
     return {
@@ -285,6 +292,7 @@ def _role_options(given: dict[str, Any], known: Collection[str] = ()) -> dict[st
         **{name: parsing.parse_names(given[name], known) or [] for name in SEVERAL},
         **{name: parsing.parse_name(given[name], known) for name in ("weights", "unit")},
         "recode": parse_settings(given.get("recode", ()), "--recode", "age=5"),
+        "scenarios": parse_scenarios(given.get("scenario", ()), known),
     }
 
 
@@ -326,7 +334,8 @@ def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, pai
         raise ValueError("--stratified needs strata; name their column with --by")
     if given["ranks"] and given["as_csv"]:
         raise ValueError("--ranks and --csv exclude each other; drop one of them or use --json")
-    for option in ("records", "ranks", "variables"):
+    checked_scenarios(parse_scenarios(given["scenario"]))
+    for option in ("records", "ranks", "variables", "scenario"):
         if given[option] and len(masked) > 1:
             fact = f"--{option} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")

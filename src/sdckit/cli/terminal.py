@@ -247,6 +247,20 @@ def knowledge_lines(knowledge: Knowledge | None) -> list[str]:
     return [f"Risk {knowledge.sentence}.", as_sentence(knowledge.unmasked_sentence)]
 
 
+def scenario_tables(result: Evaluation) -> list[Table]:
+    """Return a rich table of the scenarios: what is known, each risk, its limit, and whether it is met."""
+    if result.scenarios is None:
+        return []
+    words = {True: "met", False: "not met", None: "-"}
+    rows = [
+        [name, known, risk, number(value), number(limit), words[met]]
+        for name, known, risk, value, limit, met in result.scenarios.rows()
+    ]
+    table = plain_table(["scenario", "intruder knows", "risk", "value", "limit", "limit is"], rows, right=3)
+    table.columns[-1].justify = "left"
+    return [table]
+
+
 def show_result(
     result: Evaluation,
     given: dict[str, Any],
@@ -263,6 +277,8 @@ def show_result(
     if given["as_json"]:
         content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
         content |= {"parts": result.parts, "knowledge": known_columns(result)}
+        if result.scenarios is not None:
+            content["scenarios"] = result.scenarios.rows(named=True)
         print_line(as_json(content | (more or {})))
     elif given["as_csv"]:
         print_line(result.table.write_csv().rstrip("\n"))
@@ -270,7 +286,7 @@ def show_result(
         for head in [*heads, *knowledge_lines(result.knowledge)]:
             print_line(head)
         screen = console()
-        for table in (evaluation_table(result), *extra):
+        for table in (evaluation_table(result), *scenario_tables(result), *extra):
             screen.print(table)
         for note in everything:
             print_line(f"note: {note}")
