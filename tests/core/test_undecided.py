@@ -81,7 +81,7 @@ def test_a_doubtful_column_is_no_variable_and_is_refused_in_a_release(name):
     with pytest.raises(
         ValueError, match=rf"^a release needs a decision on 1 column: '{name}' looks like"
     ) as why:
-        require_decided(prepared)
+        require_decided(prepared.roles.undecided)
     assert "settle each with untouched=, columns=, drop=, recode=, unknown=, key= or unit=" in str(why.value)
 
 
@@ -91,7 +91,7 @@ def test_a_role_settles_a_doubtful_column(name, role):
     prepared = sdc.prepare(data(name), **{role: name})
     assert prepared.columns == ("income", "age")
     assert prepared.roles.undecided == ()
-    require_decided(prepared)
+    require_decided(prepared.roles.undecided)
 
 
 def test_other_roles_settle_as_well():
@@ -121,13 +121,13 @@ def test_weights_that_are_nearly_all_distinct_need_a_decision():
     with pytest.warns(UserWarning, match=message):
         prepared = sdc.prepare(frame, weights="w")
     with pytest.raises(ValueError, match=message):
-        require_decided(prepared)
+        require_decided(prepared.roles.undecided)
     for role in SETTLING:
-        require_decided(sdc.prepare(frame, weights="w", **{role: "w"}))
-    require_decided(sdc.prepare(frame.drop("w"), weights=frame["w"].to_numpy()))
+        require_decided(sdc.prepare(frame, weights="w", **{role: "w"}).roles.undecided)
+    require_decided(sdc.prepare(frame.drop("w"), weights=frame["w"].to_numpy()).roles.undecided)
     later = sdc.prepare(sdc.prepare(frame, columns=["income", "age"]), weights="w")
     assert [one.column for one in later.roles.undecided] == ["w"]
-    require_decided(sdc.prepare(later, unknown="w"))
+    require_decided(sdc.prepare(later, unknown="w").roles.undecided)
 
 
 def test_columns_that_look_like_weights_are_masked_unless_named():
@@ -142,7 +142,7 @@ def test_columns_that_look_like_weights_are_masked_unless_named():
     with pytest.warns(UserWarning, match="of 1 column: 'hh_wgt' looks like a survey weight"):
         prepared = sdc.prepare(frame, columns=["income", "age"])
     with pytest.raises(ValueError, match="decision on 1 column: 'hh_wgt' looks like a survey weight"):
-        require_decided(prepared)
+        require_decided(prepared.roles.undecided)
 
 
 def test_evaluate_warns_only_of_columns_that_are_published():

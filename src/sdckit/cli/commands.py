@@ -74,7 +74,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     )
     original = checked.prepare(source, "masked")
     if handed_out:
-        require_decided(original)
+        require_decided(original.roles.undecided)
     plan = ReleasePlan(
         method=method.name,
         parameters=parameters,
@@ -276,7 +276,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     checked = checked.with_columns_of(given, source)
     files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
     original = checked.prepare(source, "masked")
-    require_decided(original)
+    require_decided(original.roles.undecided)
     choice = bisection.recommend(
         original,
         **search_options,

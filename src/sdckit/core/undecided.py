@@ -11,7 +11,6 @@ from sdckit.core.warning_texts import warn
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sdckit.core.prepared import PreparedTable
     from sdckit.core.table import Table
 
 REMEDY = "settle each with untouched=, columns=, drop=, recode=, unknown=, key= or unit="
@@ -72,9 +71,9 @@ def warn_of_undecided(columns: Iterable[Undecided], remedy: str = REMEDY) -> Non
         warn(f"{head}: {', '.join(map(str, listed))}; {remedy}")
 
 
-def require_decided(original: PreparedTable) -> None:
+def require_decided(columns: Iterable[Undecided]) -> None:
     """Raise ValueError, before a release is written, if the role of a column is undecided."""
-    listed = original.roles.undecided
+    listed = list(columns)
     if listed:
         head = f"a release needs a decision on {len(listed)} {plural(len(listed), 'column')}"
         raise ValueError(f"{head}: {', '.join(map(str, listed))}; {REMEDY}")
