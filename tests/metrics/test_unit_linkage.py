@@ -108,3 +108,10 @@ def test_a_panel_of_firms_is_found_though_rows_are_safe():
     )
     assert without.parts["linkage_units"]["unit_to_unit"] == 0
     assert "does not show which rows belong together" in without.meaning["linkage_units"]
+
+
+def test_a_panel_masked_by_firms_hides_them():
+    data, roles = panel(), {"columns": ["sales", "staff"], "unit": "firm"}
+    masked = sdc.mask(data, "mdav", k=10, **roles)
+    result = sdc.evaluate(data, masked, method="mdav", parameters={"k": 10}, metrics="linkage_units", **roles)
+    assert result.parts["linkage_units"]["row_to_unit"] <= 0.1 + 1e-9

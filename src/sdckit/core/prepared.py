@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.classes import number_values
+from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.core.recode import parse_recodings, recode_columns
 from sdckit.core.roles import Roles, keys_of, resolve_roles, strata_of, unique_names
 from sdckit.core.table import Table, names_of
@@ -89,6 +91,13 @@ class PreparedTable:
         return strata_of(self.table, self.roles.by) if self.table else [("all", np.arange(self.n))]
 
     @cached_property
+    def units(self) -> Ints | None:
+        """Number of the unit of each record, such as its household; None without a unit or a table."""
+        if self.roles.unit is None or self.table is None:
+            return None
+        return number_values(converted_numbers(polars_column(self.table.column(self.roles.unit)))[0])
+
+    @cached_property
     def recoded(self) -> dict[str, nw.Series[Any]]:
         """The recoded columns as they are published, by name; empty without recodings."""
         if self.roles.recode and self.table is None:
@@ -165,7 +174,7 @@ class PreparedTable:
         """Return a copy of the prepared data with other roles of columns and other weights."""
         other = copy(self)
         other.roles, other.weights = roles, weights
-        for name in ("strata", "recoded"):
+        for name in ("strata", "recoded", "units"):
             other.__dict__.pop(name, None)
         return other
 

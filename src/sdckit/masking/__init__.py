@@ -10,6 +10,7 @@ from sdckit.core.registry import METHODS, import_modules
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking.mask_matrix import apply, column_decimals, enough_records, kept_columns, rounded
 from sdckit.masking.mask_table import Masking, mask_prepared
+from sdckit.masking.mask_units import mask_rows, require_units
 
 __all__ = [
     "METHODS",
@@ -20,6 +21,8 @@ __all__ = [
     "kept_columns",
     "mask",
     "mask_prepared",
+    "mask_rows",
+    "require_units",
     "rounded",
 ]
 

@@ -15,7 +15,6 @@ from sdckit.core.table import Table
 from sdckit.core.text import plural, shortened
 from sdckit.core.warning_texts import warn
 from sdckit.masking.mask_matrix import (
-    apply,
     column_decimals,
     enough_records,
     groups_of,
@@ -23,6 +22,7 @@ from sdckit.masking.mask_matrix import (
     rounded,
     warn_of_originals,
 )
+from sdckit.masking.mask_units import mask_rows, require_units, unit_groups
 from sdckit.rules.edits import edits_of
 
 if TYPE_CHECKING:
@@ -107,12 +107,24 @@ class Job:
             part = np.asfortranarray(self.values[rows])
             what = f"stratum {stratum!r}" if self.stratified else "the file"
             enough_records(self.method, part, chosen, what)
-            groups = groups_of(self.method, part, chosen, self.names) if numbered else None
-            if groups is not None:
+            units = None if self.data.units is None else self.data.units[rows]
+            groups = None
+            if units is not None:
+                require_units(self.method, part, chosen, what, units)
+            if numbered:
+                groups = self.groups(part, chosen, units)
                 numbers[rows] = np.where(groups < 0, -1, groups + numbers.max() + 1)
-            masked[rows] = apply(self.method, part, chosen, rng, names=self.names, groups=groups)
+            masked[rows] = mask_rows(
+                self.method, part, chosen, rng, names=self.names, units=units, groups=groups
+            )
         checks.require_representable(masked, self.names, self.method.name)
         return masked, numbers
+
+    def groups(self, values: Floats, options: dict[str, Any], units: Ints | None) -> Ints:
+        """Return the number of each record's group, formed so that no unit dominates one."""
+        if units is None:
+            return groups_of(self.method, values, options, self.names)
+        return unit_groups(self.method, values, options, self.names, units)
 
     def notes(self) -> list[str]:
         """Return the method's notes on this masking, each with the strata that it concerns."""

@@ -160,7 +160,8 @@ def prepare(
     confidential : list of str, optional
         Columns that the intruder wants to learn and so does not know.
     unit : str, optional
-        Column of households, firms or persons of a panel, whose values repeat.
+        Column of households, firms or persons of a panel, whose values repeat. Masked variables that are
+        constant within units stay so, and groups are formed of which no unit holds more than 1/k.
     drop : list of str, optional
         Columns that are not published.
     recode : dict, optional

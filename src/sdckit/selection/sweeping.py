@@ -295,8 +295,11 @@ def make_task(
     """Return data, metrics and options that all runs share, checked, and the settings that the data allow."""
     decimals = checks.checked_decimals(conditions.decimals)
     task = Task(
-        Stratum("all", original),
-        [Stratum(name, part, rows) for name, rows, part in original.parts],
+        Stratum("all", original, units=original.units),
+        [
+            Stratum(name, part, rows, None if original.units is None else original.units[rows])
+            for name, rows, part in original.parts
+        ],
         edits=edits_of(conditions.rules, original),
         decimals=None if decimals is None else tuple(column_decimals(original.values, decimals)),
         ties=checks.one_of("rule for ties", conditions.ties, TIES),

@@ -39,6 +39,7 @@ class Stratum:
     name: str
     original: Original
     rows: Ints | None = None  # None for the whole file
+    units: Ints | None = None  # number of each record's unit
     bases: dict[str, Any] = field(default_factory=dict)
 
     def basis(self, method: Method) -> Any:
@@ -51,7 +52,13 @@ class Stratum:
         """Return the same records with their numbers only, without the data frame they came from."""
         if self.rows is None:
             keep_columns(self.original)  # read from the table, and kept without it
-        return Stratum(self.name, self.original.without_table(), self.rows)
+        return Stratum(self.name, self.original.without_table(), self.rows, self.units)
+
+    def require_records(self, setting: Setting, what: str) -> None:
+        """Raise ValueError if there are fewer records or units than a setting needs."""
+        masking.enough_records(setting.method, self.original.values, setting.options, what)
+        if self.units is not None:
+            masking.require_units(setting.method, self.original.values, setting.options, what, self.units)
 
     def width(self, setting: Setting) -> Any:
         """Return the largest move in ranks among these records that a setting discloses."""
@@ -60,13 +67,14 @@ class Stratum:
     def mask(self, setting: Setting, rng: np.random.Generator) -> Floats:
         """Mask these records with a setting (method and parameters); return an array of records x columns."""
         method = setting.method
-        return masking.apply(
+        return masking.mask_rows(
             method,
             self.original.values,
             setting.options,
             rng,
             names=self.original.columns,
-            basis=self.basis(method),
+            units=self.units,
+            basis=self.basis(method) if self.units is None else None,
         )
 
 
@@ -162,7 +170,7 @@ class Task:
             try:
                 for stratum in self.strata or [self.whole]:
                     what = f"stratum {stratum.name!r}" if self.strata else "the file"
-                    masking.enough_records(setting.method, stratum.original.values, setting.options, what)
+                    stratum.require_records(setting, what)
                     function_options(setting.method, setting.options, stratum.original.columns)
                 if (edits := self._edits_for(setting)) is not None:
                     edits.refuse_split_groups(setting.method)

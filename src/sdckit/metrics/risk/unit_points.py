@@ -23,11 +23,7 @@ SMALL = 20  # units of at most this many rows are also compared by their sorted 
 def units_of_original(original: Original) -> Ints | None:
     """Return the number of each record's unit, read once and kept without the table; None without units."""
     if "units" not in original.kept:
-        name, table = original.roles.unit, original.table
-        found = None
-        if name is not None and table is not None:
-            found = number_values(converted_numbers(polars_column(table.column(name)))[0])
-        original.kept["units"] = found
+        original.kept["units"] = original.units
     units: Ints | None = original.kept["units"]
     return units
 

@@ -1,0 +1,105 @@
+"""Files with units: constant variables stay constant, and no unit dominates a group."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdckit as sdc
+from sdckit.core.classes import number_values
+from sdckit.core.disclosure import Disclosure
+from sdckit.masking.mask_units import constant_within, merge_dominated, unit_values
+from sdckit.metrics.pair import pair_by_row
+from sdckit.metrics.risk.unit_linkage import row_shares
+
+GROUPING = [name for name, method in sdc.METHODS.items() if method.groups is not None]
+PAIRED = [name for name, method in sdc.METHODS.items() if method.paired]
+UNMASKED = "ignore:not masked, every value"
+
+
+def households(n=60, seed=0, members=4):
+    """Persons in households of several members: an income of the household, two amounts of each person."""
+    rng = np.random.default_rng(seed)
+    unit = np.sort(rng.integers(0, n // members, n))
+    income = rng.lognormal(3, 1, n // members).round(2)[unit]
+    own = rng.lognormal(2, 1, (n, 2)).round(2)
+    return pl.DataFrame({"home": unit + 100, "income": income, "wage": own[:, 0], "rent": own[:, 1]})
+
+
+def largest_shares(groups, units):
+    """The largest share that one unit holds of each group."""
+    return [np.bincount(units[groups == group]).max() / (groups == group).sum() for group in set(groups)]
+
+
+@pytest.mark.filterwarnings(UNMASKED)
+@pytest.mark.parametrize("method", PAIRED)
+def test_variables_constant_within_units_stay_constant(method):
+    data = households(90)
+    masked = sdc.mask(data, method, unit="home", columns=["income", "wage", "rent"], rng=1)
+    per_unit = masked.group_by("home").agg(pl.col("income").n_unique())["income"]
+    assert per_unit.max() == 1
+    assert masked["home"].n_unique() == data["home"].n_unique()
+
+
+@pytest.mark.parametrize("columns", [["income", "wage"], ["wage", "rent"], ["income"]])
+@pytest.mark.parametrize("method", GROUPING)
+def test_groups_are_not_dominated_by_a_unit(method, columns):
+    data = households(200, members=5)
+    masked = sdc.mask(data, method, k=4, unit="home", columns=columns, groups="group")
+    groups, units = masked["group"].to_numpy(), number_values(data["home"].to_numpy())
+    assert max(largest_shares(groups, units)) <= 1 / 4
+    means = masked.group_by("group").agg(pl.col(columns).n_unique())
+    assert all(means[name].max() == 1 for name in columns)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000), st.integers(2, 4), st.sampled_from(GROUPING), st.booleans())
+def test_a_row_leads_to_its_unit_in_at_most_one_of_k_cases(seed, k, method, constant):
+    columns = ["income", "wage"] if constant else ["wage", "rent"]
+    data = households(60, seed, members=3).select("home", *columns)
+    roles = {"columns": columns, "unit": "home"}
+    original = sdc.prepare(data, **roles)
+    if int(np.bincount(original.units).max()) * k > 60:
+        with pytest.raises(ValueError, match=r"one unit holds \d+ of them, more than 1/k"):
+            sdc.mask(original, method, k=k)
+        return
+    pair = pair_by_row(original, sdc.mask(original, method, k=k), rows=np.arange(60))
+    pair.disclose(Disclosure.of(method, {"k": k}, columns=columns))
+    for name, shares in row_shares(pair, original.units):
+        assert shares.mean() <= 1 / k + 1e-9, name
+
+
+def test_what_cannot_be_hidden_is_refused_in_one_line():
+    data = households(60).with_columns(home=pl.Series([1] * 30 + list(range(2, 32))))
+    with pytest.raises(ValueError, match=r"^the file has 60 records and one unit holds 30 of them, "):
+        sdc.mask(data, "mdav", k=3, unit="home", columns=["wage", "rent"])
+    with pytest.raises(ValueError, match=r"^the file, counted in units, has"):
+        sdc.mask(households(60, members=20), "mdav", k=5, unit="home", columns="income")
+
+
+def test_sweeps_and_releases_mask_units_alike():
+    data = households(120)
+    roles = {"columns": ["income", "wage"], "unit": "home"}
+    found = sdc.sweep(data, {"mdav": {"k": [3]}}, metrics=["linkage_units", "brmae"], workers=1, **roles)
+    release = sdc.release(data, "mdav", k=3, decimals=None, metrics=["brmae"], **roles)
+    assert found.table.filter(metric="brmae")["value"].to_list() == [release.evaluation["brmae"]]
+    assert release.data.group_by("home").agg(pl.col("income").n_unique())["income"].max() == 1
+
+
+# --- the parts ---
+
+
+def test_constant_columns_and_values_of_units():
+    nan = np.nan
+    values = np.array([[1.0, 1.0, nan], [1.0, 2.0, nan], [5.0, 3.0, 7.0]])
+    units = np.array([0, 0, 1])
+    assert constant_within(values, units).tolist() == [True, False, True]
+    assert np.array_equal(unit_values(values, units), [[1.0, 1.5, nan], [5.0, 3.0, 7.0]], equal_nan=True)
+
+
+def test_dominated_groups_are_merged_with_the_nearest():
+    values = np.array([[0.0], [0.1], [1.0], [1.1], [9.0], [9.1]])
+    units, groups = np.array([0, 0, 1, 2, 3, 4]), np.array([0, 0, 1, 1, 2, 2])
+    assert merge_dominated(values, groups, units, 2).tolist() == [0, 0, 0, 0, 1, 1]
+    assert merge_dominated(values, np.array([0, 0, 1, 1, -1, -1]), units, 2).tolist() == [0, 0, 0, 0, -1, -1]
