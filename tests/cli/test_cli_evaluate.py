@@ -42,7 +42,7 @@ def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
     assert list(found["files"]) == FILES
     for name in FILES:
         alone = json.loads(several(tmp_path, *METRICS, "--json", files=[name]).stdout)
-        assert found["files"][name] == {key: alone[key] for key in ("table", "meaning")}
+        assert found["files"][name] == {key: alone[key] for key in ("table", "meaning", "knowledge")}
     assert contents(tmp_path) == before
 
 
@@ -296,7 +296,7 @@ def test_a_parameter_by_stratum_is_one_of_the_strata(tmp_path, survey):
 def test_parts_stand_beside_the_table_in_json(tmp_path, survey):
     assert survey.height
     found = json.loads(several(tmp_path, "--json", "--window", "0.2", files=["c.csv"]).stdout)
-    assert set(found) == {"table", "meaning", "notes", "parts"}
+    assert set(found) == {"table", "meaning", "notes", "parts", "knowledge"}
     attacks = {name: value for name, value in found["parts"]["linkage"].items() if name in sdc.METRICS}
     assert {"dbrl", "dbrl_rank", "dbrl_mahalanobis", "matching", "window"} <= set(attacks)
     worst = next(row["value"] for row in found["table"] if row["metric"] == "linkage")

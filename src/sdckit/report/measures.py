@@ -108,6 +108,12 @@ def _scale_text(metric: Metric) -> str:
     return ("0 to 1" if metric.bounded else "no upper end") + best
 
 
+def _attack_title(name: str) -> str:
+    """Return the title of an attack; attacks on several releases are named by their title."""
+    known = METRICS.get(name) or ATTACKS.get(name)
+    return known.title if known is not None else name
+
+
 def attack_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Return the share of records that each linkage attack re-identifies, the largest first."""
     parts = {name: value for name, value in evaluation.parts.get("linkage", {}).items() if 0 <= value <= 1}
@@ -115,7 +121,7 @@ def attack_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     worst = max(parts.values(), default=0.0)
     return [
         {
-            "title": METRICS[name].title if name in METRICS else ATTACKS[name].title,
+            "title": _attack_title(name),
             "text": number(value),
             "width": f"{100 * value:.2f}",
             "worst": value == worst,
