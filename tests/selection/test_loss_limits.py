@@ -130,7 +130,9 @@ def test_the_command_line_limits_losses(gappy, tmp_path):
 def test_the_demo_keeps_cells_and_totals():
     sample = sdc.load_sample()
     names = [name for name in sample.columns if name not in {"firm", "sector", "weight"}]
-    prepared = sdc.prepare(sample, columns=names)
+    roles = {"key": "firm", "by": "sector", "untouched": "weight", "unknown": "weight"}
+    prepared = sdc.prepare(sample, **roles)
+    assert list(prepared.columns) == names
     choice = sdc.sweep(prepared, PLAN, rng=20).recommend(LIMITS, MINIMISE)
     release = choice.apply(prepared, rng=20, decimals="original")
     masked = release.data
@@ -139,5 +141,6 @@ def test_the_demo_keeps_cells_and_totals():
     for name in names:
         before, after = sample[name].sum(), masked[name].sum()
         assert abs(after - before) < 0.03 * abs(before), name
-    suppressing = sdc.mask(sample, "mdav", k=10, columns=names, gaps="suppress")
+    whole = {"key": "firm", "untouched": ["sector", "weight"]}
+    suppressing = sdc.mask(sample, "mdav", k=10, **whole, gaps="suppress")
     assert sample["wages"].sum() * 0.79 > suppressing["wages"].sum()  # a fifth was lost that way

@@ -31,7 +31,14 @@ def survey(n=N):
     )
 
 
-ROLES = {"key": "id", "unit": "household", "drop": "secret", "columns": ["income", "tax"], "metrics": "brmae"}
+COLUMNS = {
+    "columns": ["income", "tax"],
+    "key": "id",
+    "unit": "household",
+    "drop": "secret",
+    "untouched": "place",
+}
+ROLES = COLUMNS | {"metrics": "brmae"}
 HOW = {"method": "noise", "percent": 1, **ROLES}
 
 
@@ -90,8 +97,7 @@ def test_the_values_of_a_row_stay_together():
 
 
 def test_the_cells_are_those_of_mask():
-    more = {name: ROLES[name] for name in ("key", "unit", "drop", "columns")}
-    masked = sdc.mask(survey(), "noise", percent=1, rng=4, decimals="original", **more)
+    masked = sdc.mask(survey(), "noise", percent=1, rng=4, decimals="original", **COLUMNS)
     published = ["place", "income", "tax"]
     assert in_order(handed_out(rng=4)).select(published).equals(masked.select(published))
 
@@ -142,8 +148,7 @@ def test_neither_key_nor_dropped_columns_are_handed_out(keep_order):
 
 
 def test_mask_keeps_the_key_and_the_order_but_nothing_that_is_dropped():
-    more = {name: ROLES[name] for name in ("key", "unit", "drop", "columns")}
-    masked = sdc.mask(survey(), "mdav", k=3, **more)
+    masked = sdc.mask(survey(), "mdav", k=3, **COLUMNS)
     left = ["id", "household", "place"]
     assert masked.columns == [*left, "income", "tax"]
     assert masked.select(left).equals(survey().select(left))
@@ -166,9 +171,9 @@ def test_units_get_fresh_numbers_that_keep_the_grouping():
 
 def test_groups_get_fresh_numbers_as_well():
     data = survey().drop("household")
-    roles = {"columns": ["income", "tax"], "groups": "group", "metrics": "brmae", "rng": 1}
-    release = sdc.release(data, "mdav", k=3, **roles)
-    masked = sdc.mask(data, "mdav", k=3, columns=["income", "tax"], groups="group")
+    roles = COLUMNS | {"unit": None, "groups": "group"}
+    release = sdc.release(data, "mdav", k=3, **roles, metrics="brmae", rng=1)
+    masked = sdc.mask(data, "mdav", k=3, **roles)
     pairs = pl.DataFrame({"old": masked["group"], "new": in_order(release)["group"]}).unique()
     assert pairs.height == masked["group"].n_unique() == pairs["new"].n_unique()
     assert sorted(pairs["new"]) == sorted(pairs["old"])
@@ -219,8 +224,8 @@ def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
 def test_records_follow_the_original_order():
     release = handed_out(rng=1)
     again = sdc.evaluate(survey(), release.data, **ROLES, rows=release.rows, per_record=True)
-    masked = sdc.mask(survey(), "noise", percent=1, rng=1, decimals="original", columns=["income", "tax"])
-    expected = sdc.evaluate(survey(), masked, columns=["income", "tax"], metrics="brmae", per_record=True)
+    masked = sdc.mask(survey(), "noise", percent=1, rng=1, decimals="original", **COLUMNS)
+    expected = sdc.evaluate(survey(), masked, **ROLES, per_record=True)
     assert again.records.equals(expected.records)
     assert again["brmae"] == release.evaluation["brmae"] == expected["brmae"]
 

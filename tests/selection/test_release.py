@@ -122,10 +122,10 @@ def test_codes_of_missing_cells_stay_where_they_are():
 
 def test_rules_for_ties_and_missing_cells_are_those_of_the_sweep():
     data = frame().with_columns((pl.all() / 100).round() * 100)
-    choice = choice_of(data, "mdav", {"linkage": 0.9}, ties="min", missing="penalise")
+    data, how = sdc.prepare(data, columns=data.columns), {"ties": "min", "missing": "penalise"}  # not codes
+    choice = choice_of(data, "mdav", {"linkage": 0.9}, **how)
     release = choice.apply(data)
-    expected = measured(data, release, choice, ties="min", missing="penalise")
-    assert release.evaluation["brmae"] == expected["brmae"]
+    assert release.evaluation["brmae"] == measured(data, release, choice, **how)["brmae"]
     assert release.evaluation["brmae"] != measured(data, release, choice)["brmae"]
 
 

@@ -39,17 +39,18 @@ def test_a_release_is_the_masked_table_and_its_evaluation():
 @pytest.mark.filterwarnings("ignore:rows of .* stand for no original record")
 def test_cells_beside_masked_ones_come_from_the_numbered_row(method):
     data = frame().with_columns(place=pl.arange(60))
-    release = sdc.release(data, method, columns=["a", "b"], rng=3, metrics="ks")
+    release = sdc.release(data, method, columns=["a", "b"], untouched=["c", "place"], rng=3, metrics="ks")
     assert release.disclosure.paired == (method in {"noise", "mdav"})
     assert release.data["place"].to_list() == release.rows.tolist() != list(range(60))
 
 
 def test_the_key_and_the_weights_are_left_alone():
     data = frame(60).with_columns(id=np.arange(60), w=np.linspace(1.0, 2.0, 60))
-    release = sdc.release(data, "mdav", k=5, key="id", weights="w", metrics="brmae")
+    how = {"key": "id", "weights": "w", "unknown": "w", "metrics": "brmae"}
+    release = sdc.release(data, "mdav", k=5, **how)
     assert in_order(release).select("w").equals(data.select("w"))
     assert "id" not in release.data.columns
-    again = sdc.evaluate(data, release.data, key="id", weights="w", metrics="brmae", rows=release.rows)
+    again = sdc.evaluate(data, release.data, **how, rows=release.rows)
     assert release.evaluation["brmae"] == again["brmae"]
     array = sdc.release(frame(60), "mdav", k=5, weights=data["w"].to_numpy(), metrics="brmae")
     assert array.evaluation["brmae"] == again["brmae"]
@@ -223,8 +224,7 @@ def test_sweeps_and_searches_keep_their_warnings_and_report_progress(call):
 
 def test_a_choice_reports_the_progress_of_its_release():
     seen = []
-    with pytest.warns(UserWarning, match="person_id"):
-        choice = searched(workers=1)
+    choice = searched(key="person_id", workers=1)
     choice.apply(with_identifier(), progress=lambda *step: seen.append(step))
     assert seen
 
