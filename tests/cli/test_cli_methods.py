@@ -96,6 +96,7 @@ def test_k_by_stratum(tmp_path, survey):
         survey,
         "mdav",
         columns=["income", "age"],
+        key="id",
         by="region",
         k={"nord": 3, "süd": 5, "west": 10},
         decimals="original",
@@ -133,7 +134,7 @@ def test_limits_by_column(tmp_path, survey):
 
 
 def test_a_name_with_an_equals_sign(tmp_path):
-    put(tmp_path, "data.csv", "a=b,c\n" + "".join(f"{i}.5,{i * i % 7}\n" for i in range(20)))
+    put(tmp_path, "data.csv", "a=b,c\n" + "".join(f"{i}.5,{i * i % 7}.5\n" for i in range(20)))
     done = good(tmp_path, "mask", "data.csv", "-o", "o.csv", "--method", "shuffle", "--set", "given=a=b")
     assert "not changed by the method: a=b" in done.stdout
 
