@@ -156,6 +156,19 @@ def test_releases_may_have_one_disclosure_for_all_or_one_each():
     assert one.notes == each.notes == (one.notes[-1],)
 
 
+def test_shuffled_releases_are_aligned_by_their_rows():
+    x, _ = noisy_releases(1)
+    releases = [sdc.release(x, "noise", percent=50, rng=i, decimals=None, metrics="linkage") for i in (1, 2)]
+    tables = [release.data for release in releases]
+    found = sdc.evaluate(x, tables, together=True, disclosure=releases)
+    placed = [release.data[np.argsort(release.rows)] for release in releases]
+    in_place = sdc.evaluate(x, placed, together=True, **NOISE)
+    assert found.parts["linkage"] == pytest.approx(in_place.parts["linkage"])
+    known = [release.disclosure for release in releases]
+    rows = [release.rows for release in releases]
+    assert sdc.evaluate(x, tables, together=True, disclosure=known, rows=rows).parts == found.parts
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
