@@ -264,6 +264,8 @@ def test_a_search_goes_on_without_unpaired_methods(tmp_path, survey):
         "linkage=0.5",
         "--grid",
         "mdav.k=2:9",
+        "--drop",
+        "grade,region,weight,rooms",
     ]
     done = good(tmp_path, *words, "--method", "copula", "--json")
     assert done.stderr == (
