@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from sdckit.cli.request import CheckedOptions
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release
 
-    AlignedFrame = tuple[pl.DataFrame, NDArray[np.int64] | None]  # and the original row of each of its rows
+    AlignedFile = tuple[Source, NDArray[np.int64] | None]  # and the original row of each of its rows
 
 
 def print_held_warnings() -> None:
@@ -109,11 +108,11 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
         request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
     request.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
     source = read_original(original, checked, given)
-    masked_frames = {str(path): files.read(path, checked.dialect).frame for path in masked}
+    masked_files = {str(path): files.read(path, checked.dialect) for path in masked}
     checked = checked.with_columns_of(given, source)
     orders = release_output.read_crosswalks(given["crosswalks"], masked, source, checked)
     prepared = checked.prepare(source, "measured", announce=False)
-    aligned = dict(zip(masked_frames, zip(masked_frames.values(), orders, strict=True), strict=True))
+    aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))
     if given["together"]:
         _evaluate_together(source, prepared, aligned, checked, given)
     elif len(masked) > 1:
@@ -123,12 +122,12 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
 
 
 def _evaluate_one(
-    source: Source, original: Original, file: tuple[str, AlignedFrame], checked: CheckedOptions, given: Any
+    source: Source, original: Original, file: tuple[str, AlignedFile], checked: CheckedOptions, given: Any
 ) -> None:
     """Compare one masked file with the original; print measures, write records and report if asked for."""
-    ours, (name, (masked_frame, rows)) = source.frame, file
+    ours, (name, (masked, rows)) = source.frame, file
     per_record = given["records"] is not None or given["report"] is not None
-    pair = _read_pair(source, original, (masked_frame, rows))
+    pair = _read_pair(source, original, (masked, rows))
     result = checked.measure(pair, per_record=per_record)
     print_held_warnings()
     shown = result if given["records"] else replace(result, records=None)
@@ -175,39 +174,41 @@ def warnings_named_after(file: str) -> Iterator[None]:
         warnings.warn(f"'{file}': {entry.message}", stacklevel=2)
 
 
-def _read_pair(source: Source, original: Original, file: AlignedFrame) -> Pair:
+def _read_pair(source: Source, original: Original, file: AlignedFile) -> Pair:
     """Return the pair of the original and a masked file, aligned by the file's rows where they are known."""
-    return pair_of(original, cast_empty_columns(file[0], source.frame), rows=file[1])
+    masked, rows = file
+    pair = pair_of(original, cast_empty_columns(masked.frame, source.frame), rows=rows)
+    return replace(pair, marks=masked.missing_marks())
 
 
 def _evaluate_together(
     source: Source,
     original: Original,
-    masked_frames: dict[str, AlignedFrame],
+    masked_files: dict[str, AlignedFile],
     checked: CheckedOptions,
     given: dict[str, Any],
 ) -> None:
     """Print the linkage of several releases together, for an intruder who can align them."""
     pairs = []
-    for name, file in masked_frames.items():
+    for name, file in masked_files.items():
         with warnings_named_after(name):
             pairs.append(checked.checked_pair(_read_pair(source, original, file)))
     result = checked.measure_together(pairs)
     print_held_warnings()
-    notes = [f"release {number}: {name}" for number, name in enumerate(masked_frames, 1)]
+    notes = [f"release {number}: {name}" for number, name in enumerate(masked_files, 1)]
     terminal.show_result(result, given, notes=notes)
 
 
 def _evaluate_several(
     source: Source,
     original: Original,
-    masked_frames: dict[str, AlignedFrame],
+    masked_files: dict[str, AlignedFile],
     checked: CheckedOptions,
     given: dict[str, Any],
 ) -> None:
     """Compare several masked files with one original; print a column of measures for each file."""
     results = {}
-    for name, file in masked_frames.items():
+    for name, file in masked_files.items():
         with warnings_named_after(name):
             results[name] = checked.measure(_read_pair(source, original, file))
     print_held_warnings()

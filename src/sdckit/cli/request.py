@@ -98,6 +98,7 @@ class CheckedOptions:
         """
         read_as_text = self.warn_of_text(source, action)
         original = Original.of(source.frame, **self.roles, labelled=source.labelled, warn=False)
+        original.kept["marks"] = source.missing_marks()
         if action == "masked":
             original.require_unique_key()
         if announce:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import polars as pl
 
@@ -36,6 +37,31 @@ class Source:
     def labelled(self) -> tuple[str, ...]:
         """Names of the numeric columns that are categories, since each of their values has a label."""
         return () if self.meta is None else self.meta.labelled
+
+    def missing_marks(self) -> dict[str, NDArray[np.int64]]:
+        """Return the mark of each cell of the numeric columns whose missing cells look different.
+
+        A mark is the same number for the same text, such as NA or .a, in any file; 0 for an empty cell.
+        """
+        shown = {name: self._text_of_missing(name) for name in self.frame.columns}
+        return {
+            name: text.replace_strict(
+                {word: 1 + crc32(word.encode()) for word in words}, default=0
+            ).to_numpy()
+            for name, text in shown.items()
+            if text is not None and (words := text.drop_nulls().unique().to_list())
+        }
+
+    def _text_of_missing(self, name: str) -> pl.Series | None:
+        """Return what stands in the missing cells of a numeric column, null elsewhere; None if unknown."""
+        column = self.frame[name]
+        absent = column.is_null() if not column.dtype.is_float() else column.is_null() | column.is_nan()
+        if not column.dtype.is_numeric() or not absent.any():
+            return None
+        if self.text is not None:
+            return self.text[name].set(~absent, None)
+        codes = None if self.meta is None else self.meta.codes.get(name)
+        return None if codes is None else codes.cast(pl.String)
 
     def take(self, rows: NDArray[np.int64], columns: Collection[str]) -> Source:
         """Return some columns, with their text and metadata, and all rows in the given order."""

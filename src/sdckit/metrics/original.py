@@ -111,7 +111,7 @@ class Original(PreparedTable):
         other = super().with_roles(roles, weights)
         for name in ("parts", "spreads", "all_vary"):
             other.__dict__.pop(name, None)
-        other.cache, other.kept = {}, {}
+        other.cache, other.kept = {}, {name: self.kept[name] for name in ("marks",) if name in self.kept}
         return other
 
 

@@ -26,7 +26,7 @@ from sdckit.metrics.original import Original
 from sdckit.progress import each
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Int, Ints
     from sdckit.rules import Rules
@@ -68,6 +68,7 @@ class Pair:
     places: Ints | None = None
     strata: Sequence[tuple[str, Ints]] = ()  # name and rows of each stratum that was masked separately
     whole: Pair | None = None
+    marks: Mapping[str, Ints] | None = None  # of missing cells, see `missing_marks`; None: as in the original
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)

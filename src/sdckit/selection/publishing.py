@@ -13,6 +13,8 @@ from sdckit.core.randomness import release_secret, secret_order
 from sdckit.core.table import Table, numbered_series
 
 if TYPE_CHECKING:
+    import narwhals as nw
+
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.masking import Masking
     from sdckit.metrics.original import Original
@@ -46,6 +48,7 @@ def publish(
 ) -> Published:
     """Return a masked table as it is handed out: without its key, rows shuffled unless `keep_order`.
 
+    Cells that are NaN, and not null as others of their column, become null.
     Units, and the groups of records that the column `groups` numbers, get fresh numbers from 1 in random
     order, as their old ones may follow the order of the rows. `rng` is a seed, a Generator, or None.
     """
@@ -54,10 +57,23 @@ def publish(
     unit = original.roles.unit
     data = made.data if unit is None else _with_fresh_units(Table(made.data), unit, secret)
     data = data if groups is None else _with_fresh_groups(Table(data), groups, secret)
-    table = Table(data)
+    table = Table(_with_alike_gaps(Table(data)))
     shuffled = table.take(original.roles.published(table.names), rows)
     renumbered = tuple(name for name in (unit, groups) if name is not None)
     return Published(replace(made, data=shuffled), rows, renumbered)
+
+
+def _with_alike_gaps(table: Table) -> Any:
+    """Return a table in which NaN is null in the columns that have both: which of them tells nothing."""
+    columns = [table.column(name) for name in table.names] if table.frame is not None else []
+    mixed = [one for one in columns if one.dtype.is_float() and _has_both_gaps(one)]
+    return table.with_columns([one.fill_nan(None) for one in mixed]) if mixed else table.native
+
+
+def _has_both_gaps(column: nw.Series[Any]) -> bool:
+    """Return True if a column of floats has cells that are NaN and cells that are null."""
+    null = column.is_null()
+    return bool(null.any()) and bool((column.is_nan().fill_null(value=False) & ~null).any())
 
 
 def _with_fresh_units(table: Table, unit: str, secret: bytes) -> Any:

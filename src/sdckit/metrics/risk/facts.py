@@ -50,6 +50,7 @@ from sdckit.metrics.risk.fact_relations import (
 from sdckit.metrics.risk.untouched import (
     UntouchedColumn,
     blocks_of_original,
+    marks_of,
     untouched_of,
 )
 
@@ -222,6 +223,9 @@ class _Collection:
         for column in columns:
             if column.case in "ab":
                 self.add_label(column.published)
+                x, y = marks_of(self.pair, column.name) if column.case == "a" else (None, None)
+                if x is not None and y is not None and np.array_equal(x, y):
+                    self.add_label(number_values(x))
             elif column.case == "c":
                 published = np.where(column.published == -1, np.nan, column.published)
                 self.relations.append(relation(column.original.astype(float), published))
@@ -340,7 +344,8 @@ def _doubtful_sides(certain: Sides, columns: Sequence[UntouchedColumn]) -> Sides
 def missing_places(pair: Pair) -> tuple[Ints | None, Ints | None]:
     """Return, for original and published cells, 0 if observed, else the number of the missing code.
 
-    1 stands for a cell that is empty; codes that stand for missing cells (`na`) are numbered from 2.
+    1 stands for a cell that is empty; codes that stand for missing cells (`na`) are numbered from 2, and
+    what else a file shows in missing cells, such as NA or .a, after them.
     (None, None) where no cell is missing in either file.
     """
 
@@ -358,10 +363,24 @@ def missing_places(pair: Pair) -> tuple[Ints | None, Ints | None]:
             raw = pair.table.floats(list(pair.columns))
             raw = raw if pair.places is None else raw[pair.places]
             theirs = np.where(pair.missing, _code_numbers(raw, pair.original.roles.na), 0)
+        _add_marks(pair, ours, theirs)
         return ours, theirs
 
     found: tuple[Ints | None, Ints | None] = cached_value(pair.cache, "places", compute)
     return found
+
+
+def _add_marks(pair: Pair, ours: Ints, theirs: Ints) -> None:
+    """Number in place the plain missing cells of both files by the marks that the files show in them."""
+    first = len(pair.original.roles.na) + 2
+    for j, name in enumerate(pair.columns):
+        x, y = marks_of(pair, name)
+        if x is None or y is None:
+            continue
+        words = np.unique(np.concatenate([[0], x, y]))
+        for places, marks in ((ours[:, j], x), (theirs[:, j], y)):
+            shown = (places == 1) & (marks > 0)
+            places[shown] = first + np.searchsorted(words, marks[shown])
 
 
 def _code_numbers(cells: Floats, codes: Sequence[float]) -> Ints:

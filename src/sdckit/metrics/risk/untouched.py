@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core.classes import cell_numbers, class_numbers
+from sdckit.core.classes import cell_numbers, class_numbers, number_values
 from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.metrics.risk.distances import cached_value
 
@@ -113,6 +113,22 @@ def untouched_of(pair: Pair) -> list[UntouchedColumn]:
     return found
 
 
+def marks_of(pair: Pair, name: str) -> tuple[Ints | None, Ints | None]:
+    """Return what a column's missing cells show in both files, as numbers; None where they show nothing.
+
+    A released file shows in a cell that is still missing what the original shows there.
+    """
+    ours = pair.original.kept.get("marks", {}).get(name)
+    if pair.marks is None:
+        return ours, ours
+    theirs = pair.marks.get(name)
+    if ours is None and theirs is None:
+        return None, None
+    none = np.zeros(pair.original.n, np.int64)
+    theirs = none if theirs is None else theirs if pair.places is None else theirs[pair.places]
+    return none if ours is None else ours, theirs
+
+
 def published_classes(pair: Pair) -> Ints:
     """Return the class of each record by its cells in the known columns that are published unmasked."""
     if pair.whole is not None and pair.rows is not None:
@@ -146,6 +162,8 @@ def blocks_of_original(original: Original) -> Ints | None:
     if "blocks" not in original.kept:
         names = [] if original.table is None else untouched_names(original, original.table.names)
         numbers = [cell_numbers(original.published_column(n)) for n in names]
+        marks = original.kept.get("marks", {})
+        numbers += [number_values(marks[n]) for n in names if n in marks and n not in original.recoded]
         classes = class_numbers(numbers, original.n) if numbers else None
         original.kept["blocks"] = classes if classes is None or classes.any() else None
     found: Ints | None = original.kept["blocks"]
