@@ -60,7 +60,6 @@ def test_household_survey_with_untouched_demographics():
         )
 
 
-@pytest.mark.skipif("linkage_units" not in sdc.METRICS, reason="units are not measured yet")
 def test_panel_of_firms():
     rng = np.random.default_rng(3)
     logs = np.repeat(1.5 * rng.normal(size=(20, 4)), 12, axis=0) + 0.25 * rng.normal(size=(SIZE, 4))
