@@ -50,8 +50,8 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
     if evaluation is not None:
         rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
         names = _headline_metrics(rows, points)
-        names += [name for name in _names_beside(evaluation) if name in rows and name not in names]
-        names += [name for name in limits if name in rows and name not in names]
+        others = [*_suppressed(rows), *limits, *_uniques(evaluation)]
+        names += dict.fromkeys(name for name in others if name in rows and name not in names)
         found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
     elif points is not None and points.chosen is not None:
         chosen = points.chosen
@@ -81,13 +81,15 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
     ]
 
 
-def _names_beside(evaluation: Evaluation) -> list[str]:
-    """Return the metrics shown beside the main loss and risk: suppressed cells and uniques, if any."""
-    values = dict(evaluation.summary.select("metric", "value").rows())
+def _suppressed(rows: Mapping[str, Any]) -> list[str]:
+    """Return the name of the share of suppressed cells, if there are any."""
     gone = [metric.name for metric in shown_metrics("headline") if metric.needs == "places"]
-    found = [name for name in gone if values.get(name)]
-    alone = evaluation.parts.get("uniques", {}).get("floor", 0.0)
-    return [*found, "uniques"] if values.get("uniques") or alone > 0 else found
+    return [name for name in gone if name in rows and rows[name]["value"]]
+
+
+def _uniques(evaluation: Evaluation) -> list[str]:
+    """Return the name of the share of unique records, if some column is known and published unmasked."""
+    return ["uniques"] if evaluation.parts.get("uniques", {}).get("floor", 0.0) > 0 else []
 
 
 def _headline_metrics(rows: Mapping[str, Any], points: Points | None) -> list[str]:

@@ -269,7 +269,7 @@ def _points_layer(points: Points) -> Spec:
     return {
         "name": "points",
         "transform": [{"filter": "shown < 0 || datum.group == shown"}],
-        "mark": {"type": "point", "filled": True, "size": 72, "strokeWidth": 0.9},
+        "mark": {"type": "point", "filled": True, "opacity": 1, "size": 72, "strokeWidth": 0.9},
         "encoding": {
             "x": {"field": "loss"},
             "y": {"field": "risk"},
