@@ -11,7 +11,8 @@ from sdckit.metrics.pair import pair_of
 
 RANKS, CELLS = ["brmae", "brmse"], ["mae", "mse", "il1", "il1s"]
 EXACT = [*RANKS, *CELLS, "rank_mae", "rank_mse", "mse_permutation"]
-RISKS = [metric.name for metric in sdc.METRICS.values() if metric.family == "risk" and not metric.role]
+LEVELLED = [metric for metric in sdc.METRICS.values() if not metric.role and metric.needs != "groups"]
+RISKS = [metric.name for metric in LEVELLED if metric.family == "risk"]
 ABOUT_ROLES = [metric.name for metric in sdc.METRICS.values() if metric.role]
 
 

@@ -57,9 +57,13 @@ def test_the_numbers_are_those_of_a_sweep(tiny, attacked):
     assert alone.points.filter("frontier")["setting"].to_list() == frontier["setting"].to_list()
 
 
-def test_linkage_is_the_worst_attack_on_each_file(attacked):
+def test_linkage_is_the_worst_attack_on_each_file(attacked, tiny):
+    # Single attacks are measured in one direction; linkage takes both, and guesses among all candidates.
     worst = attacked.measured.select(pl.max_horizontal(risks.ATTACKS)).to_series()
-    assert worst.to_list() == attacked.measured["linkage"].to_list()
+    assert (worst <= attacked.measured["linkage"]).all()
+    assert (worst == attacked.measured["linkage"]).mean() > 0.5
+    release = sdc.release(tiny, "rank_swap", p=0.1, rng=1, metrics="linkage")
+    assert release.evaluation["linkage"] == max(release.evaluation.parts["linkage"].values())
     swapped = attacked.measured["method"].str.starts_with("rank_swap")
     assert (attacked.measured["window"].is_not_null() == swapped).all()
     bounded = attacked.points.filter(method="mdav")

@@ -33,20 +33,24 @@ def fails_p_rule(contributions: Floats, percent: float = PERCENT) -> bool:
     The sum is known, so the largest one is what is left of it after the second; what the others contribute
     hides it.
     """
+    shares = _shares_of_largest(contributions)
+    if shares.size < 2:
+        return bool(shares.size)
+    second, largest = np.partition(shares, shares.size - 2)[-2:]
+    return bool(shares.sum() - largest - second < percent / 100)
+
+
+def _shares_of_largest(contributions: Floats) -> Floats:
+    """Return contributions in units of the largest, so that no sum overflows; none where all are 0."""
     sizes = np.abs(contributions)
-    if sizes.size < 2:
-        return bool(sizes.sum() > 0)
-    second, largest = np.partition(sizes, sizes.size - 2)[-2:]
-    return bool(sizes.sum() - largest - second < percent / 100 * largest)
+    largest = sizes.max(initial=0.0)
+    return sizes / largest if largest > 0 else sizes[:0]
 
 
 def is_dominated(contributions: Floats) -> bool:
     """Return True if one contribution exceeds half of their sum, or if the p % rule fails."""
-    if not contributions.size:
-        return False
-    with np.errstate(over="ignore"):
-        half = np.abs(contributions).sum() / 2
-    return bool(np.abs(contributions).max() > half) or fails_p_rule(contributions)
+    shares = _shares_of_largest(contributions)
+    return bool(shares.size) and (bool(shares.sum() < 2) or fails_p_rule(contributions))
 
 
 def cell_is_dominated(cost: Cost, pair: Pair, j: int) -> bool:
@@ -73,8 +77,9 @@ def _largest_follows(cost: Cost, x: Floats, y: Floats, costs: Floats, scale: Flo
     between half of the sum and all of it to the published value.
     """
     largest = int(np.argmax(np.abs(x)))
-    shares = np.array([0.5, 1.0]) * float(costs.sum() * scale[largest])
-    low, high = abs(y[largest]) + (np.sqrt(shares) if cost.of is squared_cost else shares)
+    with np.errstate(over="ignore", invalid="ignore"):
+        shares = np.array([0.5, 1.0]) * (costs.sum() * scale[largest])
+        low, high = abs(y[largest]) + (np.sqrt(shares) if cost.of is squared_cost else shares)
     margin = PERCENT / 100 * abs(x[largest])
     return bool(costs.any() and low <= abs(x[largest]) + margin and high >= abs(x[largest]) - margin)
 
