@@ -44,6 +44,7 @@ def attacked(original, published, rows, disclosure, roles):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the limit on linkage counts rows one by one")  # of households
 @pytest.mark.parametrize("name", SAFE)
 def test_a_recommended_release_meets_its_limit_against_the_slow_intruder(name):
     mixed = FILES[name]()
@@ -118,3 +119,18 @@ def test_a_written_release_meets_its_limit_against_the_slow_intruder(folder, nam
     known = Disclosure.of(choice["method"], choice["parameters"], columns=masked)
     slow = attacked(original, written, rows, known, roles)
     assert slow <= max(printed["parts"]["linkage"].values()) + 1e-9 <= LIMIT + 2e-9
+
+
+# --- units ---
+
+
+def test_a_limit_on_rows_warns_of_units_that_are_found():
+    rng = np.random.default_rng(40)
+    ages = rng.choice(["0-17", "18-39", "40-64", "65-"], 120)
+    data = pl.DataFrame({"hhid": np.repeat(np.arange(30), 4), "age": ages, "income": rng.lognormal(size=120)})
+    roles = {"unit": "hhid", "columns": "income", "max_risk": {"linkage": 0.1}}
+    with pytest.warns(UserWarning, match="rows of a unit together lead to the right unit with linkage_units"):
+        found = sdc.release(data, "mdav", k=30, metrics=["linkage", "linkage_units"], **roles)
+    assert found.evaluation["linkage"] <= 0.1
+    assert found.evaluation["linkage_units"] > 0.1
+    assert "limit linkage_units, too, or drop the units" in found.warnings[-1]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sdckit.core import checks, registry
 from sdckit.core.scenarios import checked_risk_limits, risk_of
 from sdckit.core.uniques import floor_of_data, floor_text, weights_text
+from sdckit.core.warning_texts import warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 SUPPRESSED = "suppressed"  # the loss that every search measures beside the one it minimises
+UNITS = "linkage_units"
 
 
 class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
@@ -124,3 +126,15 @@ def require_limits(limits: Mapping[str, float], result: Evaluation) -> None:
     for name, limit in limits.items():
         if not result[name] <= limit:
             raise LimitsMissed(f"{name} is {result[name]:.4f}, above {limit:g}; draw again")
+
+
+def warn_of_units(limits: Mapping[str, float], result: Evaluation) -> None:
+    """Warn where rows meet their limit and published units, on which there is none, are found more often."""
+    limit = limits.get("linkage")
+    measured = UNITS in result.summary["metric"].to_list()
+    if limit is None or UNITS in limits or not measured or not result[UNITS] > limit:
+        return
+    warn(
+        "the limit on linkage counts rows one by one; rows of a unit together lead to the right unit with "
+        f"{UNITS} {result[UNITS]:.4f}; limit {UNITS}, too, or drop the units"
+    )

@@ -35,6 +35,7 @@ from sdckit.selection.limits import (
     loss_limits,
     require_limits,
     unpaired_rows_error,
+    warn_of_units,
 )
 from sdckit.selection.publishing import Published, leave_in_place, publish
 
@@ -175,6 +176,8 @@ def make_release(
                     pair = plan.pair(original, written, published)
                     result = plan.evaluate(pair, made, rng)
                 require_limits(plan.limits, result)
+                with collect_warnings(warned):
+                    warn_of_units(plan.limits, result)
                 release = Release(written, result, made.disclosure, published.rows, count, tuple(warned))
                 if report is not None:
                     report(release, pair)
