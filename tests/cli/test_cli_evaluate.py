@@ -310,10 +310,11 @@ def test_a_parameter_by_stratum_is_one_of_the_strata(tmp_path, survey):
 
 def test_parts_stand_beside_the_table_in_json(tmp_path, survey):
     assert survey.height
-    found = json.loads(several(tmp_path, "--json", "--window", "0.2", files=["c.csv"]).stdout)
+    words = ["--window", "0.2", "--unknown", "grade,region,weight"]
+    found = json.loads(several(tmp_path, "--json", *words, files=["c.csv"]).stdout)
     assert set(found) == {"table", "meaning", "notes", "parts", "knowledge"}
-    attacks = {name: value for name, value in found["parts"]["linkage"].items() if name in sdc.METRICS}
-    assert {"dbrl", "dbrl_rank", "dbrl_mahalanobis", "matching", "window"} <= set(attacks)
+    attacks = found["parts"]["linkage"]
+    assert {"dbrl", "dbrl_rank", "dbrl_mahalanobis", "matching", "guess"} <= set(attacks)
     worst = next(row["value"] for row in found["table"] if row["metric"] == "linkage")
     assert max(attacks.values()) == worst
 

@@ -108,7 +108,7 @@ def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
     assert choice["values"]["dbrl"] <= 0.3
     assert choice["draws"] >= 1
     assert choice["maskings"] >= 4
-    assert set(printed) == {"table", "meaning", "notes", "parts", "choice"}
+    assert set(printed) == {"table", "meaning", "knowledge", "notes", "parts", "choice"}
 
 
 def test_the_command_finds_what_python_finds(tmp_path, survey):
@@ -338,13 +338,18 @@ def test_whole_numbers_meet_their_limit_as_released(tmp_path, seed):
     """The search rounds, too, so that a method without draws never fails at the release."""
     frame = pl.DataFrame(np.random.default_rng(seed).poisson(3, (60, 2)), schema=["a", "b"])
     frame.write_csv(tmp_path / "data.csv")
-    done = good(tmp_path, *words("--grid", "mdav", *ORDER, "--json", limits=["linkage=0.2"], roles=[]))
+    given = words(
+        "--grid", "mdav", *ORDER, "--json", limits=["linkage=0.2"], roles=["--columns", "a", "--columns", "b"]
+    )
+    done = good(tmp_path, *given)
     choice = json.loads(done.stdout)["choice"]
     masked = in_order(tmp_path)
     assert masked.dtypes == [pl.Int64, pl.Int64]
     known = {"method": "mdav", "parameters": choice["parameters"]}
     rows = np.arange(60)  # not paired by the order of the rows, which a release has lost
-    measured = sdc.evaluate(frame, masked, metrics=["linkage", "brmae"], rows=rows, **known)
+    measured = sdc.evaluate(
+        frame, masked, columns=["a", "b"], metrics=["linkage", "brmae"], rows=rows, **known
+    )
     assert measured["linkage"] == pytest.approx(choice["values"]["linkage"])
     assert measured["linkage"] <= 0.2
     assert measured["brmae"] == pytest.approx(choice["values"]["brmae"])

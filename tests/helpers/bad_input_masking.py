@@ -146,8 +146,13 @@ MASKING_CASES = {
     ),
     "pairs of a copula, before any work": (
         {},
-        mask("--metrics brmae,linkage", method="copula", data="no.csv"),
-        "brmae, linkage need paired rows and these are not; choose a metric such as ks",
+        mask("--metrics brmae,dbrl", method="copula", data="no.csv"),
+        "brmae, dbrl need paired rows and these are not; choose a metric such as ks",
+    ),
+    "linkage of a copula that nothing ties to records": (
+        {},
+        mask("--metrics brmae,linkage --drop id,region,weight", method="copula"),
+        "linkage has no value where masked cells belong to no original record and neither an unmasked column",
     ),
     "pairs of unpaired files": (
         {},
