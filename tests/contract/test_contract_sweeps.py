@@ -44,6 +44,16 @@ def test_method_with_its_basis_at_hand_masks_as_without(method, n, make):
     assert np.array_equal(values, before, equal_nan=True)
 
 
+def applicable(method, metrics):
+    """The metrics that have a value for the method on a file in which no column has a role."""
+    found = [one for one in map(sdc.METRICS.get, metrics) if one.role in {None, "untouched"}]
+    if not method.group_size:
+        found = [one for one in found if one.needs != "groups"]
+    if not method.paired:  # no fact ties new rows to records
+        found = [one for one in found if one.needs != "rows" and not one.paired]
+    return [one.name for one in found]
+
+
 @pytest.mark.filterwarnings(UNMASKED)  # the weakest of the grid
 @pytest.mark.parametrize("draws", ["common", "fresh"])
 def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
@@ -54,8 +64,7 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     rows = iter(found.table.rows(named=True))
     runs = runs_of(settings_of(plan), 2)
     assert len(runs) == (2 if plan[method.name] else 1) * (2 if method.random else 1)
-    tied = [name for name in metrics if sdc.METRICS[name].needs != "rows"]  # no fact ties new rows to records
-    measured = metrics if method.paired else [name for name in tied if not sdc.METRICS[name].paired]
+    measured = applicable(method, metrics)
     for run in runs:
         masked = sdc.mask(
             table, method.name, rng=stream_generator(9, run.stream(draws)), **run.setting.options
@@ -75,6 +84,25 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
             silent = method.window is None and method.random
             if silent and name in measured and draws == "common":  # nothing follows from the method
                 assert row["value"] == sdc.METRICS[name].function(prepared, masked)
+    assert next(rows, None) is None
+
+
+@pytest.mark.filterwarnings(UNMASKED, "ignore:rows of .* stand for no original record")
+def test_method_in_a_sweep_keeps_the_roles_of_columns(method):
+    """Metrics of other columns than the variables, which the test above has no values of."""
+    n = np.arange(120)
+    table = frame().with_columns(firm=n // 2, ill=n % 7 % 2, town=n % 5)
+    roles = {"columns": NAMES, "unit": "firm", "confidential": ["c", "ill"], "untouched": ["ill", "town"]}
+    metrics = [metric.name for metric in sdc.METRICS.values() if metric.role]
+    found = sdc.sweep(table, ends(method), metrics=metrics, **roles, rng=9, workers=1)
+    rows = iter(found.table.rows(named=True))
+    for run in runs_of(settings_of(ends(method)), 1):
+        options = run.setting.options
+        masked = sdc.mask(
+            table, method.name, **roles, rng=stream_generator(9, run.stream("common")), **options
+        )
+        alone = sdc.evaluate(table, masked, metrics=metrics, **roles, method=method.name, parameters=options)
+        assert [next(rows)["value"] for _ in metrics] == [alone[name] for name in metrics]
     assert next(rows, None) is None
 
 

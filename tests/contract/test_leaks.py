@@ -63,6 +63,7 @@ def test_a_measured_report_leaks_nothing():
         reports.original(),
         reports.masked(),
         columns=reports.VARIABLES,
+        **reports.ROLES,
         metrics=["brmae", "il1s", "linkage", "linkage_outliers"],
         per_record=True,
     )
@@ -74,14 +75,10 @@ def test_a_measured_report_leaks_nothing():
 
 @pytest.mark.parametrize("method", ["noise", "rank_swap", "individual_ranking"])
 def test_no_masking_makes_the_report_leak(method):
-    masked = sdc.mask(reports.original(), method, columns=reports.VARIABLES, rng=reports.SEED)
-    measured = sdc.evaluate(reports.original(), masked, columns=reports.VARIABLES, metrics=["brmae", "il1s"])
-    page = report(
-        title="t",
-        done=[],
-        evaluation=measured,
-        pair=pair_of(reports.original(), masked, columns=reports.VARIABLES),
-    )
+    roles = {"columns": reports.VARIABLES, **reports.ROLES}
+    masked = sdc.mask(reports.original(), method, rng=reports.SEED, **roles)
+    measured = sdc.evaluate(reports.original(), masked, metrics=["brmae", "il1s"], **roles)
+    page = report(title="t", done=[], evaluation=measured, pair=pair_of(reports.original(), masked, **roles))
     figures = [value for name in LEVELS for value in measured.table[name]]
     assert search(page, figures=figures, masked=None) == []
 
@@ -173,8 +170,9 @@ def test_the_search_reads_csv_json_and_svg():
 
 def test_a_report_of_a_tiny_file_shows_no_bins():
     few = reports.original().head(15)
-    masked = sdc.mask(few, "mdav", k=3, columns=reports.VARIABLES)
-    page = report(title="t", done=[], pair=pair_of(few, masked, columns=reports.VARIABLES))
+    roles = {"columns": reports.VARIABLES, **reports.ROLES}
+    masked = sdc.mask(few, "mdav", k=3, **roles)
+    page = report(title="t", done=[], pair=pair_of(few, masked, **roles))
     assert len(re.findall("Not shown: too few records", page)) == len(reports.VARIABLES)
     assert leaks(page, few, figures=[10]) == []
 
