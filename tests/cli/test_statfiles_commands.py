@@ -10,16 +10,22 @@ from sdckit.io.files import read, write
 from stat_data import MAKERS, SEX, N, put_spss, put_stata, raw
 
 MASK = ["--method", "noise", "--seed", "1"]
+SEX_IS_A_CODE = "'sex' looks like a code (every value has a label)"
+BORN = "'born' looks like a date (dates, at least 95 % of them distinct)"
+MONTH = "'month' looks like a date (dates, at least 95 % of them distinct)"
+MOMENT = "'moment' looks like a date (dates or times, at least 95 % of them distinct)"
+UNDECIDED = {".sav": [SEX_IS_A_CODE, BORN], ".dta": [SEX_IS_A_CODE, BORN, MONTH, MOMENT]}
 
 
 @pytest.mark.parametrize("suffix", [".sav", ".dta"])
 def test_the_command_keeps_labels_and_codes_and_leaves_categories_alone(tmp_path, suffix):
     path = MAKERS[suffix](tmp_path / f"in{suffix}")
     done = good(tmp_path, "mask", path.name, "-o", f"out{suffix}", *MASK)
-    assert said(done) == (
-        "warning: columns whose every value has a label are categories and not masked: 'sex'; "
-        "name them with --columns to have them masked\n"
+    listed = (
+        f"the role is undecided, of {len(UNDECIDED[suffix])} columns: {', '.join(UNDECIDED[suffix])}; settle"
     )
+    options = "--untouched, --columns, --drop, --recode, --unknown, --key or --unit"
+    assert said(done) == f"warning: not masked, and {listed} each with {options}\n"
     left = ", ".join(name for name in read(path).frame.columns if name not in {"age", "income"})
     assert f"note: masked: age, income; not masked: {left}\n" in done.stdout
     (ours, about), (theirs, kept) = raw(path), raw(tmp_path / f"out{suffix}")
@@ -32,7 +38,7 @@ def test_the_command_keeps_labels_and_codes_and_leaves_categories_alone(tmp_path
         if other == "out.csv":
             write(tmp_path / other, read(tmp_path / f"out{suffix}").frame)
         done = good(tmp_path, "evaluate", path.name, other, "--json")
-        assert "and not measured: 'sex'" in done.stderr
+        assert f"warning: not masked, and {listed} each with " in done.stderr
         found = json.loads(done.stdout)["table"]
         assert 0 < next(row["value"] for row in found if row["metric"] == "brmae") < 1
 
@@ -42,7 +48,7 @@ def test_categories_are_masked_when_named(tmp_path):
     words = ["--method", "rank_swap", "--set", "p=0.9", "--columns", "sex,income"]
     done = good(tmp_path, "mask", "in.sav", "-o", "out.dta", *words)
     assert "note: masked: sex, income;" in done.stdout
-    assert "categories" not in done.stderr
+    assert "'sex' looks like" not in done.stderr
     assert "missing codes of columns 'sex', 'age' become plain missing in 'out.dta'" in done.stderr
     assert read(tmp_path / "out.dta").meta.value_labels["sex"] == SEX | {9: "k. A."}
 
@@ -52,16 +58,29 @@ def test_a_category_with_a_role_is_not_named_and_identifiers_are(tmp_path):
     frame = source.frame.with_columns(pl.Series("person_id", range(N)))
     write(tmp_path / "more.dta", frame, source=source)
     done = good(tmp_path, "mask", "more.dta", "-o", "a.dta", *MASK)
-    assert "column 'person_id' looks like an identifier" in done.stderr
+    assert SEX_IS_A_CODE in done.stderr
+    assert "'person_id' looks like an identifier" in done.stderr
     done = good(tmp_path, "mask", "more.dta", "-o", "b.dta", *MASK, "--by", "sex", "--key", "person_id")
-    assert "categories" not in done.stderr
+    assert "'sex'" not in done.stderr
+    assert "'person_id'" not in done.stderr
 
 
 def test_sweep_and_recommend_leave_categories_alone(tmp_path):
     put_stata(tmp_path / "in.dta")
     done = good(tmp_path, "sweep", "in.dta", "-o", "found", "--grid", "noise.percent=10")
-    assert "and not measured: 'sex'" in done.stderr
-    words = ["--max-risk", "linkage=1", "--grid", "noise.percent=200", "--replications", "2", "--seed", "1"]
+    assert SEX_IS_A_CODE in done.stderr
+    words = [
+        "--untouched",
+        "sex,born,month,moment",
+        "--max-risk",
+        "linkage=1",
+        "--grid",
+        "noise.percent=200",
+        "--replications",
+        "2",
+        "--seed",
+        "1",
+    ]
     done = good(tmp_path, "recommend", "in.dta", "-o", "out.dta", *words, "--crosswalk", "order.csv")
     assert "masked: age, income;" in done.stdout
     rows = read(tmp_path / "order.csv").frame["original_row"].to_list()
