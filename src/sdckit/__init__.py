@@ -2,10 +2,12 @@
 
 >>> import sdckit as sdc
 >>> original = sdc.load_sample()
->>> release = sdc.release(original, "mdav", k=5, by="sector", weights="weight")
+>>> roles = {"key": "firm", "by": "sector", "weights": "weight", "unknown": "weight"}
+>>> release = sdc.release(original, "mdav", k=5, **roles)
 >>> masked, loss, risk = release.data, release.evaluation["brmae"], release.evaluation["linkage"]
 
-To measure such a table again, give what its masking discloses: `disclosure=release.disclosure`.
+To measure such a table again, give the release, which knows its order and what its masking discloses:
+`sdc.evaluate(original, release.data, disclosure=release, **roles)`.
 Each metric is a function here and in its family's namespace: `sdc.brmae` is `sdc.loss.brmae`.
 """
 

@@ -31,6 +31,9 @@ LIMITS = {"linkage": 0.1, "linkage_outliers": 0.3}
 MINIMISE = "brmae"
 MARK = "made-by-sdckit-demo.txt"
 REPEATS = "sdckit demo replaces these files each time it runs."
+# The identifier is not published; weights are, but an intruder does not know them; sectors are known, and
+# each is masked by itself.
+ROLES: dict[str, Any] = {"key": "firm", "by": "sector", "untouched": "weight", "unknown": "weight"}
 SEED = 20  # public, as the sample is synthetic; the seed of a real release is secret
 
 
@@ -38,9 +41,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     """Mask the sample with 20 settings, choose one, release and report; on an error no file is left."""
     output_folder.check_folder(folder, MARK)
     original = datasets.load_sample()
-    # The identifier is not published; weights are, but an intruder does not know them; sectors are known,
-    # and each is masked by itself.
-    prepared = prepare(original, key="firm", by="sector", untouched="weight", unknown="weight")
+    prepared = prepare(original, **ROLES)
     variables = prepared.columns
     found = sweep(prepared, PLAN, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)

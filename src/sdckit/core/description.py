@@ -113,7 +113,7 @@ def describe(
     >>> import sdckit as sdc
     >>> found = sdc.describe(sdc.load_sample(), weights="weight")
     >>> found.table.filter(column="firm")["role"].item(), round(found.floor, 2)
-    ('key', 0.77)
+    ('key', 0.52)
     """
     table = Table(data)
     asked = asked_roles(
