@@ -221,3 +221,24 @@ def test_the_command_line_overrides_a_role_of_the_plan(folder):
     assert "column 'street' is the key but also dropped" in done.stderr
     settled = ["--key", "id", "--unit", " hhid", "--untouched", "sex", "--metrics", "mae"]
     assert warned(good(folder, "sweep", "data.csv", "-o", "swept", "--plan", "plan.toml", *settled)) == []
+
+
+# --- what the intruder is assumed to know ---
+
+
+def test_what_the_intruder_knows_stands_above_the_table_and_in_json(folder):
+    words = ["--key", "id", *OPTIONS, "--drop", "street", "--unit", " hhid", "--unknown", "w,sex"]
+    done = good(folder, *mask(*words, "--report", "r.html"))
+    assert "knows: 4 published columns; not: sex, w." in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[1] == "Published unmasked: id (key),  hhid (unit), sex, region, w."
+    assert "no masking of the others brings linkage below 0.05" in " ".join(done.stdout.split())
+    page = " ".join((folder / "r.html").read_text().split())
+    assert "Assumes that the intruder knows: 4 published columns; not: sex, w." in page
+    assert "<b>Published unmasked:</b> id (key), hhid (unit), sex, region, w." in page
+    found = json.loads(good(folder, *mask(*words, "--json")).stdout)["knowledge"]
+    assert found["unknown"] == ["sex", "w"]
+    assert set(found["known"]) == {*VARIABLES, "region"}
+    named = good(folder, *mask(*words[:-2], "--known", "income,region"))
+    assert "knows: region, income; not: sex, w, " in named.stdout.splitlines()[0]
+    loss = good(folder, "evaluate", "data.csv", "out.csv", *words, "--metrics", "brmae")
+    assert "intruder" not in loss.stdout

@@ -33,6 +33,9 @@ ARGUMENT = re.compile(  # of the library's functions, as its errors and notes na
     r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|key|max_loss|known|method|na|overwrite|recode"
     r"|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
+LEVEL = re.compile(
+    "unrelated|^chance alone|^ties leave"
+)  # parts of explanations that state a level or a range
 OTHER_NAMES = {"method": "made-by"}  # options that are not named like their argument
 
 
@@ -120,13 +123,19 @@ def plain_table(columns: list[str], rows: list[list[str]], *, right: int = 1) ->
     return table
 
 
+def _without_levels(meaning: str) -> str:
+    """Return the explanation of a value without the parts that other columns of the table have."""
+    first, *rest = meaning.split("; ")
+    return "; ".join([first, *(part for part in rest if not LEVEL.search(part))])
+
+
 def evaluation_table(result: Evaluation) -> Table:
     """Return a rich table of an evaluation's whole-file values with their meaning."""
     tied = result.summary["tie_low"].is_not_null().any()
     rows = []
     for row in result.summary.iter_rows(named=True):
         ties = "-" if row["tie_low"] is None else f"{number(row['tie_low'])} to {number(row['tie_high'])}"
-        meaning = result.meaning[row["metric"]].split(";")[0]  # the other columns have the rest
+        meaning = _without_levels(result.meaning[row["metric"]])
         figures = [number(row["value"]), number(row["random"]), *([ties] if tied else [])]
         rows.append([row["metric"], *figures, meaning])
     columns = ["metric", "value", "by chance", *(["tie range"] if tied else []), "what it means"]
