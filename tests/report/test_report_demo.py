@@ -6,6 +6,7 @@ from polars.testing import assert_frame_equal
 
 import sdckit as sdc
 from browser import PHONE, cells, opened
+from read_page import Read
 from sdckit.cli.demo import LIMITS, PLAN, ROLES, SEED
 
 POINTS = ".points_marks path"
@@ -49,6 +50,12 @@ def test_the_demo_leaves_what_it_says(demo, settings):
     for beside in ("sector", "weight"):  # published as they were, in another order
         assert sorted(masked[beside]) == sorted(original[beside])
         assert masked[beside].to_list() != original[beside].to_list()
+    page = Read((folder / "report.html").read_text())
+    for limit in LIMITS.values():
+        assert f"limit {limit:g}: met" in page.text
+    for said in ("knows: 11 published columns; not: weight.", "ublished unmasked: sector, weight."):
+        assert said in page.text
+        assert said in done.stdout
 
 
 @pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE], ids=["desktop", "phone"])
