@@ -54,7 +54,7 @@ def ladder(metric):
         return x, [x, 1.1 * x, 3 * x]
     assert metric.needs in {"moments", "table"}, "say what the metric looks at"
     x = data(200)
-    unrelated = np.column_stack([shaken(column, j)[::-1] for j, column in enumerate(2 * x.T)])
+    unrelated = np.column_stack([np.roll(shaken(column, j), 50 * j) for j, column in enumerate(2 * x.T)])
     return x, [x, x + (shaken(x) - x) / 4, unrelated]
 
 
