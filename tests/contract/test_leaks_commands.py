@@ -11,6 +11,7 @@ import sdckit as sdc
 from command import good
 from leaks import leaks
 from sdckit.cli.demo import SEED as DEMO_SEED
+from sdckit.core.randomness import release_secret, secret_order
 from sdckit.report.vega_bundle import bundle
 
 SEED = 918273645
@@ -64,8 +65,12 @@ def test_the_demo_leaks_nothing(demo):
     original, masked = (pl.read_csv(place / f"{name}.csv") for name in ("original", "masked"))
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     swept = pl.read_csv(place / "sweep.csv")
-    released = sdc.evaluate(original, masked, columns=variables, untouched="firm", unknown="weight")
-    figures = figures_of(swept, released.table)
+    secret = release_secret(DEMO_SEED, original.select(variables).to_numpy())
+    rows = secret_order(original.height, secret, "rows")
+    roles = {"columns": variables, "key": "firm", "by": "sector", "unknown": "weight"}
+    released = sdc.evaluate(original, masked, rows=rows, **roles)
+    counts = [count for name in swept.columns if name.startswith("n_") for count in swept[name].unique()]
+    figures = [*figures_of(swept, released.table), *counts]
     secret = original.select("firm", "sector", "weight", *variables)
     for output in ((place / "report.html").read_text(), (place / "sweep.csv").read_text(), done.stdout):
         assert_silent(output, secret, figures=figures, seed=DEMO_SEED)

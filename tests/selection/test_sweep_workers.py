@@ -72,9 +72,10 @@ def test_another_process_gives_the_same_table_bit_for_bit(tmp_path, monkeypatch)
 @pytest.mark.parametrize("metrics", [["brmae", "brmse", "dbrl"], ["brmae:ties=random", "brmse:ties=random"]])
 def test_the_other_process_draws_the_same_random_ties(monkeypatch, metrics):
     data = frame(60).with_columns((pl.all() / 100).round())  # with ties to draw
-    expected = swept(data, metrics=metrics, replications=4)
+    how = {"columns": data.columns, "metrics": metrics, "replications": 4}
+    expected = swept(data, **how)
     workers, answered = process_at_once(monkeypatch)
-    found = swept(data, metrics=metrics, replications=4, workers=2)
+    found = swept(data, **how, workers=2)
     assert_frame_equal(found.table, expected.table, check_exact=True)
     assert sum(answered) > 0
     assert_gone(workers)

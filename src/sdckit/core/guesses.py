@@ -191,6 +191,7 @@ def _guess_repeated_text(seen: nw.Series[Any], name: str) -> Guess:
 # --- numbers ---
 
 
+@np.errstate(over="ignore", invalid="ignore")  # differences of the largest numbers: no identifier has them
 def _guess_numbers(column: nw.Series[Any], name: str, na: Iterable[float]) -> Guess:
     """Return the guess for a column of numbers."""
     if cells.beyond_floats(column):
