@@ -101,6 +101,14 @@ def test_sorted_counts_are_no_units():
     assert {guess.role for guess in guess_columns(Table(frame)).values()} == {"variable"}
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_numbers_are_variables(sign):
+    """Their differences and sums overflow, of which no warning tells."""
+    numbers = np.full(40, 1e308) + 1e306 * np.arange(40)
+    numbers[1::2] *= sign
+    assert guess_columns(Table(pl.DataFrame({"a": numbers})))["a"].role == "variable"
+
+
 def test_near_unique_by_a_sample_and_in_full():
     assert is_near_unique(Table(pl.DataFrame({"a": range(20_000)})).column("a"))
     assert not is_near_unique(Table(pl.DataFrame({"a": [i // 2 for i in range(20_000)]})).column("a"))
