@@ -149,3 +149,14 @@ def test_matching_has_the_links_of_the_slow_intruder(seed):
         if pair.complete and len(pair.known_variables) > 1:  # else sums of distances are often equal
             expected = slow["credits"]["matching", "one_to_one", run]
             assert result.credits.expected == pytest.approx(expected, abs=1e-9), case.name
+
+
+def test_rules_that_move_no_value_leave_the_window_to_the_intruder():
+    x = np.round(np.random.default_rng(0).lognormal(size=(200, 3)), 3)
+    rules = ["x1 >= 0", "x2 >= 0", "x3 >= 0"]  # hold for any swapped value
+    plain, ruled = (
+        sdc.release(x, "rank_swap", p=0.15, rng=1, rules=given, metrics="linkage").evaluation
+        for given in (None, rules)
+    )
+    uninformed = sdc.evaluate(x, sdc.mask(x, "rank_swap", p=0.15, rng=1), metrics="linkage")
+    assert ruled["linkage"] == plain["linkage"] > uninformed["linkage"]

@@ -7,7 +7,7 @@ relation is a fact only if it holds for every true pair.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -130,3 +130,11 @@ def same_stratum_in_blocks(labels: Ints, blocks: Ints | None) -> bool:
     seen = np.full(int(blocks.max()) + 1, -1)
     seen[blocks] = labels
     return bool((seen[blocks] == labels).all())
+
+
+def stratum_numbers(parts: Sequence[tuple[Any, ...]], n: int) -> Ints:
+    """Return the number of the stratum of each of n records."""
+    labels = np.zeros(n, np.int64)
+    for number, (rows, *_) in enumerate(parts):
+        labels[rows] = number
+    return labels

@@ -5,7 +5,9 @@ facts about targets and about queries as `kernels.candidates` takes them: a targ
 if both have the same block number and their intervals overlap in every dimension.
 `facts.candidates(direction, run)` counts each query's candidates and marks equal sets of them by equal
 numbers. Runs are "certain" and, where a column published unmasked agrees in most but not all records (case
-d), "doubtful": there the true record may be outside the candidates. `facts.cases` has the case of each known
+d), "doubtful": there the true record may be outside the candidates, as in "unmoved by rules", which takes
+windows and bases of columns under edit rules for facts, although repair may have moved values beyond them.
+`facts.cases` has the case of each known
 column that was not masked (see `untouched`); `facts.failed` names relations that the method states and a true
 pair breaks: they are left out. `facts.tie_rows` is False where no fact excludes any pair. `facts.take(rows)`
 restricts them to a stratum.
@@ -44,6 +46,7 @@ from sdckit.metrics.risk.fact_relations import (
     relation,
     same_stratum_in_blocks,
     spread_over_strata,
+    stratum_numbers,
     window_relation,
     zero_facts,
 )
@@ -61,7 +64,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
-CERTAIN, DOUBTFUL = "certain", "doubtful"
+CERTAIN, DOUBTFUL, UNMOVED = "certain", "doubtful", "unmoved by rules"
 
 KINDS = 4_000_000  # pairs of kinds of records up to which kinds are compared instead of records
 
@@ -173,6 +176,7 @@ class _Collection:
         self.pair = pair
         self.labels: list[Ints] = []
         self.relations: list[Relation] = []
+        self.unmoved: list[Relation] = []  # hold where repair to edit rules moved no value
         self.failed: list[str] = []
 
     def facts(self) -> Facts:
@@ -189,6 +193,9 @@ class _Collection:
         doubtful = [column for column in columns if column.case == "d"]
         if doubtful:
             runs[DOUBTFUL] = _doubtful_sides(certain, doubtful)
+        if self.unmoved:
+            self.relations += self.unmoved
+            runs[UNMOVED] = self.sides()
         cases = {column.name: column.case for column in columns}
         return Facts(runs, cases, tuple(self.failed), blocks, places)
 
@@ -206,9 +213,14 @@ class _Collection:
         if (label != label[0]).any():
             self.labels.append(label - min(int(label.min()), 0))
 
-    def add_stated(self, name: str, relations: Sequence[Relation]) -> None:
-        """Add relations that the method states together; if a true pair breaks one, note their name."""
-        if all(one.holds for one in relations):
+    def add_stated(self, name: str, relations: Sequence[Relation], *, ruled: bool = False) -> None:
+        """Add relations that the method states together; if a true pair breaks one, note their name.
+
+        Of columns under edit rules (`ruled`) they are no facts, since repair may have moved the values.
+        """
+        if ruled:
+            self.unmoved += relations
+        elif all(one.holds for one in relations):
             self.relations += relations
         else:
             self.failed.append(name)
@@ -264,13 +276,15 @@ class _Collection:
         pair = self.pair
         ruled = () if pair.rules is None else pair.rules.columns
         parts = [(rows, width, *self.tie_blocks(rows)) for rows, width in self.windows()]
-        apart = len(parts) > 1 and not same_stratum_in_blocks(_labels_of(parts, pair.original.n), blocks)
+        apart = len(parts) > 1 and not same_stratum_in_blocks(stratum_numbers(parts, pair.original.n), blocks)
         for j in pair.known_variables if parts else ():
-            if pair.columns[j] in ruled or all(w[j] >= len(rows) for rows, w, _, _ in parts):
+            if all(w[j] >= len(rows) for rows, w, _, _ in parts):
                 continue
             found = [(rows, window_relation(ours, theirs, j, w[j])) for rows, w, ours, theirs in parts]
             self.add_stated(
-                f"window of {pair.columns[j]}", spread_over_strata(found, pair.original.n, apart=apart)
+                f"window of {pair.columns[j]}",
+                spread_over_strata(found, pair.original.n, apart=apart),
+                ruled=pair.columns[j] in ruled,
             )
 
     def windows(self) -> Iterator[tuple[Any, Floats]]:
@@ -308,9 +322,9 @@ class _Collection:
                 return
             half[rows] = width
         ruled = () if pair.rules is None else pair.rules.columns
-        for j in [j for j in pair.known_variables if pair.columns[j] not in ruled]:
+        for j in pair.known_variables:
             found = base_relation(pair.original.values[:, j], pair.masked[:, j], half[:, j])
-            self.add_stated(f"base of {pair.columns[j]}", [found])
+            self.add_stated(f"base of {pair.columns[j]}", [found], ruled=pair.columns[j] in ruled)
 
     def add_run_again(self) -> None:
         """Add the classes of records published alike, if the intruder can run the method again."""
@@ -322,14 +336,6 @@ class _Collection:
         _, places = missing_places(pair)
         codes = [] if places is None else [np.ascontiguousarray(places[:, pair.known_variables])]
         self.add_label(number_values(row_marks(cells, *codes)))
-
-
-def _labels_of(parts: Sequence[tuple[Any, ...]], n: int) -> Ints:
-    """Return the number of the stratum of each of n records."""
-    labels = np.zeros(n, np.int64)
-    for number, (rows, *_) in enumerate(parts):
-        labels[rows] = number
-    return labels
 
 
 def _doubtful_sides(certain: Sides, columns: Sequence[UntouchedColumn]) -> Sides:
