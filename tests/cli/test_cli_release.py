@@ -113,7 +113,7 @@ def test_labels_and_codes_of_statistical_files_follow_their_rows(tmp_path, suffi
 def test_labels_of_units_are_not_handed_out(tmp_path):
     path = MAKERS[".sav"](tmp_path / "in.sav")
     assert b"weiblich" in path.read_bytes()
-    words = ["--method", "mdav", "--release", "--unit", "sex", "--columns", "age,income", *ORDER]
+    words = ["--method", "noise", "--release", "--unit", "sex", "--columns", "age,income", *ORDER]
     good(tmp_path, "mask", "in.sav", "-o", "out.sav", *words, "--untouched", "town,born")
     out = read(tmp_path / "out.sav")
     assert "sex" not in out.meta.value_labels
