@@ -1,6 +1,6 @@
 """Sums of ranks and masked files with a seed, as a process on a lowered instruction set computes them.
 
-As a script with the name of a file, it saves them there; without one, it prints the lowered settings.
+As a script with the name of a file, it saves them there; without one, it prints the lowest settings.
 """
 
 import json
@@ -77,4 +77,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         save(sys.argv[1])
     else:
-        sys.stdout.write("".join(f"{setting}\n" for setting in [*NUMPY, NUMBA]))
+        sys.stdout.write("".join(f"{setting}\n" for setting in [*NUMPY[-1:], NUMBA]))

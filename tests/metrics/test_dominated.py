@@ -92,3 +92,17 @@ def test_rules_of_dominance_are_those_of_the_twin(seed):
 def test_unchanged_values_are_not_dominated():
     assert not is_dominated(np.zeros(5))
     assert not is_dominated(np.empty(0))
+
+
+def test_recommendations_withhold_losses_that_one_record_may_dominate(tmp_path):
+    rng = np.random.default_rng(3)
+    pl.DataFrame({"income": rng.permutation(np.append(rng.uniform(1, 2, 99), 1e6))}).write_csv(
+        tmp_path / "data.csv"
+    )
+    command = ["recommend", "data.csv", "--method", "mdav", "--max-risk", "linkage=0.34", "--minimise", "mse"]
+    done = good(tmp_path, *command, "-o", "masked.csv", "--report", "report.html", "--json")
+    found = json.loads(done.stdout)
+    assert found["choice"]["values"]["mse"] is None
+    assert "MSE withheld" in (tmp_path / "report.html").read_text()
+    assert not [row for row in found["table"] if row["metric"] == "mse" and row["value"] is not None]
+    assert "mse withheld" in " ".join(found["choice"]["sentences"])

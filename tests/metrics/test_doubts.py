@@ -160,3 +160,11 @@ def test_warnings_never_print_a_cell():
         texts = warnings_of(masked, marked)
         assert texts
         assert not any("secret" in text or "7777" in text for text in texts)
+
+
+def test_untouched_columns_in_another_order_look_shuffled():
+    rng = np.random.default_rng(5)
+    original = pl.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60), "sex": ["f", "m", "m"] * 20})
+    masked = original.with_columns(pl.col("a", "b") + 0.5)[rng.permutation(60)]
+    with pytest.warns(UserWarning, match="'sex' are the same in both files, but in another order"):
+        sdc.evaluate(original, masked, metrics="mae")

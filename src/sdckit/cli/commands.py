@@ -311,5 +311,5 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
         given,
         heads=[*choice.sentences, tried],
         notes=notes,
-        more={"choice": choice.to_dict() | {"draws": made.draws}},
+        more={"choice": choice.public().to_dict() | {"draws": made.draws}},
     )

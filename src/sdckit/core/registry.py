@@ -285,6 +285,12 @@ def current_name(name: Any) -> Any:
     return known.get(plain, plain) + colon + options
 
 
+def may_be_dominated(name: str) -> bool:
+    """Return True for a metric, with or without options in its name, whose value one record may dominate."""
+    metric = METRICS.get(name.partition(":")[0])
+    return metric is not None and metric.dominated is not None
+
+
 def short_title(name: str) -> str | None:
     """Return the title of a method, or of a metric up to its first comma; None for other names."""
     if name in METRICS:

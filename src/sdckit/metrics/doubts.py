@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.pair import Pair
 
+MOVED = 0.2  # share of rows with another value, from which on a column looks shuffled
 SAMPLE = 1_000  # rows that are compared first: most columns differ there
 
 
@@ -146,6 +147,9 @@ def order_doubts(pair: Pair) -> list[str]:
     if names:
         fact = f"the values of {', '.join(names)} are unique, the same in both files and in another order"
         found.append(f"{fact}, and rows are paired by position; name it as key=")
+    elif moved := [repr(name) for name in _columns_in_other_order(pair, ours, theirs)]:
+        fact = f"the values of {', '.join(moved)} are the same in both files, but in another order"
+        found.append(f"{fact}, as if rows were shuffled; give their order or a key=")
     return found
 
 
@@ -170,6 +174,24 @@ def _unique_columns_in_other_order(pair: Pair, ours: Table, theirs: Table) -> It
         if one is None or other is None or not _reordered(one, other):
             continue
         if one.dtype == pl.String or guess_column(ours.column(name)).role == "key":
+            yield name
+
+
+def _columns_in_other_order(pair: Pair, ours: Table, theirs: Table) -> Iterator[str]:
+    """Yield the columns, not compared ones, with the same values in both files, many in other rows.
+
+    Of numbers only those that are said to be untouched: others may be masked by swapping.
+    """
+    if ours.frame is None or theirs.frame is None:
+        return
+    untouched = {*pair.original.roles.untouched, *pair.original.roles.by}
+    for name in [name for name in ours.names if name in theirs.names and name not in pair.columns]:
+        one, other = (_comparable_cells(table, name) for table in (ours, theirs))
+        if one is None or other is None or one.dtype != other.dtype or len(one) != len(other):
+            continue
+        if one.dtype != pl.String and name not in untouched:
+            continue
+        if one.ne_missing(other).sum() > MOVED * len(one) and one.sort().equals(other.sort()):
             yield name
 
 

@@ -100,7 +100,11 @@ def report_on_sweep(
 ) -> str:
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.require_reportable_size(found.records)
+    choice = choice and choice.public()
     settings = metrics_by_setting(found.summary)
+    settings = settings.with_columns(
+        pl.lit(None, pl.Float64).alias(name) for name in settings.columns if registry.may_be_dominated(name)
+    )
     done = [f"The data were masked with {settings.height:,} settings of {_method_titles(settings)}."]
     if found.files > settings.height:
         done.append(
@@ -125,6 +129,7 @@ def report_on_choice(
     choice: Choice, release: Evaluation, *, name: str, draws: int, pair: Pair, facts: Mapping[str, str] = NONE
 ) -> str:
     """Return the HTML report on a recommended release and the settings that were searched."""
+    choice = choice.public()
     settings = table_of_points(choice.points)
     goal = f"least {wording.title_of(choice.minimise)} within the limits"
     done = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdckit.core import checks, registry
@@ -81,7 +81,7 @@ class Choice:
         """
         if self.point is None:
             return [f"{self.describe_miss(label)}."]
-        least = f"{label(self.minimise)} {self.point.values[self.minimise]:.4f}"
+        least = self._loss_text(self.point, label)
         risks = wording.risks_text(self.point, self.limits, label)
         sentences = [
             f"{wording.setting_text(self.point, label)} loses least within the limits: {least}, {risks}."
@@ -123,9 +123,13 @@ class Choice:
 
     def _setting_with_loss(self, point: Point, label: Callable[[str], str]) -> str:
         """Return text such as "mdav (k=5), brmae 0.0312"; without the loss if it was not measured."""
-        known = point.values.get(self.minimise)
-        loss = "" if known is None else f", {label(self.minimise)} {known:.4f}"
+        loss = f", {self._loss_text(point, label)}" if self.minimise in point.values else ""
         return wording.setting_text(point, label) + loss
+
+    def _loss_text(self, point: Point, label: Callable[[str], str]) -> str:
+        """Return the loss of a setting as text; `public` withholds losses that one record may dominate."""
+        value = point.values[self.minimise]
+        return f"{label(self.minimise)} {'withheld' if math.isnan(value) else f'{value:.4f}'}"
 
     def describe_miss(self, label: Callable[[str], str] = str) -> str:
         """Return a text saying that no setting meets the limits, which one comes nearest, and what to do."""
@@ -135,6 +139,19 @@ class Choice:
             f"{wording.setting_text(self.nearest, label)} with {risks}: "
             f"allow more {'risk or loss' if loss_limits(self.limits) else 'risk'} or try other methods and "
             "stronger settings"
+        )
+
+    def public(self) -> Choice:
+        """Return a copy to publish, without losses that one record may dominate (see `Evaluation.public`)."""
+        return replace(
+            self,
+            point=self.point and self.point.public(),
+            nearest=self.nearest.public(),
+            weaker=self.weaker and self.weaker.public(),
+            runner_up=self.runner_up and self.runner_up.public(),
+            looser={risk: point.public() for risk, point in self.looser.items()},
+            safe=tuple(point.public() for point in self.safe),
+            points=tuple(point.public() for point in self.points),
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from sdckit.core import checks, registry
 from sdckit.core.scenarios import checked_risk_limits, risk_of
 from sdckit.core.uniques import floor_of_data, floor_text, weights_text
 from sdckit.core.warning_texts import warn
+from sdckit.metrics.risk.untouched import blocks_of_original
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -119,6 +120,12 @@ def unpaired_rows_fact(methods: Iterable[str]) -> str:
 def unpaired_rows_error(methods: Iterable[str]) -> ValueError:
     """Return the error for limits on the risk of methods whose rows stand for no original record."""
     return ValueError(f"{unpaired_rows_fact(methods)}; name other methods, or mask without a limit")
+
+
+def require_tied_rows(method: str, original: Original) -> None:
+    """Raise the error of `unpaired_rows_error` if neither columns nor missing cells tie rows to records."""
+    if blocks_of_original(original) is None and original.complete:
+        raise unpaired_rows_error([method])
 
 
 def require_limits(limits: Mapping[str, float], result: Evaluation) -> None:

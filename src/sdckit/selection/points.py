@@ -42,6 +42,11 @@ class Point:
     def __str__(self) -> str:
         return str(self.setting)
 
+    def public(self) -> Point:
+        """Return a copy in which losses that one record may dominate are NaN."""
+        hidden = {name: math.nan for name in self.values if registry.may_be_dominated(name)}
+        return Point(self.setting, self.values | hidden)
+
     def meets(self, limits: Mapping[str, float]) -> bool:
         """Return True if every risk or loss is at most its limit; one without a value meets none."""
         return all(self.values[risk] <= limit for risk, limit in limits.items())

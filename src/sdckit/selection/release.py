@@ -34,7 +34,7 @@ from sdckit.selection.limits import (
     check_loss_limits,
     loss_limits,
     require_limits,
-    unpaired_rows_error,
+    require_tied_rows,
     warn_of_units,
 )
 from sdckit.selection.publishing import Published, leave_in_place, publish
@@ -163,7 +163,7 @@ def make_release(
     """
     generator = randomness.generator(rng)
     if plan.limits and not Disclosure.of(plan.method, plan.parameters, by=original.roles.by).paired:
-        raise unpaired_rows_error([plan.method])
+        require_tied_rows(plan.method, original)
     tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1
     warned = list(warned)
     with reported_to(progress):

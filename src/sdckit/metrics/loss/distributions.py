@@ -12,6 +12,8 @@ from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.scaling import powers_of_two
+from sdckit.metrics.dominated import cell_is_dominated
+from sdckit.metrics.loss.cell_sums import MAE
 from sdckit.metrics.loss.per_variable import (
     couple_quantiles,
     explain_value,
@@ -279,6 +281,7 @@ def _explain_wasserstein(score: Score) -> str:
     place=50,
     score=score_wasserstein,
     explain=_explain_wasserstein,
+    dominated=partial(cell_is_dominated, MAE),  # at most the mean absolute change
     reference="Villani 2009, Optimal Transport, doi:10.1007/978-3-540-71050-9",
     parameters=(
         Parameter("scale", str, "range", "what distances are divided by", choices=SCALES),
