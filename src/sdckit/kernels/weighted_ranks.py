@@ -75,21 +75,24 @@ class WeightedRanks:
 
 def _shares(gap: Floats, weights: Floats, absolute: float, squared: float) -> tuple[float, float]:
     """Return weighted sums of |gap| and gap**2 as shares of their largest values, at most 1."""
-    return (
-        min(float(np.sum(weights * np.abs(gap))) / absolute, 1.0),
-        min(float(np.sum(weights * gap**2)) / squared, 1.0),
-    )
+    sums = float(np.sum(weights * np.abs(gap))), float(np.sum(weights * gap**2))
+    return shares_of_largest(sums, (absolute, squared))
+
+
+def shares_of_largest(sums: tuple[float, float], largest: tuple[float, float]) -> tuple[float, float]:
+    """Return both sums as shares of their largest values, at most 1: rounding could exceed it."""
+    return min(sums[0] / largest[0], 1.0), min(sums[1] / largest[1], 1.0)
 
 
 def _positions(column: OrderedColumn, rows: Ints, weights: Floats) -> Floats:
     """Return the weighted position of each record, if `rows` are the records in the order of the column."""
-    below, above = _weights_before_after(weights[rows])
+    below, above = weights_before_after(weights[rows])
     positions = np.empty(column.n)
     positions[rows] = (below[column.first] - above[column.last]) / 2
     return positions
 
 
-def _weights_before_after(ordered: Floats) -> tuple[Floats, Floats]:
+def weights_before_after(ordered: Floats) -> tuple[Floats, Floats]:
     """Return the total weight of the records before each one, and of those after it."""
     below, above = np.zeros(ordered.size), np.zeros(ordered.size)
     np.cumsum(ordered[:-1], out=below[1:])
@@ -105,6 +108,6 @@ def _distances_from_middle(column: OrderedColumn, rows: Ints, weights: Floats) -
     ordered = weights[rows]
     if column.tied:
         ordered = ordered[np.lexsort((ordered, column.first))]
-    below, above = _weights_before_after(ordered)
+    below, above = weights_before_after(ordered)
     positions = (below - above) / 2
     return float(np.sum(ordered * np.abs(positions))), 4 * float(np.sum(ordered * positions**2))

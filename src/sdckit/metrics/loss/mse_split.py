@@ -91,14 +91,14 @@ def _part_sums(pieces: CoupledColumns) -> tuple[Floats, Floats, NDArray[np.int32
     if not ((largest > 1e-140) & (largest < 1e140)).all():  # squares would leave the range of numbers
         power = np.clip(np.frexp(largest)[1], -1000, 1000)
         x, own, y = (np.ldexp(part, -power[:, None]) for part in (x, own, y))
-    _add_parts(x, own, y, weights, sums)
+    add_parts(x, own, y, weights, sums)
     marginal, permutation = sums.T
     permutation[permutation < ROUNDING * marginal] = 0.0
     return marginal, permutation, 2 * power
 
 
 @kernel
-def _add_parts(x: Floats, own: Floats, y: Floats, weights: Floats, sums: Floats) -> None:
+def add_parts(x: Floats, own: Floats, y: Floats, weights: Floats, sums: Floats) -> None:
     """Add both parts of the squared error of each row to the sums; empty `weights` stand for ones.
 
     With `own` instead of `y` the squares would add up to MSE, so the permutation part is the sum of
