@@ -8,6 +8,7 @@ sent, and no heavy value can fill a bucket.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -152,15 +153,18 @@ class Tally:
         return self.values[1::2]
 
 
-def tally(splitters: Splitters, rows: Rows, weights: Floats | None = None) -> Tally:
-    """Return the number, or the weight, of rows in each bucket of an order."""
+def tally(splitters: Splitters, rows: Rows, weights: Floats | None = None) -> list[Tally]:
+    """Return the number and, where there are weights, the weight of rows in each bucket of an order."""
     buckets = splitters.buckets(rows)
     by_value = splitters.values_of(rows, buckets)
     sizes = 2 * splitters.number + 1, 2 * splitters.values.size + 1
-    found = [np.bincount(b, weights, size) for b, size in zip((buckets, by_value), sizes, strict=True)]
-    return Tally(*found)
+    return [
+        Tally(np.bincount(buckets, each, sizes[0]), np.bincount(by_value, each, sizes[1]))
+        for each in (None, *([] if weights is None else [weights]))
+    ]
 
 
-def count_values(values: Floats, splitters: Floats, shares: Floats | None = None) -> Numbers:
-    """Return the number, or the summed shares, of values in each bucket of distinct values."""
-    return np.bincount(value_buckets(values, splitters), shares, 2 * splitters.size + 1)
+def count_values(values: Floats, splitters: Floats, shares: Iterable[Floats]) -> list[Numbers]:
+    """Return the number of values in each bucket of distinct values, then the sums of their shares."""
+    buckets = value_buckets(values, splitters)
+    return [np.bincount(buckets, each, 2 * splitters.size + 1) for each in (None, *shares)]

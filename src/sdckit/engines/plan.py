@@ -164,16 +164,13 @@ class Counting:
 
 def _count(plan: PiecePlan, rows: Rows) -> Counted:
     """Return the tallies of some rows of a piece."""
-    orders = ((plan.original, rows), (plan.masked, rows.turned))
-    counts = tally(*orders[0]), tally(*orders[1])
-    weights = None
-    if plan.wanted.ties == "weights":
-        weights = tally(*orders[0], rows.t), tally(*orders[1], rows.t)
-    if not plan.wanted.streams:
-        return Counted(counts, weights, NONE, ())
-    values = plan.masked.values
-    shares = tuple(count_values(rows.x, values, share) for share in shares_of(rows))
-    return Counted(counts, weights, count_values(rows.x, values), shares)
+    weights = rows.t if plan.wanted.ties == "weights" else None
+    tallies = tally(plan.original, rows, weights), tally(plan.masked, rows.turned, weights)
+    counts, *weighed = zip(*tallies, strict=True)
+    crossed = [NONE]
+    if plan.wanted.streams:
+        crossed = count_values(rows.x, plan.masked.values, shares_of(rows))
+    return Counted(counts, weighed[0] if weighed else None, crossed[0], tuple(crossed[1:]))
 
 
 def count_rows(plan: PiecePlan) -> Counted:
