@@ -17,7 +17,7 @@ class RankTotals:
     n
         Number of records with a value in both files.
     sums
-        Sums of rank distances by tie rule: "average", "expected", "min", "max"; "first" and "last" on request.
+        Sums of rank distances by tie rule: "average", "expected", "min", "max"; also "first", "last".
     tie_sums
         Sum of L**3 - L over the tie blocks (of length L) of the original and of the masked column.
     unrelated_ranks
