@@ -11,8 +11,8 @@ from sdckit.engines.transport import Piece
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.tie_rules import AlignedColumn, distance, mean_cross_gap
 from sdckit.kernels.weighted_ranks import WeightedRanks
-from sdckit.metrics.loss.distributions import largest_gap
-from sdckit.metrics.loss.per_variable import couple_quantiles
+from sdckit.metrics.blocks.coupled_columns import couple_quantiles
+from sdckit.metrics.blocks.distributions import distribution_gap
 
 KINDS = ("untied", "whole", "zeros", "zeros kept", "one heavy value", "constant masked", "constant original")
 WHOLE = Piece("x")
@@ -93,7 +93,7 @@ def test_sums_over_both_columns_in_order_are_those_of_memory(kind):
         marginal = ((pieces.x - pieces.y) ** 2).sum()
         split = ((pieces.x - pieces.own) ** 2).sum() - marginal
         unit = 2.0**power
-        assert found.largest_gap == round(largest_gap(ours, theirs, None) * n)
+        assert found.largest_gap == round(distribution_gap(ours, theirs, None) * n)
         assert found.order_statistics == {rank: ordered[rank] for rank in ranks}
         assert found.quantile_gaps * unit == pytest.approx(np.abs(ordered - others).sum(), rel=1e-12)
         assert found.marginal * unit**2 == pytest.approx(marginal, rel=1e-12)

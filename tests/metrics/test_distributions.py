@@ -11,8 +11,8 @@ import naive_loss
 import sdckit as sdc
 from contract import data, shaken
 from sdckit.core.registry import metrics_named
-from sdckit.metrics.loss.distributions import bin_edges, bin_numbers, hellinger_distance
-from sdckit.metrics.loss.per_variable import couple_quantiles
+from sdckit.metrics.blocks.coupled_columns import couple_quantiles
+from sdckit.metrics.blocks.distributions import bin_edges, bin_numbers, hellinger_distance
 from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")

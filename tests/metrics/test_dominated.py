@@ -10,6 +10,7 @@ import pytest
 import sdckit as sdc
 from command import good
 from naive_risk import dominated_sum
+from sdckit.metrics.blocks.contributions import Contributions
 from sdckit.metrics.dominated import fails_p_rule, is_dominated
 
 CHANGES = ["mae", "mse", "mse_marginal", "mse_permutation", "il1", "il1s"]
@@ -86,12 +87,13 @@ def test_a_sum_is_withheld_with_its_parts():
 def test_rules_of_dominance_are_those_of_the_twin(seed):
     rng = np.random.default_rng(seed)
     values = rng.lognormal(sigma=rng.uniform(0, 4), size=rng.integers(1, 30)) * rng.choice([-1, 1])
-    assert (fails_p_rule(values), is_dominated(values)) == dominated_sum(values.tolist())
+    found = Contributions.of(values)
+    assert (fails_p_rule(found), is_dominated(found)) == dominated_sum(values.tolist())
 
 
 def test_unchanged_values_are_not_dominated():
-    assert not is_dominated(np.zeros(5))
-    assert not is_dominated(np.empty(0))
+    assert not is_dominated(Contributions.of(np.zeros(5)))
+    assert not is_dominated(Contributions.of(np.empty(0)))
 
 
 def test_recommendations_withhold_losses_that_one_record_may_dominate(tmp_path):

@@ -12,8 +12,9 @@ import naive_loss
 import sdckit as sdc
 from contract import data, shaken
 from sdckit.core.checks import NotApplicable
+from sdckit.metrics.blocks.correlations import correlations_of
 from sdckit.metrics.loss.moments import overlap
-from sdckit.metrics.loss.per_file import correlations, dependent_columns
+from sdckit.metrics.loss.per_file import dependent_columns
 from sdckit.metrics.loss.probabilistic import Moments, losses_by_family
 from sdckit.metrics.pair import pair_of
 
@@ -62,7 +63,7 @@ def test_census_names_the_columns_that_add_up(golden, census, name):
 
 
 def test_census_has_one_relation_and_values_without_one_of_its_columns(census):
-    matrix = correlations("eigen", census.to_numpy(), census.columns, "original")
+    matrix = correlations_of(census.to_numpy()).products
     assert (np.linalg.eigvalsh(matrix) < 1e-10).sum() == 1
     assert (census["PTOTVAL"] == census["PEARNVAL"] + census["POTHVAL"]).all()
     rest = census.drop("POTHVAL")
@@ -72,7 +73,7 @@ def test_census_has_one_relation_and_values_without_one_of_its_columns(census):
 
 
 def test_tarragona_has_no_relation(tarragona):
-    matrix = correlations("eigen", tarragona.to_numpy(), tarragona.columns, "original")
+    matrix = correlations_of(tarragona.to_numpy()).products
     assert dependent_columns(matrix, tarragona.columns) == []
 
 
@@ -83,7 +84,7 @@ def test_columns_of_two_relations_are_named_and_no_other():
     rng = np.random.default_rng(3)
     a, b, c, d, e = rng.normal(size=(5, 100))
     table = {"a": a, "b": b, "sum": a + 1e3 * b, "c": c, "d": d, "twice": 5 - 2 * d, "e": e}
-    matrix = correlations("eigen", np.column_stack(list(table.values())), list(table), "original")
+    matrix = correlations_of(np.column_stack(list(table.values()))).products
     assert dependent_columns(matrix, list(table)) == ["a", "b", "sum", "d", "twice"]
 
 

@@ -21,6 +21,13 @@ def ks(x, y, weights=None):
     return max(abs(share(x, point) - share(y, point)) for point in [*x, *y])
 
 
+def mean_cross_gap(points, weights, others):
+    """Sum over points of the weight times the mean distance to all others."""
+    return sum(
+        w * sum(abs(a - b) for b in others) / len(others) for a, w in zip(points, weights, strict=True)
+    )
+
+
 def hellinger(x, y):
     """Bins by comparison with every edge: below all, up to each of them, above all."""
     bins = min(20, math.isqrt(len(x)))

@@ -14,7 +14,7 @@ import numpy as np
 from sdckit.engines.plan import RUN, SUMS, PiecePlan, narrow
 from sdckit.engines.rank_parts import Part, level_sum
 from sdckit.engines.transport import Message
-from sdckit.metrics.loss.mse_split import add_parts as add_squares
+from sdckit.metrics.blocks.coupled_columns import CoupledColumns, part_sums, sum_of_gaps
 
 if TYPE_CHECKING:
     from sdckit.engines.cuts import Numbers
@@ -58,16 +58,12 @@ def coupled_sums(plan: PiecePlan, original: RankRun, masked: RankRun) -> Part:
         "level": level_sum(original.first, original.begin, original.length, masked.begin, masked.length)
     }
     if plan.wanted.streams:
-        x, own, y = (
-            np.ldexp(column, -plan.wanted.power) for column in (original.values, original.own, masked.values)
-        )
-        sums = np.zeros((1, 2))
-        add_squares(x[None], own[None], y[None], np.empty(0), sums)
-        floats |= {
-            "quantile gaps": float(np.abs(x - y).sum()),
-            "marginal": sums[0, 0],
-            "permutation": sums[0, 1],
-        }
+        power = plan.wanted.power
+        x, own, y = (np.ldexp(column, -power) for column in (original.values, original.own, masked.values))
+        gaps = sum_of_gaps(CoupledColumns(x, own, y, np.ones(y.size)))
+        squares = part_sums(CoupledColumns(x[None], own[None], y[None], np.empty(0)), np.zeros(1, np.int32))
+        marginal, permutation = (float(part[0]) for part in squares)
+        floats |= {"quantile gaps": gaps, "marginal": marginal, "permutation": permutation}
     return Part(floats=floats)
 
 

@@ -7,16 +7,21 @@ on a splitter's value is known from counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.engines.cuts import Rows
+from sdckit.engines.cuts import Numbers, Rows
 from sdckit.engines.plan import VALUES, PiecePlan, joined, shares_of
 from sdckit.engines.rank_parts import Part
 from sdckit.engines.transport import Message
-from sdckit.kernels.jit import Floats, Int, Ints, kernel
+from sdckit.kernels.tie_rules import cross_gap_part
+from sdckit.metrics.blocks.distributions import largest_gap
+
+if TYPE_CHECKING:
+    from sdckit.kernels.jit import Floats, Ints
 
 
 class Points(NamedTuple):
@@ -79,63 +84,30 @@ def _stretch_part(
 ) -> Part:
     """Return the largest gap and the sums of distances over a stretch of values."""
     place = 2 * stretch  # of the stretch among the buckets of values
-    below = [share[:place].sum() for share in plan.shares]
-    above = [share[place:].sum() for share in plan.shares]
-    counts = int(plan.crossed[:place].sum()), int(plan.tallies[1].values[:place].sum())
-    scaled = (np.ldexp(values, -plan.wanted.power) for values in (points.values, y, np.array(ends)))
-    values, others, scaled_ends = scaled
-    gap, plain, relative = _merge(
-        values, *points[1:], others, scaled_ends, np.array(below), np.array(above), counts, plan.n
-    )
-    return Part(floats={"cross gaps": plain, "relative cross gaps": relative}, largest={"gap": int(gap)})
+    ours, theirs = int(plan.crossed[:place].sum()), int(plan.tallies[1].values[:place].sum())
+    up_to = ours + np.append(0.0, np.cumsum(points.counts)), theirs + np.arange(y.size + 1.0)
+    gap = largest_gap(points.values, up_to[0], y, up_to[1])
+    power = plan.wanted.power
+    values, others = (np.ldexp(column, -power) for column in (points.values, y))
+    low, high = (math.ldexp(end, -power) for end in _finite_ends(ends, points.values, y))
+    sums = [
+        cross_gap_part(values, share, others, low, high, *_below_and_above(total, place), theirs, plan.n)
+        for share, total in zip(points[2:], plan.shares, strict=True)
+    ]
+    floats = dict(zip(("cross gaps", "relative cross gaps"), (one / plan.n for one in sums), strict=True))
+    return Part(floats=floats, largest={"gap": int(gap)})
 
 
-@kernel
-def _merge(
-    x: Floats,
-    counts: Ints,
-    shares: Floats,
-    relative: Floats,
-    y: Floats,
-    ends: Floats,
-    below: Floats,
-    above: Floats,
-    before: tuple[Int, Int],
-    n: int,
-) -> tuple[Int, float, float]:
-    """Return the largest gap of counts up to a value, and integrals of two mean distances, over a stretch.
+def _below_and_above(totals: Numbers, place: int) -> tuple[float, float]:
+    """Return the sum of the totals before a place, and from it on."""
+    return float(totals[:place].sum()), float(totals[place:].sum())
 
-    `below` and `above` are the shares of original values below and from the stretch on, `before` the numbers
-    of original and masked values below it. An infinite end stands for the first or the last value.
-    """
-    low, other = below[0], below[1]
-    high, other_high = above[0], above[1]
-    ours, theirs = np.int64(before[0]), np.int64(before[1])
-    gap, plain, other_sum = np.int64(0), 0.0, 0.0
-    i = j = 0
-    previous = ends[0]
-    if previous == -np.inf:
-        previous = min(x[0] if x.size else np.inf, y[0] if y.size else np.inf)
-    while i < x.size or j < y.size:
-        here = min(x[i] if i < x.size else np.inf, y[j] if j < y.size else np.inf)
-        left = n - theirs
-        plain += (here - previous) * (low * left + high * theirs)
-        other_sum += (here - previous) * (other * left + other_high * theirs)
-        while i < x.size and x[i] == here:
-            ours += counts[i]
-            low, high = low + shares[i], high - shares[i]
-            other, other_high = other + relative[i], other_high - relative[i]
-            i += 1
-        while j < y.size and y[j] == here:
-            theirs += 1
-            j += 1
-        gap = max(gap, abs(ours - theirs))
-        previous = here
-    if ends[1] != np.inf:
-        left = n - theirs
-        plain += (ends[1] - previous) * (low * left + high * theirs)
-        other_sum += (ends[1] - previous) * (other * left + other_high * theirs)
-    return gap, plain / n, other_sum / n
+
+def _finite_ends(ends: tuple[float, float], x: Floats, y: Floats) -> tuple[float, float]:
+    """Return the ends of a stretch; where one is infinite, the smallest or largest value in it instead."""
+    lowest = min(x[0] if x.size else math.inf, y[0] if y.size else math.inf)
+    highest = max(x[-1] if x.size else -math.inf, y[-1] if y.size else -math.inf)
+    return ends[0] if math.isfinite(ends[0]) else lowest, ends[1] if math.isfinite(ends[1]) else highest
 
 
 def largest_gap_at_splitters(plan: PiecePlan) -> Part:

@@ -239,28 +239,51 @@ def _expected_absolute(a: Ints, b: Ints, c: Ints, d: Ints, out: Floats) -> None:
 
 
 @kernel
-def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
-    """Return the sum over i of weights[i] times the mean over j of |points[i] - others[j]|; both sorted."""
+def cross_gap_part(
+    points: Floats,
+    weights: Floats,
+    others: Floats,
+    low: float,
+    high: float,
+    below: float,
+    above: float,
+    passed: int,
+    count: int,
+) -> float:
+    """Return the part of the sum of weights[i] |points[i] - others[j]| that lies between two values.
+
+    Each distance is the length of the stretch between its ends, so the sum adds up over stretches of values.
+    `points` and `others` are the sorted values from `low` to `high`; points below the stretch have the total
+    weight `below`, all others `above`; `passed` of the `count` others lie below it.
+    """
     total = 0.0
-    below = 0.0
-    above = 0.0
-    for k in range(weights.size):
-        above += weights[k]
     i = j = 0
-    previous = min(points[0], others[0])
+    previous = low
     while i < points.size or j < others.size:
         if j == others.size or (i < points.size and points[i] <= others[j]):
             here = points[i]
-            total += (here - previous) * (below * (others.size - j) + above * j)
+            total += (here - previous) * (below * (count - passed - j) + above * (passed + j))
             below += weights[i]
             above -= weights[i]
             i += 1
         else:
             here = others[j]
-            total += (here - previous) * (below * (others.size - j) + above * j)
+            total += (here - previous) * (below * (count - passed - j) + above * (passed + j))
             j += 1
         previous = here
-    return total / others.size
+    if high > previous:
+        total += (high - previous) * (below * (count - passed - j) + above * (passed + j))
+    return total
+
+
+@kernel
+def mean_cross_gap(points: Floats, weights: Floats, others: Floats) -> float:
+    """Return the sum over i of weights[i] times the mean over j of |points[i] - others[j]|; both sorted."""
+    above = 0.0
+    for k in range(weights.size):
+        above += weights[k]
+    low, n = min(points[0], others[0]), others.size
+    return cross_gap_part(points, weights, others, low, low, 0.0, above, 0, n) / n
 
 
 def untied_level(n: int) -> tuple[float, float]:
@@ -281,9 +304,16 @@ def random_level(alignment: AlignedColumn, ties: str) -> tuple[float, float]:
         return float("nan"), float("nan")
     original = alignment.column.middle2 / 2.0
     masked = (alignment.first + alignment.last) / 2.0
-    absolute = mean_cross_gap(original, np.ones(n), masked) / largest_absolute(n)
     lost = tie_sum(alignment.column.first) + tie_sum(alignment.first)
-    return absolute, 0.5 - lost / (4 * n * (n * n - 1))
+    return midrank_level(n, mean_cross_gap(original, np.ones(n), masked), lost)
+
+
+def midrank_level(n: int, cross_gap: float, lost: int) -> tuple[float, float]:
+    """Return brMAE and brMSE in unrelated order under mid-ranks.
+
+    `cross_gap` is `mean_cross_gap` of the mid-ranks of both columns, `lost` the sum of their `tie_sum`.
+    """
+    return cross_gap / largest_absolute(n), 0.5 - lost / (4 * n * (n * n - 1))
 
 
 class TieSummary(NamedTuple):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sdckit.kernels.jit import Bools, Floats, Ints
-    from sdckit.metrics.pair import Pair
+    from sdckit.metrics.comparison import Comparison
 
     Rows = Bools | Ints | slice
 
@@ -50,36 +50,21 @@ def record_means(n: int, costs: Iterable[tuple[Rows, Floats | float]]) -> Floats
     return divide_or_nan(total, count)
 
 
-def record_weights(pair: Pair) -> Floats:
-    """Return the survey weight of each record; ones where there are no weights."""
-    return np.ones(pair.original.n) if pair.original.weights is None else pair.original.weights
-
-
-def suppressed_weight(pair: Pair) -> Floats:
-    """Return, for each variable, the summed weight of the cells missing in the masked file only."""
-    return np.array([record_weights(pair)[pair.suppressed(j)].sum() for j in range(pair.p)])
-
-
-def add_suppressed(pair: Pair, costs: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def add_suppressed(comparison: Comparison, costs: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return each variable's summed costs and weights with its suppressed cells added at cost 1."""
-    gone = suppressed_weight(pair)
+    gone = comparison.suppressed_weight
     return costs + gone, weights + gone
 
 
-def kept_weight(pair: Pair) -> Floats:
-    """Return, for each variable, the summed weight of the cells that both files have."""
-    return np.array([record_weights(pair)[pair.both(j)].sum() for j in range(pair.p)])
-
-
-def penalise_suppressed(pair: Pair, variables: Floats, empty: Bools | None = None) -> Floats:
+def penalise_suppressed(comparison: Comparison, variables: Floats, empty: Bools | None = None) -> Floats:
     """Return each variable's mean with its suppressed cells counted as 1, the largest loss.
 
     Variables in `empty`, by default those that are NaN, have too few cells for a value: only their
     suppressed cells count.
     """
-    if not pair.counts.suppressed.any():
+    if not comparison.counts.suppressed.any():
         return variables
     empty = np.isnan(variables) if empty is None else empty
-    kept, gone = kept_weight(pair), suppressed_weight(pair)
+    kept, gone = comparison.kept_weight, comparison.suppressed_weight
     shares = kept * np.where(empty, 0.0, variables) + gone
-    return np.divide(shares, kept + gone, out=np.full(pair.p, np.nan), where=~empty | (gone > 0))
+    return np.divide(shares, kept + gone, out=np.full(comparison.p, np.nan), where=~empty | (gone > 0))

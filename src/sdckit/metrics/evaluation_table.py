@@ -11,7 +11,7 @@ import polars as pl
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
     from sdckit.kernels.jit import Floats
-    from sdckit.metrics.pair import Pair
+    from sdckit.metrics.comparison import Comparison
     from sdckit.metrics.score import Score
 
 SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys than text
@@ -41,32 +41,34 @@ def tidy_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=floats).with_columns(pl.col(pl.Float64).fill_nan(None)).cast(SCHEMA)
 
 
-def table_figures(pair: Pair, score: Score) -> Floats:
+def table_figures(comparison: Comparison, score: Score) -> Floats:
     """Return the numbers of a score as a matrix: a row for the whole file, then one per variable."""
     levels = (score.value, score.random, score.tie_low, score.tie_high)
-    counts = pair.counts
+    counts = comparison.counts
     numbers = (score.used, score.left_out, counts.suppressed, counts.imputed, counts.neither)
-    none = np.full(pair.p, np.nan)
+    none = np.full(comparison.p, np.nan)
     columns = [*(none if level is None else level.variables for level in levels), *numbers]
-    return np.vstack([whole_file_figures(pair, score), np.array(columns, np.float64).T])
+    return np.vstack([whole_file_figures(comparison, score), np.array(columns, np.float64).T])
 
 
-def whole_file_figures(pair: Pair, score: Score) -> list[float]:
+def whole_file_figures(comparison: Comparison, score: Score) -> list[float]:
     """Return the numbers of a score for the whole file, in the order of `FIGURES`."""
     levels = (score.value, score.random, score.tie_low, score.tie_high)
     found = [math.nan if level is None else level.overall for level in levels]
     found += [sum(score.used.tolist()), sum(score.left_out.tolist())]  # faster than numpy for a few columns
-    if pair.complete:
+    if comparison.complete:
         return [*found, 0.0, 0.0, 0.0]
-    counts = pair.counts
+    counts = comparison.counts
     return [*found, *(float(cells.sum()) for cells in (counts.suppressed, counts.imputed, counts.neither))]
 
 
-def table_rows(metric: Metric, stratum: str, pair: Pair, score: Score) -> list[dict[str, Any]]:
+def table_rows(metric: Metric, stratum: str, comparison: Comparison, score: Score) -> list[dict[str, Any]]:
     """Return the rows of the evaluation's table for one metric in one stratum."""
     label = {"metric": metric.name, "family": metric.family, "stratum": stratum}
     return [
         {**label, "variable": variable, **dict(zip(FIGURES, line, strict=True))}
-        for variable, line in zip(["all", *pair.columns], table_figures(pair, score).tolist(), strict=True)
+        for variable, line in zip(
+            ["all", *comparison.columns], table_figures(comparison, score).tolist(), strict=True
+        )
         if variable == "all" or metric.by_variable
     ]

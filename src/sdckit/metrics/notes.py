@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from sdckit.core.disclosure import Disclosure
     from sdckit.core.registry import Metric
+    from sdckit.metrics.comparison import Comparison
     from sdckit.metrics.pair import Pair
 
 FEW = 3  # records below which a loss nearly shows those of single records
@@ -79,9 +80,9 @@ def warn_of_changed_columns(pair: Pair) -> None:
         warn(f"{fact}; the linkage attacks do not use them; name masked columns with columns")
 
 
-def missing_notes(pair: Pair, metrics: Sequence[Metric], missing: str) -> list[str]:
+def missing_notes(comparison: Comparison, metrics: Sequence[Metric], missing: str) -> list[str]:
     """Return notes on the numbers of cells that are missing in one of the two files only."""
-    counts = pair.counts
+    counts = comparison.counts
     suppressed, imputed = int(counts.suppressed.sum()), int(counts.imputed.sum())
     notes = []
     if suppressed and missing == "pairwise":

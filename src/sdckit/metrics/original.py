@@ -16,6 +16,7 @@ from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.rank_distance_batch import ColumnStack
 from sdckit.kernels.scaling import spread
+from sdckit.metrics.blocks.cell_sums import variable_scales
 
 
 class Original(PreparedTable):
@@ -57,6 +58,23 @@ class Original(PreparedTable):
                 self._ordered[j] = OrderedColumn(self.values[~self.missing[:, j], j])
         return self._ordered[j]
 
+    def sorted_columns(self, begin: int, several: int) -> tuple[Floats, Ints]:
+        """Return `several` complete columns from `begin` on, sorted, and their records' places in the stack.
+
+        All columns together are small, and asked for again by every masked file: they are kept.
+        """
+        if "sorted columns" in self.cache:
+            kept: tuple[Floats, Ints] = self.cache["sorted columns"]
+            return kept
+        columns = [self.ordered(j) for j in range(begin, begin + several)]
+        found = (
+            np.stack([column.sorted for column in columns]),
+            np.stack([column.order + line * self.n for line, column in enumerate(columns)]),
+        )
+        if several == len(self.columns):
+            self.cache["sorted columns"] = found
+        return found
+
     @cached_property
     def short(self) -> bool:
         """True for a file without missing cells so short that all its columns are sorted in one call."""
@@ -76,6 +94,11 @@ class Original(PreparedTable):
     def all_vary(self) -> bool:
         """True where every column has a standard deviation above 0."""
         return bool((self.spreads > 0).all())
+
+    @cached_property
+    def scales(self) -> Floats:
+        """Divisor of each column's costs in IL1s: sqrt(2) standard deviations."""
+        return variable_scales(self.spreads)
 
     def take(self, rows: Ints) -> Original:
         """Return the original data restricted to the given row numbers."""
@@ -109,7 +132,7 @@ class Original(PreparedTable):
     def with_roles(self, roles: Roles, weights: Floats | None) -> Self:
         """Return a copy with other roles of columns and other weights; sorted columns are kept."""
         other = super().with_roles(roles, weights)
-        for name in ("parts", "spreads", "all_vary"):
+        for name in ("parts", "spreads", "all_vary", "scales"):
             other.__dict__.pop(name, None)
         other.cache, other.kept = {}, {name: self.kept[name] for name in ("marks",) if name in self.kept}
         return other

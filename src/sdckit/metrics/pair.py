@@ -22,27 +22,24 @@ from sdckit.kernels.rank_distance_batch import RULES, StackOrder
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import AlignedColumn, TieSummary, distance, row_gaps2, summarise
 from sdckit.kernels.weighted_ranks import WeightedRanks
+from sdckit.metrics.blocks.cell_sums import CellSums, cell_sums
+from sdckit.metrics.blocks.correlations import Correlations, correlations_of
+from sdckit.metrics.blocks.coupled_columns import CoupledColumns, couple_quantiles, split_sums
+from sdckit.metrics.blocks.scaled_numbers import Scaled
+from sdckit.metrics.counts import Counts
 from sdckit.metrics.original import Original
+from sdckit.metrics.variable_pair import VariablePair
 from sdckit.progress import each
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Int, Ints
     from sdckit.rules import Rules
 
 
+CELLS_AT_ONCE = 1 << 18  # in columns that are sorted together
 UNDISCLOSED = Disclosure()  # nothing is published about the masking
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Numbers of cells of each variable observed in both files, in one of them, or in neither."""
-
-    both: Ints
-    suppressed: Ints
-    imputed: Ints
-    neither: Ints
 
 
 @dataclass
@@ -84,6 +81,21 @@ class Pair:
     def p(self) -> int:
         """Number of variables."""
         return len(self.original.columns)
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.original.n
+
+    @property
+    def weighted(self) -> bool:
+        """True if records have survey weights."""
+        return self.original.weights is not None
+
+    @property
+    def in_memory(self) -> Pair:
+        """The pair itself, which holds both files as arrays."""
+        return self
 
     @cached_property
     def known_names(self) -> frozenset[str]:
@@ -132,6 +144,18 @@ class Pair:
             neither=(ours & theirs).sum(0),
         )
 
+    @property
+    def kept_weight(self) -> Floats:
+        """Summed weight of the cells that both files have, for each variable."""
+        if not self.weighted:
+            return self.counts.both.astype(np.float64)
+        return self._weights_of([self.both(j) for j in range(self.p)])
+
+    @property
+    def suppressed_weight(self) -> Floats:
+        """Summed weight of the cells missing in the masked file only, for each variable."""
+        return self._weights_of([self.suppressed(j) for j in range(self.p)])
+
     def both(self, j: int) -> Bools | slice:
         """Return True for each record with a value of variable j in both files; a slice if all have one."""
         return slice(None) if self.complete else ~self.original.missing[:, j] & ~self.missing[:, j]
@@ -139,6 +163,11 @@ class Pair:
     def suppressed(self, j: int) -> Bools:
         """Return True for each record in which only the original has a value of variable j."""
         return ~self.original.missing[:, j] & self.missing[:, j]
+
+    def _weights_of(self, chosen: Sequence[Bools | slice]) -> Floats:
+        """Return the summed weights of the chosen records of each variable."""
+        weights = np.ones(self.n) if self.original.weights is None else self.original.weights
+        return np.array([weights[rows].sum() for rows in chosen])
 
     def cells(self, j: int) -> tuple[Floats, Floats, Floats | None]:
         """Return original values, masked values and weights of variable j where both files have a value."""
@@ -215,6 +244,79 @@ class Pair:
         """Return the sums of rank differences of variable j under a tie rule; 0 below two records."""
         column, masked = self.ranked(j)
         return distance(column, masked, ties) if column.n > 1 else RankSums(column.n, 0, 0)
+
+    # --- cells ---
+
+    @property
+    def spreads(self) -> Floats:
+        """Standard deviation (ddof 1, weighted) of each original variable; NaN below two values."""
+        return self.original.spreads
+
+    @property
+    def all_vary(self) -> bool:
+        """True where every original variable has a standard deviation above 0."""
+        return self.original.all_vary
+
+    @property
+    def scales(self) -> Floats:
+        """Divisor of each variable's costs in IL1s: sqrt(2) standard deviations."""
+        return self.original.scales
+
+    def variable(self, j: int) -> VariablePair:
+        """Return the values of variable j that both files have, which answer what metrics ask about it."""
+        return VariablePair(*self.cells(j), float(self.spreads[j]), float(self.scales[j]))
+
+    @cached_property
+    def cell_sums(self) -> CellSums:
+        """Sums of costs and weights, and counts of cells, of each variable."""
+        return cell_sums(self.original.by_variable, self.by_variable, self.original.weights)
+
+    @cached_property
+    def split_sums(self) -> tuple[Scaled, Scaled]:
+        """Each variable's sums of both parts of the squared error, marginal and permutation."""
+        return split_sums(self._coupled_columns())
+
+    def _coupled_columns(self) -> Iterator[CoupledColumns]:
+        """Yield sorted original columns beside sorted masked ones, several variables at once if complete."""
+        if not self.complete or self.weighted:
+            for j in range(self.p):
+                x, own, y, weights = couple_quantiles(*self.cells(j))
+                yield CoupledColumns(x[None], own[None], y[None], weights)
+            return
+        several = max(1, CELLS_AT_ONCE // self.n)
+        for begin in range(0, self.p, several):
+            y = self.by_variable[begin : begin + several]
+            x, positions = self.original.sorted_columns(begin, len(y))
+            yield CoupledColumns(x, np.take(y, positions), np.sort(y), np.empty(0))
+
+    @cached_property
+    def unrelated_squares(self) -> Scaled:
+        """Each variable's squared error for an unrelated order: the mean over all permutations."""
+        return Scaled.stack([self.variable(j).unrelated_squares() for j in range(self.p)])
+
+    @cached_property
+    def complete_rows(self) -> Ints:
+        """Row numbers of the records without a missing cell in either file."""
+        if self.complete:
+            return np.arange(self.n)
+        return np.flatnonzero(~(self.original.missing | self.missing).any(1))
+
+    @property
+    def complete_records(self) -> int:
+        """Number of records without a missing cell in either file."""
+        return self.complete_rows.size
+
+    def complete_values(self) -> tuple[Floats, Floats]:
+        """Return original and masked values of the records complete in both files."""
+        chosen = slice(None) if self.complete else self.complete_rows
+        x, y = self.original.values[chosen], self.masked[chosen]
+        # One layout for both: sums are then added in one order, and equal files give equal sums.
+        return np.ascontiguousarray(x), np.ascontiguousarray(y)
+
+    @cached_property
+    def correlations(self) -> Correlations:
+        """Correlations of the variables in both files, over the records complete in both."""
+        return Correlations(*map(correlations_of, self.complete_values()))
 
     def disclose(self, disclosure: Disclosure) -> None:
         """Set what is published about the masking; results that other knowledge led to are forgotten."""

@@ -11,27 +11,22 @@ from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.averages import add_suppressed, pooled_means, record_means
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.blocks.cell_sums import arctan_changes
+from sdckit.metrics.comparison import require_in_memory
+from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.comparison import Comparison
+    from sdckit.metrics.pair import Pair
 
 MLODAK = "Mlodak 2020, doi:10.5604/01.3001.0014.4121"
 SCALES = ("spread", "raw")
 
 
-def arctan_changes(x: Floats, y: Floats, unit: float) -> Floats:
-    """Return (2/pi) arctan(|x - y| / unit) for each cell; for unit 0, 1 where the cell changed."""
-    if unit == 0:
-        return (x != y).astype(np.float64)
-    with np.errstate(over="ignore"):
-        found: Floats = np.arctan(np.abs(x - y) / unit) * (2 / np.pi)
-    return found
-
-
 def score_il_variables(
-    pair: Pair,
+    comparison: Comparison,
     *,
     scale: str = "spread",
     missing: str = "pairwise",
@@ -41,35 +36,40 @@ def score_il_variables(
     """Return the score of IL_variables, the mean bounded change of a cell."""
     checks.one_of("scale", scale, SCALES)
     penalise = checks.checked_missing_rule(missing, bounded=True, name="il_variables") == "penalise"
-    units = pair.original.spreads if scale == "spread" else np.ones(pair.p)
+    units = comparison.spreads if scale == "spread" else np.ones(comparison.p)
     known = ~np.isnan(units)
-    cells = {j: arctan_changes(*pair.cells(j)[:2], float(units[j])) for j in np.flatnonzero(known).tolist()}
-    costs, weights = np.zeros(pair.p), np.zeros(pair.p)
-    for j, found in cells.items():
-        w = pair.cells(j)[2]
-        costs[j] = found.sum() if w is None else (w * found).sum()
-        weights[j] = found.size if w is None else w.sum()
+    costs, weights = np.zeros(comparison.p), np.where(known, comparison.kept_weight, 0.0)
+    for j in np.flatnonzero(known).tolist():
+        costs[j] = comparison.variable(j).arctan_sum(float(units[j]))
     if penalise:
-        costs, weights = add_suppressed(pair, costs, weights)
+        costs, weights = add_suppressed(comparison, costs, weights)
     value = pooled_means(costs, weights)
     extra: dict[str, Any] = {}
     if detail:
-        extra["notes"] = _il_variables_notes(pair, scale, value.variables)
+        extra["notes"] = _il_variables_notes(comparison, scale, value.variables)
     if per_record:
-        lost = [(pair.suppressed(j), 1.0) for j in range(pair.p)] if penalise else []
-        extra["records"] = record_means(pair.original.n, [*((pair.both(j), cells[j]) for j in cells), *lost])
-    both = pair.counts.both
+        pair = require_in_memory(comparison, "a loss of each record")
+        extra["records"] = _record_changes(pair, units, penalise=penalise)
+    both = comparison.counts.both
     bounded = Values(float(np.minimum(value.overall, 1.0)), np.minimum(value.variables, 1.0))
     return Score(bounded, both * known, both * ~known, **extra)
 
 
-def _il_variables_notes(pair: Pair, scale: str, variables: Floats) -> tuple[str, ...]:
+def _record_changes(pair: Pair, units: Floats, *, penalise: bool) -> Floats:
+    """Return the mean bounded change of each record's cells; suppressed ones count 1 if penalised."""
+    known = np.flatnonzero(~np.isnan(units)).tolist()
+    changes = [(pair.both(j), arctan_changes(*pair.cells(j)[:2], float(units[j]))) for j in known]
+    lost = [(pair.suppressed(j), 1.0) for j in range(pair.p)] if penalise else []
+    return record_means(pair.n, [*changes, *lost])
+
+
+def _il_variables_notes(comparison: Comparison, scale: str, variables: Floats) -> tuple[str, ...]:
     """Return notes on constant variables that changed, or on the dependence on units."""
     if scale == "raw":
         return ("il_variables with scale=raw depends on the units of the data",)
-    changed = (pair.original.spreads == 0) & (variables > 0)
+    changed = (comparison.spreads == 0) & (variables > 0)
     return tuple(
-        f"{pair.columns[j]} is constant in the original, so any change of it counts 1"
+        f"{comparison.columns[j]} is constant in the original, so any change of it counts 1"
         for j in np.flatnonzero(changed)
     )
 

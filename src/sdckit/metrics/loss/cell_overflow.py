@@ -14,14 +14,14 @@ import numpy as np
 
 from sdckit.core.roles import Roles
 from sdckit.kernels.scaling import powers_of_two
-from sdckit.metrics.loss.cell_sums import squared_cost
-from sdckit.metrics.loss.scaled_numbers import Scaled
+from sdckit.metrics.blocks.cell_sums import squared_cost
+from sdckit.metrics.blocks.scaled_numbers import Scaled
 from sdckit.metrics.original import Original
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
-    from sdckit.metrics.loss.variable_cells import VariableCells
+    from sdckit.metrics.blocks.variable_cells import VariableCells
     from sdckit.metrics.pair import Pair
 
 

@@ -12,9 +12,7 @@ from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
 from sdckit.metrics.averages import pooled_means, record_means
-from sdckit.metrics.dominated import cell_is_dominated
-from sdckit.metrics.loss.cell_overflow import may_have_overflowed, repair_score
-from sdckit.metrics.loss.cell_sums import (
+from sdckit.metrics.blocks.cell_sums import (
     ALL,
     CHANGED,
     IL1,
@@ -26,36 +24,39 @@ from sdckit.metrics.loss.cell_sums import (
     SEEN,
     ZERO,
     Cost,
-    sums_and_counts,
-    variable_scales,
 )
-from sdckit.metrics.loss.variable_cells import VariableCells
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.comparison import require_in_memory
+from sdckit.metrics.dominated import cell_is_dominated
+from sdckit.metrics.loss.cell_overflow import may_have_overflowed, repair_score
+from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import Score
 from sdckit.progress import each
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.blocks.variable_cells import VariableCells
+    from sdckit.metrics.comparison import Comparison
+    from sdckit.metrics.pair import Pair
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
 YANCEY = "Yancey, Winkler & Creecy 2002, doi:10.1007/3-540-47804-3_11"
 ZEROS = ("keep", "drop", "error")
 
 
-def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
+def _totals(comparison: Comparison, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
     """Return each variable's weighted sum of costs, sum of weights and number of cells counted."""
-    sums, counts = sums_and_counts(pair)
+    sums, counts = comparison.cell_sums
     costs, weights, used = sums[:, cost.place], sums[:, ALL], counts[:, SEEN]
     if cost.scale == "value":
         if zeros == "error" and counts[:, CHANGED].any():
-            _refuse_zeros(pair, counts[:, CHANGED])
+            _refuse_zeros(comparison, counts[:, CHANGED])
         keep = zeros != "drop"
         weights = sums[:, NOT_ZERO] + keep * sums[:, ZERO]
         used = used - counts[:, CHANGED] - (not keep) * counts[:, KEPT]
     elif cost.scale == "spread":
-        costs = costs / variable_scales(pair.original)
-        if not pair.original.all_vary:
-            spreads = pair.original.spreads
+        costs = costs / comparison.scales
+        if not comparison.all_vary:
+            spreads = comparison.spreads
             # Cells of a constant variable cost 0 or infinity; a variable with one value is not counted.
             costs = np.where((spreads == 0) & (costs > 0), np.inf, costs)
             some = ~np.isnan(spreads)
@@ -63,18 +64,19 @@ def _totals(pair: Pair, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
     return costs, weights, used
 
 
-def _refuse_zeros(pair: Pair, changed: Ints) -> None:
+def _refuse_zeros(comparison: Comparison, changed: Ints) -> None:
     """Raise ValueError naming the first variable in which a 0 was changed: it has no relative change."""
     j = int(np.flatnonzero(changed)[0])
+    name = comparison.columns[j]
     raise ValueError(
-        f"column {pair.columns[j]!r} has {changed[j]} zeros that were changed: no relative change exists; "
+        f"column {name!r} has {changed[j]} zeros that were changed: no relative change exists; "
         "use zeros='keep' or il1s"
     )
 
 
 def score_cells(
     cost: Cost,
-    pair: Pair,
+    comparison: Comparison,
     *,
     missing: str = "pairwise",
     zeros: str = "keep",
@@ -85,47 +87,49 @@ def score_cells(
     checks.checked_missing_rule(missing, bounded=False, name="this metric")
     checks.one_of("rule for zeros", zeros, ZEROS)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = _score_without_rescaling(cost, pair, zeros=zeros, detail=detail, per_record=per_record)
-        if may_have_overflowed(found):
-            found = repair_score(found, pair, _columns(pair, cost, zeros))
+        found = _score_without_rescaling(cost, comparison, zeros=zeros, detail=detail, per_record=per_record)
+        if may_have_overflowed(found) and comparison.in_memory is not None:
+            found = repair_score(found, comparison.in_memory, _columns(comparison.in_memory, cost, zeros))
     return found
 
 
 def _columns(pair: Pair, cost: Cost, zeros: str) -> list[VariableCells]:
     """Return the cells of each variable, ready to be counted one by one."""
-    return [VariableCells(pair, j, cost, zeros) for j in range(pair.p)]
+    return [pair.variable(j).cells(cost, zeros) for j in range(pair.p)]
 
 
-def _score_without_rescaling(cost: Cost, pair: Pair, *, zeros: str, detail: bool, per_record: bool) -> Score:
+def _score_without_rescaling(
+    cost: Cost, comparison: Comparison, *, zeros: str, detail: bool, per_record: bool
+) -> Score:
     """Return the score from plain sums; infinite or NaN where a sum exceeds the range of floats."""
-    costs, weights, used = _totals(pair, cost, zeros)
-    left_out = sums_and_counts(pair)[1][:, SEEN] - used
+    costs, weights, used = _totals(comparison, cost, zeros)
+    left_out = comparison.cell_sums.counts[:, SEEN] - used
     extra: dict[str, Any] = {}
-    if detail or per_record:
-        columns = _columns(pair, cost, zeros)
     if detail:
-        shuffled = np.array([column.unrelated_totals() for column in each("measuring", columns)])
+        variables = (comparison.variable(j) for j in each("measuring", range(comparison.p)))
+        shuffled = np.array([variable.unrelated_cells(cost, zeros) for variable in variables])
         extra["random"] = pooled_means(*shuffled.T)
-        extra["notes"] = _cell_notes(pair, cost, costs, left_out)
+        extra["notes"] = _cell_notes(comparison, cost, costs, left_out)
     if per_record:
-        extra["records"] = _record_means(pair, columns)
+        memory = require_in_memory(comparison, "a loss of each record")
+        extra["records"] = _record_means(memory, _columns(memory, cost, zeros))
     return Score(pooled_means(costs, weights), used, left_out, **extra)
 
 
 def _record_means(pair: Pair, columns: list[VariableCells]) -> Floats:
     """Return the mean cost of each record over its counted variables."""
-    rows = np.arange(pair.original.n)
+    rows = np.arange(pair.n)
     costs = (
         (rows[pair.both(j)][column.counts], column.costs()[column.counts]) for j, column in enumerate(columns)
     )
-    return record_means(pair.original.n, costs)
+    return record_means(pair.n, costs)
 
 
-def _cell_notes(pair: Pair, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, ...]:
+def _cell_notes(comparison: Comparison, cost: Cost, costs: Floats, left_out: Ints) -> tuple[str, ...]:
     """Return notes on constant variables that changed and on zeros without a relative change."""
     notes = [
         f"{name} is constant in the original, so its change has no scale"
-        for name, total, spread in zip(pair.columns, costs, pair.original.spreads, strict=True)
+        for name, total, spread in zip(comparison.columns, costs, comparison.spreads, strict=True)
         if cost.scale == "spread" and spread == 0 and np.isinf(total)
     ]
     if cost.scale == "value" and left_out.sum():

@@ -11,22 +11,16 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.parameters import MISSING_RULE, Parameter
 from sdckit.core.registry import metric
-from sdckit.kernels.scaling import powers_of_two
+from sdckit.metrics.blocks.cell_sums import MAE
+from sdckit.metrics.blocks.distributions import hellinger_distance
 from sdckit.metrics.dominated import cell_is_dominated
-from sdckit.metrics.loss.cell_sums import MAE
-from sdckit.metrics.loss.per_variable import (
-    couple_quantiles,
-    explain_value,
-    measure_variables,
-    score_variables,
-)
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.loss.per_variable import explain_value, measure_variables, score_variables
+from sdckit.metrics.pair import pair_of
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+    from sdckit.metrics.comparison import Comparison, VariableComparison
     from sdckit.metrics.score import Score
 
-MOST_BINS = 20
 SCALES = ("range", "spread")
 COLUMNS: dict[str, Any] = {
     "family": "loss",
@@ -41,28 +35,18 @@ COLUMNS: dict[str, Any] = {
 # --- Kolmogorov-Smirnov ---
 
 
-def largest_gap(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the largest distance between the distribution functions of two columns, from 0 to 1."""
-    points = np.concatenate((x, y))
-    below = [_weight_up_to(points, values, weights) for values in (x, y)]
-    total = below[0].max()
-    return float(min(1.0, np.abs(below[0] - below[1]).max() / total))
-
-
-def _weight_up_to(points: Floats, values: Floats, weights: Floats | None) -> Floats:
-    """Return, for each point, the summed weight of the values that are at most the point."""
-    order = np.argsort(values, kind="stable")
-    ends = np.arange(1.0, values.size + 1) if weights is None else np.cumsum(weights[order])
-    return np.concatenate(([0.0], ends))[np.searchsorted(values[order], points, side="right")]
-
-
 def score_ks(
-    pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
+    comparison: Comparison, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
     """Return the score of KS, the mean over variables of the largest distribution gap."""
     del detail  # the order does not matter, so that there is no level of unrelated order
     checks.checked_missing_rule(missing, bounded=True, name="ks")
-    return score_variables(pair, measure_variables(largest_gap, pair), missing=missing, per_record=per_record)
+    return score_variables(
+        comparison,
+        measure_variables(lambda variable: variable.distribution_gap(), comparison),
+        missing=missing,
+        per_record=per_record,
+    )
 
 
 @metric(
@@ -124,40 +108,19 @@ def ks(original: Any, masked: Any, *, weights: Any = None, missing: str = "pairw
 # --- Hellinger ---
 
 
-def hellinger_distance(p: Floats, q: Floats) -> float:
-    """Return the Hellinger distance of two lists of shares; exactly 0 for equal lists."""
-    return float(min(1.0, math.sqrt(((np.sqrt(p) - np.sqrt(q)) ** 2).sum() / 2)))
-
-
-def bin_edges(x: Floats) -> Floats:
-    """Return quantiles of a column as bin edges, its smallest and largest value included."""
-    bins = min(MOST_BINS, math.isqrt(x.size))
-    return np.unique(np.quantile(x, np.linspace(0, 1, bins + 1)))
-
-
-def bin_numbers(values: Floats, edges: Floats) -> Any:
-    """Return the bin number of each value: 0 below the first edge, then bins closed on the right."""
-    found = np.searchsorted(edges, values)
-    found[values == edges[0]] = 1
-    found[values > edges[-1]] = edges.size + 1
-    return found
-
-
-def hellinger_column(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the Hellinger distance of two columns on quantile bins of the first."""
-    edges = bin_edges(x)
-    shares = [np.bincount(bin_numbers(v, edges), weights, edges.size + 2) for v in (x, y)]
-    return hellinger_distance(*(share / share.sum() for share in shares))
+def _binned_distance(variable: VariableComparison) -> float:
+    """Return the Hellinger distance of both columns on quantile bins of the original."""
+    return hellinger_distance(*(weights / weights.sum() for weights in variable.bin_weights()))
 
 
 def score_hellinger(
-    pair: Pair, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
+    comparison: Comparison, *, missing: str = "pairwise", detail: bool = False, per_record: bool = False
 ) -> Score:
     """Return the score of the mean Hellinger distance over variables."""
     del detail  # as for KS
     checks.checked_missing_rule(missing, bounded=True, name="hellinger")
     return score_variables(
-        pair, measure_variables(hellinger_column, pair), missing=missing, per_record=per_record
+        comparison, measure_variables(_binned_distance, comparison), missing=missing, per_record=per_record
     )
 
 
@@ -216,31 +179,8 @@ def hellinger(original: Any, masked: Any, *, weights: Any = None, missing: str =
 # --- Wasserstein ---
 
 
-def quantile_distance(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the mean distance between the values of two columns at the same quantile."""
-    x, y, unit = _within_half(x, y)
-    pieces = couple_quantiles(x, y, weights)
-    return 4 * (unit * float((pieces.weights * np.abs(pieces.x - pieces.y)).sum() / pieces.weights.sum()))
-
-
-def _within_half(x: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-    """Return two columns divided by 4 units, and the unit, a power of two: no value exceeds 1/2.
-
-    So neither a difference nor a sum of them leaves the range of numbers.
-    """
-    unit = powers_of_two(np.concatenate([x, y]))
-    return x / unit / 4, y / unit / 4, float(unit)
-
-
-def quantile_distance_in_range(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the mean distance at the same quantile as a share of the joint range."""
-    x, y, _ = _within_half(x, y)
-    span = max(x.max(), y.max()) - min(x.min(), y.min())
-    return min(1.0, quantile_distance(x, y, weights) / span) if span > 0 else 0.0
-
-
 def score_wasserstein(
-    pair: Pair,
+    comparison: Comparison,
     *,
     scale: str = "range",
     missing: str = "pairwise",
@@ -252,17 +192,18 @@ def score_wasserstein(
     checks.checked_missing_rule(missing, bounded=scale == "range", name="wasserstein with scale='spread'")
     notes: list[str] = []
     if scale == "range":
-        variables = measure_variables(quantile_distance_in_range, pair)
+        variables = measure_variables(lambda variable: variable.quantile_gap().share_of_span, comparison)
     else:
-        moved, spreads = measure_variables(quantile_distance, pair), pair.original.spreads
+        moved = measure_variables(lambda variable: variable.quantile_gap().distance, comparison)
+        spreads = comparison.spreads
         lost = (spreads == 0) & (moved > 0)
         variables = moved / np.where(spreads == 0, 1.0, spreads)
         variables[lost] = np.inf
         notes = [
-            f"{pair.columns[j]} is constant in the original, so its change has no scale"
+            f"{comparison.columns[j]} is constant in the original, so its change has no scale"
             for j in np.flatnonzero(lost & detail)
         ]
-    return score_variables(pair, variables, missing=missing, notes=notes, per_record=per_record)
+    return score_variables(comparison, variables, missing=missing, notes=notes, per_record=per_record)
 
 
 def _explain_wasserstein(score: Score) -> str:

@@ -13,18 +13,20 @@ from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.scaling import deviations, spread
 from sdckit.metrics.loss.bounded_cells import MLODAK
 from sdckit.metrics.loss.per_file import (
-    complete_records,
-    correlations,
+    checked_correlations,
+    complete_values,
     ignored_weights_notes,
     refuse_constant,
     refuse_relations,
+    require_complete_records,
     whole_file_score,
 )
 from sdckit.metrics.loss.per_variable import measure_variables, score_variables
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.pair import pair_of
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.comparison import Comparison, VariableComparison
     from sdckit.metrics.score import Score
 
 CONFIDENCE = 0.95
@@ -41,17 +43,16 @@ def inverse_diagonal_distance(ours: Floats, theirs: Floats) -> float:
     return min(1.0, float(np.linalg.norm(gap)) / math.sqrt(2))
 
 
-def score_il_correl(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_il_correl(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
     """Return the score of IL_correl, the change of the inverse correlation matrix."""
-    x, y, rows = complete_records("il_correl", pair)
+    require_complete_records("il_correl", comparison)
     matrices = []
-    for values, which in ((x, "original"), (y, "masked")):
-        matrix = correlations("il_correl", values, pair.columns, which)
-        refuse_relations("il_correl", matrix, pair.columns, which)
+    for found, which in zip(comparison.correlations, ("original", "masked"), strict=True):
+        matrix = checked_correlations("il_correl", found, comparison.columns, which)
+        refuse_relations("il_correl", matrix, comparison.columns, which)
         matrices.append(matrix)
-    return whole_file_score(
-        "il_correl", pair, inverse_diagonal_distance(*matrices), rows, detail=detail, per_record=per_record
-    )
+    value = inverse_diagonal_distance(*matrices)
+    return whole_file_score("il_correl", comparison, value, detail=detail, per_record=per_record)
 
 
 @metric(
@@ -110,18 +111,19 @@ def il_correl(original: Any, masked: Any) -> float:
 # --- eigenvalues ---
 
 
-def score_eigen(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_eigen(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
     """Return the score of the relative change of the correlation matrix's eigenvalues."""
-    x, y, rows = complete_records("eigen", pair)
-    matrix = correlations("eigen", x, pair.columns, "original")
-    refuse_relations("eigen", matrix, pair.columns, "original")
+    require_complete_records("eigen", comparison)
+    original, masked = comparison.correlations
+    matrix = checked_correlations("eigen", original, comparison.columns, "original")
+    refuse_relations("eigen", matrix, comparison.columns, "original")
     ours = np.linalg.eigvalsh(matrix)
-    theirs = np.linalg.eigvalsh(correlations("eigen", y, pair.columns, "masked"))
+    theirs = np.linalg.eigvalsh(checked_correlations("eigen", masked, comparison.columns, "masked"))
     value = float((np.abs(ours - theirs) / ours).sum())
     notes = []
     if ours[0] < 0.01:
         notes.append(f"eigen divides by eigenvalues as small as {ours[0]:.2g}, which inflates it")
-    return whole_file_score("eigen", pair, value, rows, notes=notes, detail=detail, per_record=per_record)
+    return whole_file_score("eigen", comparison, value, notes=notes, detail=detail, per_record=per_record)
 
 
 @metric(
@@ -190,22 +192,21 @@ def overlap(first: tuple[float, float], second: tuple[float, float]) -> float:
     return sum(common / length if length > 0 else 1.0 for length in lengths) / 2
 
 
-def mean_interval_overlap(x: Floats, y: Floats, weights: Floats | None) -> float:
-    """Return the overlap of the 95 % confidence intervals of two columns' means."""
-    del weights
-    factor = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) / math.sqrt(x.size)
+def mean_interval_overlap(variable: VariableComparison) -> float:
+    """Return the overlap of the 95 % confidence intervals of both columns' means."""
+    factor = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) / math.sqrt(variable.facts.records)
     intervals = []
-    for values in (x, y):
-        middle, half = float(values.mean()), factor * float(spread(values[:, None])[0])
-        intervals.append((middle - half, middle + half))
+    for mean, deviation in variable.means_and_spreads():
+        half = factor * deviation
+        intervals.append((mean - half, mean + half))
     return overlap(*intervals)
 
 
-def score_ci_overlap(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_ci_overlap(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
     """Return the score of the mean overlap of confidence intervals over variables."""
-    variables = measure_variables(mean_interval_overlap, pair, least=2)
-    notes = ignored_weights_notes("ci_overlap", pair) if detail else ()
-    return score_variables(pair, variables, notes=notes, per_record=per_record)
+    variables = measure_variables(mean_interval_overlap, comparison, least=2)
+    notes = ignored_weights_notes("ci_overlap", comparison) if detail else ()
+    return score_variables(comparison, variables, notes=notes, per_record=per_record)
 
 
 def _explain_overlap(score: Score) -> str:
@@ -294,18 +295,18 @@ def rank_confidentiality(x: Floats, y: Floats) -> float:
     return float(np.prod(1 - np.minimum(found, 1.0) ** 2))
 
 
-def score_covariance_loss(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_covariance_loss(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
     """Return the score of the changed shares of variance along the original's principal axes."""
     name = "covariance_loss"
-    x, y, rows = complete_records(name, pair)
+    x, y = complete_values(name, comparison)
     units = spread(x)
-    refuse_constant(name, units, pair.columns, "original")
+    refuse_constant(name, units, comparison.columns, "original")
     scaled = [deviations(values) / units for values in (x, y)]
     loss = 1.0 - covariance_utility(*(values.T @ values for values in scaled))
     parts = {"UM": 1.0 - loss}
     if detail:
         parts["CM"] = rank_confidentiality(x, y)
-    return whole_file_score(name, pair, loss, rows, parts=parts, detail=detail, per_record=per_record)
+    return whole_file_score(name, comparison, loss, parts=parts, detail=detail, per_record=per_record)
 
 
 @metric(

@@ -9,43 +9,43 @@ import numpy as np
 from sdckit.core import checks, registry
 from sdckit.core.registry import METRICS
 from sdckit.core.text import shortened
-from sdckit.kernels.scaling import deviations, powers_of_two
+from sdckit.metrics.comparison import require_in_memory
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Floats, Ints
-    from sdckit.metrics.pair import Pair
+    from sdckit.kernels.jit import Floats
+    from sdckit.metrics.blocks.correlations import FileCorrelations
+    from sdckit.metrics.comparison import Comparison
 
 SINGULAR = 1e-10  # eigenvalue of a correlation matrix below which a linear relation counts as exact
 TAKES_PART = 1e-6  # entry of a null vector above which its column takes part in the relation
 NAMED = 10  # columns that a message names at most
 
 
-def complete_records(name: str, pair: Pair) -> tuple[Floats, Floats, Ints]:
-    """Return original and masked values of the records complete in both files, and their row numbers."""
-    registry.require_size(name, pair.original.n, pair.p)
-    x, y = pair.original.values, pair.masked
-    rows = np.arange(pair.original.n)
-    if not pair.complete:
-        rows = np.flatnonzero(~(pair.original.missing | pair.missing).any(1))
-        needed = METRICS[name].records
-        if rows.size < needed:
-            raise checks.NotApplicable(
-                f"{name} needs at least {needed} records without a missing cell, the data have {rows.size}; "
-                "fill the gaps or leave columns out"
-            )
-        x, y = x[rows], y[rows]
-    # One layout for both: sums are then added in one order, and equal files give equal sums.
-    return np.ascontiguousarray(x), np.ascontiguousarray(y), rows
+def require_complete_records(name: str, comparison: Comparison) -> int:
+    """Return the number of records complete in both files; raise NotApplicable if the metric needs more."""
+    registry.require_size(name, comparison.n, comparison.p)
+    found, needed = comparison.complete_records, METRICS[name].records
+    if not comparison.complete and found < needed:
+        raise checks.NotApplicable(
+            f"{name} needs at least {needed} records without a missing cell, the data have {found}; "
+            "fill the gaps or leave columns out"
+        )
+    return found
+
+
+def complete_values(name: str, comparison: Comparison) -> tuple[Floats, Floats]:
+    """Return original and masked values of the records complete in both files, which must be in memory."""
+    require_complete_records(name, comparison)
+    return require_in_memory(comparison, name).complete_values()
 
 
 def whole_file_score(
     name: str,
-    pair: Pair,
+    comparison: Comparison,
     value: float,
-    rows: Ints,
     *,
     parts: dict[str, float] | None = None,
     notes: Sequence[str] = (),
@@ -53,18 +53,18 @@ def whole_file_score(
     per_record: bool,
 ) -> Score:
     """Return the score of a metric that has one value for the whole file and none per variable."""
-    used = np.full(pair.p, rows.size, np.int64)
+    used = np.full(comparison.p, comparison.complete_records, np.int64)
     extra: dict[str, Any] = {"parts": parts or {}}
     if detail:
-        extra["notes"] = (*notes, *ignored_weights_notes(name, pair))
+        extra["notes"] = (*notes, *ignored_weights_notes(name, comparison))
     if per_record:
-        extra["records"] = np.full(pair.original.n, np.nan)
-    return Score(Values(value, np.full(pair.p, np.nan)), used, pair.counts.both - used, **extra)
+        extra["records"] = np.full(comparison.n, np.nan)
+    return Score(Values(value, np.full(comparison.p, np.nan)), used, comparison.counts.both - used, **extra)
 
 
-def ignored_weights_notes(name: str, pair: Pair) -> tuple[str, ...]:
+def ignored_weights_notes(name: str, comparison: Comparison) -> tuple[str, ...]:
     """Return a note that the metric ignores the weights, if there are weights."""
-    return () if pair.original.weights is None else (f"{name} counts every record once, whatever its weight",)
+    return (f"{name} counts every record once, whatever its weight",) if comparison.weighted else ()
 
 
 def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: str) -> None:
@@ -76,13 +76,10 @@ def refuse_constant(name: str, spreads: Floats, columns: Sequence[str], which: s
         )
 
 
-def correlations(name: str, values: Floats, columns: Sequence[str], which: str) -> Floats:
+def checked_correlations(name: str, found: FileCorrelations, columns: Sequence[str], which: str) -> Floats:
     """Return the correlation matrix of the columns; raise NotApplicable for a constant column."""
-    centred = deviations(values / powers_of_two(values))
-    norms = np.sqrt((centred**2).sum(0))
-    refuse_constant(name, norms, columns, which)
-    centred /= norms
-    matrix: Floats = centred.T @ centred
+    refuse_constant(name, found.norms, columns, which)
+    matrix = found.products.copy()
     np.fill_diagonal(matrix, 1.0)
     return matrix
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from sdckit.core.registry import metric
 from sdckit.kernels.scaling import deviations, standardise_like
-from sdckit.metrics.loss.per_file import complete_records, whole_file_score
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.loss.per_file import complete_values, whole_file_score
+from sdckit.metrics.pair import pair_of
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
+    from sdckit.metrics.comparison import Comparison
     from sdckit.metrics.score import Score
 
 LEVELS = np.arange(1, 20) / 20  # of the quantiles, 5 % to 95 %
@@ -117,12 +118,12 @@ def _correlation_losses(ours: Moments, theirs: Moments) -> Floats:
     return losses[ours.varying]
 
 
-def score_pil(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_pil(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
     """Return the score of PIL, the mean over families of the mean loss of their statistics."""
-    x, y, rows = complete_records("pil", pair)
+    x, y = complete_values("pil", comparison)
     parts = {family: float(values.mean()) for family, values in losses_by_family(x, y).items()}
     value = min(1.0, math.fsum(parts.values()) / len(parts))
-    return whole_file_score("pil", pair, value, rows, parts=parts, detail=detail, per_record=per_record)
+    return whole_file_score("pil", comparison, value, parts=parts, detail=detail, per_record=per_record)
 
 
 def _explain_pil(score: Score) -> str:

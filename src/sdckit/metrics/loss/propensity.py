@@ -12,11 +12,12 @@ from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.kernels.scaling import standardise, whitening_axes
-from sdckit.metrics.loss.per_file import SINGULAR, complete_records, whole_file_score
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.loss.per_file import SINGULAR, complete_values, whole_file_score
+from sdckit.metrics.pair import pair_of
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.comparison import Comparison
     from sdckit.metrics.score import Score
 
 MODELS = ("quadratic", "main", "cart")
@@ -137,11 +138,11 @@ def propensities(x: Floats, y: Floats, model: str) -> tuple[Floats, dict[str, fl
 
 
 def score_pmse(
-    pair: Pair, *, model: str = "quadratic", detail: bool = False, per_record: bool = False
+    comparison: Comparison, *, model: str = "quadratic", detail: bool = False, per_record: bool = False
 ) -> Score:
     """Return the score of pMSE divided by its largest value, from 0 to 1."""
     checks.one_of("model", model, MODELS)
-    x, y, rows = complete_records("pmse", pair)
+    x, y = complete_values("pmse", comparison)
     fitted, about = propensities(x, y, model)
     n, share = fitted.size, len(y) / fitted.size
     raw = float(((fitted - share) ** 2).sum() / n)
@@ -159,7 +160,7 @@ def score_pmse(
         notes.append("pmse with model=main sees means alone: microaggregated and permuted columns score 0")
     value = min(1.0, raw / (share * (1 - share)))
     return whole_file_score(
-        "pmse", pair, value, rows, parts=parts | about, notes=notes, detail=detail, per_record=per_record
+        "pmse", comparison, value, parts=parts | about, notes=notes, detail=detail, per_record=per_record
     )
 
 

@@ -14,7 +14,8 @@ from sdckit.core.registry import metric
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 from sdckit.kernels.tie_rules import TIES, untied_level
 from sdckit.metrics.averages import mean_over_variables, penalise_suppressed, record_means
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.comparison import require_in_memory
+from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Floats
     from sdckit.metrics.averages import Rows
+    from sdckit.metrics.comparison import Comparison
+    from sdckit.metrics.pair import Pair
 
 Cost = Literal["absolute", "squared"]
 
@@ -38,7 +41,7 @@ LARGEST = {"absolute": largest_absolute, "squared": largest_squared}
 
 def score_rank(
     cost: Cost,
-    pair: Pair,
+    comparison: Comparison,
     *,
     bounded: bool = True,
     ties: str = "average",
@@ -50,46 +53,53 @@ def score_rank(
     """Return the score of brMAE (cost "absolute") or brMSE ("squared"); unbounded means on request."""
     checks.one_of("rule for ties", ties, TIES)
     checks.checked_missing_rule(missing, bounded=bounded, name="an unbounded rank mean")
-    checks.require_midranks_for_weights(ties, pair.original.weights)
+    checks.require_midranks_for_weights(ties, comparison.weighted or None)
     generator = randomness.generator(rng) if ties == "random" else None
-    variables = _variable_losses(cost, pair, ties, generator, bounded=bounded)
+    variables = _variable_losses(cost, comparison, ties, generator, bounded=bounded)
     levels: dict[str, Floats] = {"value": variables}
     extra: dict[str, Any] = {}
     if detail:
-        levels |= _reference_levels(cost, pair, ties, bounded=bounded)
-        extra["notes"] = _rank_notes(pair)
+        levels |= _reference_levels(cost, comparison, ties, bounded=bounded)
+        extra["notes"] = _rank_notes(comparison)
     if missing == "penalise":
-        alone = pair.counts.both < 2
-        levels = {name: penalise_suppressed(pair, level, alone) for name, level in levels.items()}
+        alone = comparison.counts.both < 2
+        levels = {name: penalise_suppressed(comparison, level, alone) for name, level in levels.items()}
     if per_record:
         extra["records"] = _record_losses(
-            cost, pair, ties, generator, bounded=bounded, penalise=missing == "penalise"
+            cost,
+            require_in_memory(comparison, "a loss of each record"),
+            ties,
+            generator,
+            bounded=bounded,
+            penalise=missing == "penalise",
         )
-    used = np.full(pair.p, pair.original.n) if pair.complete else pair.counts.both
+    used = np.full(comparison.p, comparison.n) if comparison.complete else comparison.counts.both
     values: dict[str, Any] = {
         name: Values(_overall_mean(level, variables), level) for name, level in levels.items()
     }
-    return Score(**values, used=used, left_out=np.zeros(pair.p, np.int64), **extra)
+    return Score(**values, used=used, left_out=np.zeros(comparison.p, np.int64), **extra)
 
 
 def _variable_losses(
-    cost: Cost, pair: Pair, ties: str, rng: np.random.Generator | None, *, bounded: bool
+    cost: Cost, comparison: Comparison, ties: str, rng: np.random.Generator | None, *, bounded: bool
 ) -> Floats:
     """Return the rank loss of each variable; NaN with fewer than two records to compare."""
-    if pair.original.weights is None:
+    if not comparison.weighted:
         name = cost if bounded else f"mean_{cost}"
-        return pair.rank_values(name, ties, rng)
+        return comparison.rank_values(name, ties, rng)
     if not bounded:
         raise ValueError("unbounded rank means take no weights; use brmae or brmse")
-    return _weighted_losses(cost, pair, "values")
+    return _weighted_losses(cost, comparison, "values")
 
 
-def _weighted_losses(cost: Cost, pair: Pair, what: Literal["values", "unrelated_values"]) -> Floats:
+def _weighted_losses(
+    cost: Cost, comparison: Comparison, what: Literal["values", "unrelated_values"]
+) -> Floats:
     """Return the weighted rank loss of each variable ("values"), or that in unrelated order."""
-    counts = pair.counts.both
-    variables = each("ranking", range(pair.p))
+    counts = comparison.counts.both
+    variables = each("ranking", range(comparison.p))
     return np.array(
-        [pair.weighted_losses(j, what)[PLACE[cost]] if counts[j] > 1 else np.nan for j in variables]
+        [comparison.weighted_losses(j, what)[PLACE[cost]] if counts[j] > 1 else np.nan for j in variables]
     )
 
 
@@ -101,13 +111,13 @@ def _overall_mean(values: Floats, losses: Floats) -> float:
     return math.nan if unknown else mean_over_variables(values)
 
 
-def _reference_levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> dict[str, Floats]:
+def _reference_levels(cost: Cost, comparison: Comparison, ties: str, *, bounded: bool) -> dict[str, Floats]:
     """Return each variable's mean loss under random order and, with ties, its range over tie-breakings."""
-    if pair.original.weights is not None:
-        return {"random": _weighted_losses(cost, pair, "unrelated_values")}
-    counts = pair.counts.both.tolist()
-    variables = each("ranking", range(pair.p))
-    summaries = [pair.tie_summary(j) if counts[j] > 1 else None for j in variables]
+    if comparison.weighted:
+        return {"random": _weighted_losses(cost, comparison, "unrelated_values")}
+    counts = comparison.counts.both.tolist()
+    variables = each("ranking", range(comparison.p))
+    summaries = [comparison.tie_summary(j) if counts[j] > 1 else None for j in variables]
     scale = np.array([1.0 if bounded else LARGEST[cost](n) / n if n > 1 else np.nan for n in counts])
     found = {"random": scale * [s.levels[ties][PLACE[cost]] if s else np.nan for s in summaries]}
     if any(s.has_ties for s in summaries if s):
@@ -116,18 +126,18 @@ def _reference_levels(cost: Cost, pair: Pair, ties: str, *, bounded: bool) -> di
     return found
 
 
-def _rank_notes(pair: Pair) -> tuple[str, ...]:
+def _rank_notes(comparison: Comparison) -> tuple[str, ...]:
     """Return notes on variables with too few records, constant masked values or one heavy record."""
     notes = []
-    for j, name in enumerate(pair.columns):
-        x, y, weights = pair.cells(j)
-        if x.size < 2:
+    for j, name in enumerate(comparison.columns):
+        facts = comparison.variable(j).facts
+        if facts.records < 2:
             notes.append(f"{name} has fewer than two records to compare and is left out of the mean")
-        elif (y == y[0]).all() and not (x == x[0]).all():
+        elif facts.masked_constant and not facts.original_constant:
             notes.append(
                 f"{name} is constant after masking: nothing of its order is left, whatever its value says"
             )
-        elif weights is not None and weights.max() > HEAVY_RECORD * weights.sum():
+        elif comparison.weighted and facts.heaviest > HEAVY_RECORD * facts.weight:
             notes.append(
                 f"one record has over a quarter of the weight: the scale of {name} depends on its rank"
             )
@@ -147,14 +157,14 @@ def _record_losses(
             if penalise:
                 yield pair.suppressed(j), 1.0
 
-    return record_means(pair.original.n, losses())
+    return record_means(pair.n, losses())
 
 
 def _record_losses_of_variable(
     cost: Cost, pair: Pair, j: int, ties: str, rng: np.random.Generator | None, *, bounded: bool
 ) -> Floats:
     """Return each record's absolute or squared rank difference in variable j, scaled if bounded."""
-    if pair.original.weights is not None:
+    if pair.weighted:
         return pair.weighted_ranks(j).record_costs()[PLACE[cost]]
     n = int(pair.counts.both[j])
     scale = n / LARGEST[cost](n) if bounded else 1.0

@@ -8,34 +8,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.registry import metric
-from sdckit.metrics.averages import kept_weight, pooled_means, record_means, suppressed_weight
-from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.averages import pooled_means, record_means
+from sdckit.metrics.comparison import require_in_memory
+from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sdckit.kernels.jit import Bools, Floats
+    from sdckit.metrics.comparison import Comparison
+    from sdckit.metrics.pair import Pair
 
 
-def score_suppressed(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+def score_suppressed(comparison: Comparison, *, detail: bool = False, per_record: bool = False) -> Score:
     """Return the score of `suppressed`: shares of the original's cells that the masked file has not."""
     del detail  # there is no more to say
-    counts = pair.counts
+    counts = comparison.counts
     if counts.suppressed.any():
-        gone, kept = suppressed_weight(pair), kept_weight(pair)
+        gone, kept = comparison.suppressed_weight, comparison.kept_weight
     else:
-        gone, kept = np.zeros(pair.p), counts.both.astype(np.float64)
-
-    def lost() -> Iterator[tuple[Bools, Floats]]:
-        """Yield, for each variable, the rows with an original value, and 1 for each suppressed one."""
-        for j in range(pair.p):
-            observed = ~pair.original.missing[:, j]
-            yield observed, pair.suppressed(j)[observed].astype(np.float64)
-
-    records = record_means(pair.original.n, lost()) if per_record else None
-    none = np.zeros(pair.p, np.int64)
+        gone, kept = np.zeros(comparison.p), counts.both.astype(np.float64)
+    records = None
+    if per_record:
+        records = record_means(comparison.n, _lost(require_in_memory(comparison, "a loss of each record")))
+    none = np.zeros(comparison.p, np.int64)
     return Score(pooled_means(gone, kept + gone), counts.both, none, records=records)
+
+
+def _lost(pair: Pair) -> Iterator[tuple[Bools, Floats]]:
+    """Yield, for each variable, the rows with an original value, and 1 for each suppressed one."""
+    for j in range(pair.p):
+        observed = ~pair.original.missing[:, j]
+        yield observed, pair.suppressed(j)[observed].astype(np.float64)
 
 
 def _explain_suppressed(score: Score) -> str:

@@ -7,19 +7,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.metrics.loss.cell_sums import variable_scales
-
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
-    from sdckit.metrics.loss.cell_sums import Cost
-    from sdckit.metrics.pair import Pair
+    from sdckit.metrics.blocks.cell_sums import Cost
 
 
 class VariableCells:
-    """Cells of one variable, which of them are counted, and the divisor of each cell's cost."""
+    """Cells of one variable, which of them are counted, and the divisor of each cell's cost.
 
-    def __init__(self, pair: Pair, j: int, cost: Cost, zeros: str) -> None:
-        self.x, self.y, weights = pair.cells(j)
+    `spread` is the original variable's standard deviation and `scale` its divisor from `variable_scales`.
+    """
+
+    def __init__(
+        self,
+        x: Floats,
+        y: Floats,
+        weights: Floats | None,
+        cost: Cost,
+        *,
+        zeros: str,
+        spread: float,
+        scale: float,
+    ) -> None:
+        self.x, self.y = x, y
         n = self.x.size
         self.cost, self.zeros = cost, zeros
         self.weights = np.ones(n) if weights is None else weights
@@ -30,10 +40,9 @@ class VariableCells:
             self.counts = self.x != 0 if zeros == "drop" else (self.x != 0) | (self.y == 0)
             self.scale = np.where(self.x == 0, 1.0, np.abs(self.x))
         elif cost.scale == "spread":
-            spread = float(pair.original.spreads[j])
             self.constant = spread == 0
             self.counts[:] = not math.isnan(spread)
-            self.scale[:] = variable_scales(pair.original)[j]
+            self.scale[:] = scale
 
     @property
     def has_unrelated_level(self) -> bool:

@@ -1,10 +1,10 @@
-"""Costs of cells and their sums over a pair of files: one pass serves MAE, MSE, IL1 and IL1s."""
+"""Costs of cells and their sums over blocks of records: one pass serves MAE, MSE, IL1 and IL1s."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from sdckit.kernels.tie_rules import mean_cross_gap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from sdckit.metrics.original import Original
-    from sdckit.metrics.pair import Pair
 
 # The two costs of a cell: for arrays as they stand, compiled for the kernel that adds them up.
 
@@ -30,6 +27,15 @@ def squared_cost(x: Any, y: Any, scale: Any) -> Any:
     return (x - y) * (x - y) / scale
 
 
+def arctan_changes(x: Floats, y: Floats, unit: float) -> Floats:
+    """Return (2/pi) arctan(|x - y| / unit) for each cell; for unit 0, 1 where the cell changed."""
+    if unit == 0:
+        return (x != y).astype(np.float64)
+    with np.errstate(over="ignore"):
+        found: Floats = np.arctan(np.abs(x - y) / unit) * (2 / np.pi)
+    return found
+
+
 _absolute, _squared = inlined(absolute_cost), inlined(squared_cost)
 
 
@@ -37,7 +43,7 @@ _absolute, _squared = inlined(absolute_cost), inlined(squared_cost)
 class Cost:
     """Cost of a cell and its divisor: 1, the cell's own size, or sqrt(2) standard deviations of its variable.
 
-    `place` is the column of `_cell_sums` that adds it up.
+    `place` is the column of `CellSums.sums` that adds it up.
     """
 
     of: Callable[[Any, Any, Any], Any]
@@ -47,10 +53,19 @@ class Cost:
     def unrelated_sum(self, x: Floats, y: Floats, shares: Floats) -> float:
         """Return the sum of shares[i] times the mean cost of x[i] against all of y: unrelated order."""
         if self.of is squared_cost:
-            with np.errstate(over="ignore"):  # beyond the range of numbers the level is infinite
-                return float(np.sum(shares * ((x - y.mean()) ** 2 + y.var())))
+            with np.errstate(over="ignore"):
+                return unrelated_squares(x, shares, y.mean(), y.var())
         order = np.argsort(x, kind="stable")
         return float(mean_cross_gap(x[order], shares[order], np.sort(y)))
+
+
+def unrelated_squares(x: Floats, shares: Floats, mean: float, variance: float) -> float:
+    """Return the sum of shares[i] times the mean of (x[i] - y)**2, from mean and variance of all y.
+
+    Sums of blocks of x add up. Beyond the range of numbers the sum is infinite.
+    """
+    with np.errstate(over="ignore"):
+        return float(np.sum(shares * ((x - mean) ** 2 + variance)))
 
 
 MAE, MSE = Cost(absolute_cost, "none", 0), Cost(squared_cost, "none", 1)
@@ -63,7 +78,7 @@ SEEN, KEPT, CHANGED = range(3)  # columns of the counts: cells in both files, x 
 
 
 @kernel
-def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints) -> None:
+def _add_cells(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints) -> None:
     """Add costs, weights and counts of the cells observed in both files to the sums of each variable.
 
     An empty `weights` stands for ones. Blocks are added up apart, so that the rounding errors of a long
@@ -102,25 +117,33 @@ def _cell_sums(x: Floats, y: Floats, weights: Floats, sums: Floats, counts: Ints
             counts[j, CHANGED] += changed
 
 
-def sums_and_counts(pair: Pair) -> tuple[Floats, Ints]:
-    """Return the sums of costs and weights and the counts of cells of each variable, computed once."""
-    if "cells" not in pair.cache:
-        weights = np.empty(0) if pair.original.weights is None else pair.original.weights
-        sums, counts = np.zeros((pair.p, 6)), np.zeros((pair.p, 3), np.int64)
-        _cell_sums(pair.original.by_variable, pair.by_variable, weights, sums, counts)
-        pair.cache["cells"] = sums, counts
-    found: tuple[Floats, Ints] = pair.cache["cells"]
+class CellSums(NamedTuple):
+    """Sums of costs and weights, and counts of cells, of each variable; those of blocks add up.
+
+    Columns of `sums` are the places of the costs, then `ALL`, `NOT_ZERO` and `ZERO`; those of `counts` are
+    `SEEN`, `KEPT` and `CHANGED`.
+    """
+
+    sums: Floats
+    counts: Ints
+
+    @property
+    def zero_weights(self) -> Floats:
+        """Summed weight of the cells with an original value of 0, for each variable."""
+        return self.sums[:, ALL] - self.sums[:, NOT_ZERO]
+
+
+def cell_sums(x: Floats, y: Floats, weights: Floats | None) -> CellSums:
+    """Return the sums and counts of a block of records; `x` and `y` have one row per variable."""
+    found = CellSums(np.zeros((len(x), 6)), np.zeros((len(x), 3), np.int64))
+    _add_cells(x, y, np.empty(0) if weights is None else weights, *found)
     return found
 
 
-def variable_scales(original: Original) -> Floats:
-    """Return sqrt(2) standard deviations of each variable, computed once; 1 where there is no spread.
+def variable_scales(spreads: Floats) -> Floats:
+    """Return sqrt(2) standard deviations of each variable; 1 where there is no spread.
 
     NaN where they exceed the largest float, so that no quotient looks like a value.
     """
-    if "scales" not in original.cache:
-        spreads = original.spreads
-        found = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
-        original.cache["scales"] = np.where(np.isinf(found), np.nan, found)
-    scales: Floats = original.cache["scales"]
-    return scales
+    found = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
+    return np.where(np.isinf(found), np.nan, found)
