@@ -13,7 +13,7 @@ from sdckit.core.text import plural
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 MISSING = ("pairwise", "penalise")
 FEWEST_REPORTED = 10  # records behind a published figure, at least
@@ -172,9 +172,8 @@ def checked_order(rows: Any, n: int) -> Ints:
     return numbers.astype(np.int64)
 
 
-def require_complete_keys(missing: Bools, name: str, file: str) -> None:
-    """Raise ValueError if the key is missing in a record; `missing` is True for such records."""
-    count = int(np.count_nonzero(missing))
+def require_complete_keys(count: int, name: str, file: str) -> None:
+    """Raise ValueError if the key is missing in records; `count` says in how many."""
     if count:
         raise ValueError(
             f"key {name!r} is missing in {count} {plural(count, 'record')} of the {file} data; "

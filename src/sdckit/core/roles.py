@@ -266,7 +266,7 @@ def keys_of(table: Table, key: str | Sequence[str], file: str) -> list[tuple[Any
     columns = [table.column(name) for name in names]
     label = ", ".join(names)
     gaps = np.logical_or.reduce([missing_cells(column) for column in columns])
-    checks.require_complete_keys(gaps, label, file)
+    checks.require_complete_keys(int(np.count_nonzero(gaps)), label, file)
     keys = list(zip(*(column.to_list() for column in columns), strict=True))
     checks.require_unique_keys(len(set(keys)), len(keys), label, file)
     return keys

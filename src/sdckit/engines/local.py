@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CELL_BYTES = 32  # a cell as it is read: in the file's type, as float64, and two copies by a task
 ROW_BYTES = 150  # what a task or stage needs a row at its peak, messages included
+COPIES = 3  # of its messages that a stage has at its peak, if rows are wide
 RUNNING, HELD = 0.5, 0.25  # shares of the memory: for running tasks, for messages in memory (of two stages)
 SPARE = 100_000_000  # bytes for code that is compiled and for memory that is freed late
 LEAST = 50_000_000  # bytes for rows below which nothing is begun
@@ -169,7 +170,7 @@ def _run_stage(
 
 def _bytes_needed(store: MessageStore, bucket: int) -> int:
     """Return how many bytes a stage needs for a bucket: its messages and what it computes from them."""
-    return max(ROW_BYTES * store.rows[bucket], 2 * store.sizes[bucket])
+    return max(ROW_BYTES * store.rows[bucket], COPIES * store.sizes[bucket])
 
 
 def _reporter(report: Callable[[float], None], steps: int, store: MessageStore) -> Callable[[float], None]:

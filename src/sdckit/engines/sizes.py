@@ -14,6 +14,7 @@ from sdckit.io.atomic import PARQUET_SUFFIXES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+STATM = "/proc/self/statm"  # where Linux says how many pages of memory a process has
 UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 UNKNOWN_MEMORY = 4 * 10**9  # bytes at hand where the system does not say
 V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")  # files of control groups, older and newer
@@ -48,7 +49,7 @@ def memory_text(size: float) -> str:
 def memory_in_use() -> int:
     """Return the resident memory of this process in bytes; its peak where the system says no more."""
     try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        pages = int(Path(STATM).read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         pass
