@@ -17,6 +17,7 @@ from sdckit.cli.options import (
     crosswalk_option,
     decimals_option,
     dialect_options,
+    folder_option,
     grid_option,
     keep_order_option,
     known_crosswalk_option,
@@ -305,6 +306,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     help="Draws of each random masking; the median counts.",
 )
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
+@folder_option
 @keep_order_option
 @crosswalk_option
 @decimals_option

@@ -233,7 +233,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     original = checked.prepare(source, "measured")
     print_held_warnings()
     place = output / sweep_output.PRIVATE
-    try:
+    with terminal.resumable(place):
         found = sweeping.sweep(
             original,
             plan,
@@ -244,8 +244,6 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
             overwrite=given["overwrite"],
             name=data.stem,
         )
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(f"finished runs are in '{place}'; the same command resumes") from stop
     written = sweep_output.write_files(found, output, given["form"])
     known = knowledge_of_releases(original)
 
@@ -273,19 +271,22 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=True)
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
+    release_output.check_private_folder(given["folder"], output, given["report"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source)
     files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
     original = checked.prepare(source, "masked")
     require_decided(original.roles.undecided)
-    choice = bisection.recommend(
-        original,
-        **search_options,
-        scenarios=checked.scenarios,
-        ties=checked.ties,
-        missing=checked.missing,
-        rng=checked.seed,
-    )
+    with terminal.resumable(given["folder"]):
+        choice = bisection.recommend(
+            original,
+            **search_options,
+            scenarios=checked.scenarios,
+            ties=checked.ties,
+            missing=checked.missing,
+            rng=checked.seed,
+            folder=given["folder"],
+        )
     print_held_warnings()
     choice.require_met()
     plan = choice.release_plan(per_record=given["report"] is not None, keep_order=given["keep_order"])

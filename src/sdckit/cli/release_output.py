@@ -42,6 +42,17 @@ def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out
         raise ValueError(f"'{path}' is the output, too; give the crosswalk another name")
 
 
+def check_private_folder(folder: Path | None, *published: Path | None) -> None:
+    """Raise ValueError if a file to be handed out would lie in the folder of a search, which holds a seed."""
+    if folder is None:
+        return
+    for path in (path for path in published if path is not None):
+        if folder.resolve() in path.resolve().parents:
+            raise ValueError(
+                f"'{path}' would lie in '{folder}', which holds the seed; choose a --folder of its own"
+            )
+
+
 def published_columns(source: Source, checked: CheckedOptions, *, handed_out: bool) -> pl.DataFrame:
     """Return the columns of the source that a masked file has: none that is dropped, and no key."""
     gone = {*checked.drop, *(checked.key if handed_out else ())}
