@@ -27,6 +27,7 @@ from sdckit.cli.options import (
     measuring,
     method_option,
     metrics_option,
+    no_measure_option,
     outputs,
     report_option,
     roles,
@@ -145,6 +146,7 @@ def describe(data: Path, **given: Any) -> None:
     is_flag=True,
     help="Write a file that can be handed out: rows shuffled, no key, fresh numbers of units.",
 )
+@no_measure_option
 @keep_order_option
 @crosswalk_option
 @decimals_option

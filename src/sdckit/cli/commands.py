@@ -54,7 +54,7 @@ def read_original(data: Path, checked: CheckedOptions, given: dict[str, Any]) ->
 
 
 def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
-    """Run `sdckit mask`: mask a file, measure the file that was written, and print the measures."""
+    """Run `sdckit mask`: mask a file, and unless told otherwise measure what was written; print measures."""
     progress.show_progress(not given["quiet"])
     checked = request.check_options(given)
     method = registry.method_named(given["method"])
@@ -65,6 +65,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     handed_out = given["release"]
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=handed_out)
+    release_output.check_unmeasured(given)
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source)
@@ -87,6 +88,11 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         keep_order=given["keep_order"],
         in_place=not handed_out,
     )
+    if given["no_measure"]:
+        notes = release_output.write_unmeasured(plan, source, original, checked, given | {"output": output})
+        print_held_warnings()
+        terminal.print_notes(notes, given)
+        return
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the masked file."""

@@ -190,6 +190,9 @@ folder_option = click.option(
     help="Store finished runs: after Ctrl-C or a crash the same command resumes. Keep DIR secret: it holds "
     "the seed.",
 )
+no_measure_option = click.option(
+    "--no-measure", is_flag=True, help="Only mask: print no loss and no risk; not with --release or --report."
+)
 keep_order_option = click.option(
     "--keep-order",
     is_flag=True,

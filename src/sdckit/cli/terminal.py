@@ -314,6 +314,12 @@ def show_result(
             print_line(f"note: {note}")
 
 
+def print_notes(notes: Sequence[str], given: dict[str, Any]) -> None:
+    """Print notes, one on a line, unless --quiet is given."""
+    for note in notes if not given["quiet"] else ():
+        print_line(f"note: {note}")
+
+
 def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes: Sequence[str]) -> None:
     """Print the evaluations of several files as one table, JSON or CSV, with notes."""
     import polars as pl  # noqa: PLC0415
