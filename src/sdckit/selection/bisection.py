@@ -289,6 +289,7 @@ def run_bisections(
             for bisection in bisections
             if (position := bisection.next_position()) is not None
         ]:
+            report(done, len(pending))
             runs = [
                 Run(bisection.settings[position], i)
                 for bisection, position in pending
@@ -305,5 +306,4 @@ def run_bisections(
                 bisection.measured[position] = Point(setting, values)
             maskings += len(runs)
             done += len(pending)
-            report(min(done, sum(steps)))
     return maskings

@@ -233,7 +233,7 @@ def sweep(
     name : str
         Name of the data set in the column `dataset`.
     progress : callable, optional
-        Called as `progress(step, share done)` during the work.
+        Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
 
     Returns
     -------
