@@ -1,5 +1,7 @@
 """Progress: silent at first and in the library; inner work refines the step of the outer."""
 
+from contextlib import suppress
+
 import pytest
 
 from sdckit import progress
@@ -30,6 +32,62 @@ def test_inner_work_refines_the_step_of_the_outer(capsys):
         for _ in progress.each("inner", range(2)):
             pass
     assert lines(capsys) == ["outer: 0%", "outer: 0%", "outer: 25%", "outer: 50%", "outer: 50%", "outer: 75%"]
+
+
+def reported(work):
+    """What a callback gets while `work` runs."""
+    seen = []
+    with progress.reported_to(lambda step, share: seen.append((step, round(share, 6)))):
+        work()
+    return seen
+
+
+def test_work_inside_inner_work_refines_its_step():
+    def work():
+        for _ in progress.each("a", range(2)):
+            for _ in progress.each("b", range(2)):
+                list(progress.each("c", range(2)))
+
+    shares = [share for _, share in reported(work)]
+    assert shares == sorted(shares)
+    assert sorted(set(shares)) == [i / 8 for i in range(9)]
+
+
+def test_a_step_with_several_computations_does_not_move_back():
+    def work():
+        for _ in progress.each("a", range(2)):
+            for _ in range(3):
+                list(progress.each("b", range(4)))
+
+    shares = [share for _, share in reported(work)]
+    assert shares == sorted(shares)
+    assert sorted(set(shares)) == [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1]
+
+
+def test_a_large_step_with_a_name_is_refined_as_a_whole():
+    def work():
+        with progress.track("first", 10.0) as report:
+            report(0.0, 8.0)
+            list(progress.each("b", range(2)))
+            report(8.0, 2.0, "second")
+            list(progress.each("c", range(2)))
+
+    assert list(dict.fromkeys(reported(work))) == [
+        ("first", 0),
+        ("first", 0.4),
+        ("second", 0.8),
+        ("second", 0.9),
+        ("second", 1),
+    ]
+
+
+def test_what_an_error_ends_is_not_reported_as_done():
+    def work():
+        with suppress(ValueError), progress.track("a", 2.0) as report:
+            report(1.0)
+            raise ValueError("no luck")
+
+    assert reported(work) == [("a", 0), ("a", 0.5)]
 
 
 @pytest.mark.usefixtures("impatient")

@@ -261,11 +261,11 @@ def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
         ) as process,
     ):
         progress = process.stderr.readline()  # appears after two seconds, in the middle of the work
-        assert re.fullmatch(r"MDAV: ([01]%|\d+%, about \d+ s left)\n", progress)  # see test_progress.py
+        assert re.fullmatch(r"masking: ([01]%|\d+%, about \d+ s left)\n", progress)  # see test_progress.py
         process.send_signal(sent)
         output, errors = process.communicate(timeout=HANGING)
     assert process.returncode == code
-    lines = [line for line in errors.splitlines() if not line.startswith("MDAV: ")]
+    lines = [line for line in errors.splitlines() if not line.startswith("masking: ")]
     assert lines == (["stopped: interrupted; no unfinished file is left"] if code == 130 else [])
     assert output == ""
     assert contents(tmp_path) == before
@@ -274,8 +274,8 @@ def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
 IMPATIENT = """
 from sdckit import cli, progress
 progress.SHOW_AFTER, show = 0.0, progress._Meter.show
-def noted(meter, done):
-    show(meter, done)
+def noted(meter, *given):
+    show(meter, *given)
     open("shown", "a").close()
 progress._Meter.show = noted
 cli.main()
@@ -296,5 +296,5 @@ def test_quiet_shows_no_progress(tmp_path, long_work, quiet):
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         errors = process.communicate(timeout=HANGING)[1]
-    assert ("MDAV: " in errors) == (not quiet)
+    assert ("masking: " in errors) == (not quiet)
     assert process.returncode == 130

@@ -125,9 +125,26 @@ def test_another_process_prints_and_writes_the_same(tmp_path, survey):
     apart, here = run(tmp_path, *words, "a.csv"), good(tmp_path, *words, "b.csv")
     assert apart.returncode == 0
     assert apart.stdout.replace("a.csv", "b.csv") == here.stdout
-    progress = re.compile(r"^measuring: .*\n", re.MULTILINE)  # where the machine is busy
+    progress = re.compile(r"^(masking|writing|measuring): .*\n", re.MULTILINE)  # where the machine is busy
     assert progress.sub("", apart.stderr) == here.stderr
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+@pytest.mark.parametrize("method", ["mdav", "noise"])
+def test_without_measures_the_same_file_is_written(tmp_path, survey, monkeypatch, method):
+    assert survey.height
+    words = ["mask", "data.csv", "--method", method, "--seed", SEED, *ROLES, "--by", "region", "-o"]
+    measured = good(tmp_path, *words, "a.csv")
+    monkeypatch.setattr("sdckit.selection.release.evaluate_pair", None)  # calling it would fail
+    plain = good(tmp_path, *words, "b.csv", "--no-measure")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    *notes, wrote, nothing = plain.stdout.splitlines()
+    assert set(notes) <= set(measured.stdout.splitlines())
+    assert "note: masked: income, age, rooms; not masked: id, grade, region, weight" in notes
+    assert wrote == "note: wrote b.csv"
+    assert nothing == "note: nothing was measured; sdckit evaluate measures the file"
+    assert plain.stderr == measured.stderr
+    assert good(tmp_path, *words, "c.csv", "--no-measure", "--quiet").stdout == ""
 
 
 def test_quiet_prints_nothing(tmp_path, survey):

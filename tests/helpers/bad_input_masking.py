@@ -16,6 +16,19 @@ def setting(word, method, more=""):
 
 
 MASKING_CASES = {
+    "release without measures": (
+        {},
+        mask("--no-measure --release"),
+        "--release is for a file that is handed out and must be measured; drop --no-measure",
+    ),
+    **{
+        f"no measures and {words}": (
+            {},
+            mask(f"--no-measure {words}"),
+            f"{words.split()[0]} is about measures, and --no-measure takes none; drop one of them",
+        )
+        for words in ("--report r.html", "--json", "--csv", "--metrics brmae", "--missing pairwise")
+    },
     "rule of nothing": ({}, ruled(""), "rule '' has no =, <= or >=; write it like 'A = B"),
     "rule in prose": ({}, ruled("income is large"), "rule 'income is large' has no =, <= or >=; write it"),
     "rule with a strict sign": ({}, ruled("age > 0"), "rule 'age > 0' is strict; use >= instead of >"),

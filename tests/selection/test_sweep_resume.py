@@ -1,7 +1,6 @@
 """Sweeps that are stopped in every way and continued: the same table, no lost run, no orphan."""
 
 import json
-import os
 import random
 import signal
 import stat
@@ -9,7 +8,6 @@ import subprocess
 import sys
 import time
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -19,6 +17,7 @@ from polars.testing import assert_frame_equal
 import command
 from sdckit.selection.sweep_folder import CELLS, PLAN, SweepFolder
 from sdckit.selection.task import Task
+from stopping import MARK, assert_no_process_left, wait_until
 from sweeps import GRIDS, frame, swept
 
 # --- a folder ---
@@ -186,7 +185,6 @@ WORDS = [
     *["--workers", "2", "--format", "csv", "--quiet", "--seed", "17"],
 ]
 ALL = 40 * 4 + 20 * 4 + 10
-MARK = "SDCKIT_TEST_MARK"
 
 
 def journal(folder):
@@ -205,31 +203,6 @@ def start(folder, *, limit=10**9, together=True, pause=0.002):
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def wait_until(condition, process):
-    while process.poll() is None and not condition():
-        time.sleep(0.002)
-
-
-def left_over(folder):
-    """Processes that a command of ours has left behind."""
-    marks = f"{MARK}={folder}".encode()
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if marks in path.read_bytes().split(b"\0") and path.parent.name != str(os.getpid()):
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-def assert_no_process_left(folder):
-    deadline = time.monotonic() + 60
-    while left_over(folder) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert left_over(folder) == []
 
 
 @pytest.fixture(scope="module")

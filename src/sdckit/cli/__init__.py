@@ -17,6 +17,7 @@ from sdckit.cli.options import (
     crosswalk_option,
     decimals_option,
     dialect_options,
+    folder_option,
     grid_option,
     keep_order_option,
     known_crosswalk_option,
@@ -26,6 +27,7 @@ from sdckit.cli.options import (
     measuring,
     method_option,
     metrics_option,
+    no_measure_option,
     outputs,
     report_option,
     roles,
@@ -144,6 +146,7 @@ def describe(data: Path, **given: Any) -> None:
     is_flag=True,
     help="Write a file that can be handed out: rows shuffled, no key, fresh numbers of units.",
 )
+@no_measure_option
 @keep_order_option
 @crosswalk_option
 @decimals_option
@@ -305,6 +308,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     help="Draws of each random masking; the median counts.",
 )
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
+@folder_option
 @keep_order_option
 @crosswalk_option
 @decimals_option

@@ -14,19 +14,30 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
 
 
+def idle_columns(pair: Pair) -> list[str]:
+    """Return the names of the masked columns in which every cell is equal to the original."""
+    same, cells = unchanged_cells(pair)
+    return [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
+
+
 def columns_note(
-    pair: Pair, columns: Sequence[str], published: Sequence[str], *, numbered: Collection[str], whole: bool
+    masked: Sequence[str],
+    columns: Sequence[str],
+    published: Sequence[str],
+    *,
+    idle: Collection[str] = (),
+    numbered: Collection[str] = (),
+    whole: bool = False,
 ) -> str:
     """Return a note on what happened to a table's columns; many masked ones are shortened unless `whole`.
 
-    `published` are the columns that are left, `numbered` those of them that have fresh numbers.
+    `published` are the columns that are left, `numbered` those of them that have fresh numbers, `idle` those
+    that masking left as they were.
     """
-    kept = [name for name in columns if name in published and name not in pair.columns]
-    same, cells = unchanged_cells(pair)
-    idle = [name for name, s, n in zip(pair.columns, same, cells, strict=True) if s == n]
+    kept = [name for name in columns if name in published and name not in masked]
     lists = {
-        "masked": [name for name in pair.columns if name not in idle],
-        "not changed by the method": idle,
+        "masked": [name for name in masked if name not in idle],
+        "not changed by the method": [name for name in masked if name in idle],
         "not masked": [name for name in kept if name not in numbered],
         "numbered anew": [name for name in kept if name in numbered],
         "not published": [name for name in columns if name not in published],

@@ -24,6 +24,9 @@ from sdckit.metrics.rank_summary import rank_table_of_pair
 from sdckit.selection import bisection, sweeping, wording
 from sdckit.selection.release import ReleasePlan
 
+SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
+MEASURING = 0.9  # share of the progress of `evaluate` at which tables of ranks begin
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -54,7 +57,7 @@ def read_original(data: Path, checked: CheckedOptions, given: dict[str, Any]) ->
 
 
 def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
-    """Run `sdckit mask`: mask a file, measure the file that was written, and print the measures."""
+    """Run `sdckit mask`: mask a file, and unless told otherwise measure what was written; print measures."""
     progress.show_progress(not given["quiet"])
     checked = request.check_options(given)
     method = registry.method_named(given["method"])
@@ -65,6 +68,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     handed_out = given["release"]
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=handed_out)
+    release_output.check_unmeasured(given)
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source)
@@ -87,6 +91,11 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         keep_order=given["keep_order"],
         in_place=not handed_out,
     )
+    if given["no_measure"]:
+        notes = release_output.write_unmeasured(plan, source, original, checked, given | {"output": output})
+        print_held_warnings()
+        terminal.print_notes(notes, given)
+        return
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the masked file."""
@@ -127,9 +136,13 @@ def _evaluate_one(
     """Compare one masked file with the original; print measures, write records and report if asked for."""
     ours, (name, (masked, rows)) = source.frame, file
     per_record = given["records"] is not None or given["report"] is not None
-    pair = _read_pair(source, original, (masked, rows))
-    result = checked.measure(pair, per_record=per_record)
-    print_held_warnings()
+    with progress.track("measuring", 1.0) as report:
+        report(0.0, MEASURING)
+        pair = _read_pair(source, original, (masked, rows))
+        result = checked.measure(pair, per_record=per_record)
+        print_held_warnings()
+        report(MEASURING, 1.0 - MEASURING)
+        ranks = rank_table_of_pair(pair) if given["ranks"] else None
     shown = result if given["records"] else replace(result, records=None)
     notes = privacy_notes(shown.table, per_record=shown.records is not None)
     if given["ranks"] and checked.weights:
@@ -149,7 +162,6 @@ def _evaluate_one(
         return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += write_report(given, make_page)
-    ranks = rank_table_of_pair(pair) if given["ranks"] else None
     extra = []
     if given["variables"]:
         extra += terminal.tables_by(result, "variable")
@@ -190,10 +202,12 @@ def _evaluate_together(
 ) -> None:
     """Print the linkage of several releases together, for an intruder who can align them."""
     pairs = []
-    for name, file in masked_files.items():
-        with warnings_named_after(name):
-            pairs.append(checked.checked_pair(_read_pair(source, original, file)))
-    result = checked.measure_together(pairs)
+    with progress.track("measuring", 2.0) as report:
+        for name, file in progress.each("reading", list(masked_files.items())):
+            with warnings_named_after(name):
+                pairs.append(checked.checked_pair(_read_pair(source, original, file)))
+        report(1.0)
+        result = checked.measure_together(pairs)
     print_held_warnings()
     notes = [f"release {number}: {name}" for number, name in enumerate(masked_files, 1)]
     terminal.show_result(result, given, notes=notes)
@@ -208,7 +222,7 @@ def _evaluate_several(
 ) -> None:
     """Compare several masked files with one original; print a column of measures for each file."""
     results = {}
-    for name, file in masked_files.items():
+    for name, file in progress.each("measuring", list(masked_files.items())):
         with warnings_named_after(name):
             results[name] = checked.measure(_read_pair(source, original, file))
     print_held_warnings()
@@ -233,7 +247,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     original = checked.prepare(source, "measured")
     print_held_warnings()
     place = output / sweep_output.PRIVATE
-    try:
+    with terminal.resumable(place):
         found = sweeping.sweep(
             original,
             plan,
@@ -244,8 +258,6 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
             overwrite=given["overwrite"],
             name=data.stem,
         )
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(f"finished runs are in '{place}'; the same command resumes") from stop
     written = sweep_output.write_files(found, output, given["form"])
     known = knowledge_of_releases(original)
 
@@ -273,22 +285,12 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=True)
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
+    release_output.check_private_folder(given["folder"], output, given["report"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source)
     files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
     original = checked.prepare(source, "masked")
     require_decided(original.roles.undecided)
-    choice = bisection.recommend(
-        original,
-        **search_options,
-        scenarios=checked.scenarios,
-        ties=checked.ties,
-        missing=checked.missing,
-        rng=checked.seed,
-    )
-    print_held_warnings()
-    choice.require_met()
-    plan = choice.release_plan(per_record=given["report"] is not None, keep_order=given["keep_order"])
 
     def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
         """Return the HTML report on the recommended release."""
@@ -304,7 +306,23 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
             )
         )
 
-    made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
+    with progress.track("searching", 1.0) as report:
+        report(0.0, SEARCHING)
+        with terminal.resumable(given["folder"]):
+            choice = bisection.recommend(
+                original,
+                **search_options,
+                scenarios=checked.scenarios,
+                ties=checked.ties,
+                missing=checked.missing,
+                rng=checked.seed,
+                folder=given["folder"],
+            )
+        print_held_warnings()
+        choice.require_met()
+        report(SEARCHING, 1.0 - SEARCHING)
+        plan = choice.release_plan(per_record=given["report"] is not None, keep_order=given["keep_order"])
+        made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
     tried = f"{choice.maskings} maskings were measured; the release took {wording.draws_text(made.draws)}."
     terminal.show_result(
         replace(made.evaluation, records=None),

@@ -183,6 +183,16 @@ known_rule_option = click.option(
     metavar="TEXT",
     help=f"{RULE}. The attacks use it, and masked records that break it are counted; repeatable.",
 )
+folder_option = click.option(
+    "--folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Store finished runs: after Ctrl-C or a crash the same command resumes. Keep DIR secret: it holds "
+    "the seed.",
+)
+no_measure_option = click.option(
+    "--no-measure", is_flag=True, help="Only mask: print no loss and no risk; not with --release or --report."
+)
 keep_order_option = click.option(
     "--keep-order",
     is_flag=True,

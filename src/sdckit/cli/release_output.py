@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import column_notes, request
+from sdckit.core import randomness
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
 from sdckit.io import crosswalk
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release, ReleasePlan
 
+UNMEASURED = ("report", "metrics", "missing", "as_json", "as_csv")  # options that need measures
+
 
 def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out: bool) -> None:
     """Raise an error for options on the order of a release that exclude each other or cannot be met."""
@@ -40,6 +43,29 @@ def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out
     request.check_output(path, [data], overwrite=given["overwrite"], suffixes=crosswalk.SUFFIXES)
     if path.resolve() == output.resolve():
         raise ValueError(f"'{path}' is the output, too; give the crosswalk another name")
+
+
+def check_unmeasured(given: dict[str, Any]) -> None:
+    """Raise ValueError for options of `mask` that need measures, if --no-measure is given."""
+    if not given["no_measure"]:
+        return
+    if given["release"]:
+        raise ValueError("--release is for a file that is handed out and must be measured; drop --no-measure")
+    for option in UNMEASURED:
+        if given[option]:
+            name = option.removeprefix("as_")
+            raise ValueError(f"--{name} is about measures, and --no-measure takes none; drop one of them")
+
+
+def check_private_folder(folder: Path | None, *published: Path | None) -> None:
+    """Raise ValueError if a file to be handed out would lie in the folder of a search, which holds a seed."""
+    if folder is None:
+        return
+    for path in (path for path in published if path is not None):
+        if folder.resolve() in path.resolve().parents:
+            raise ValueError(
+                f"'{path}' would lie in '{folder}', which holds the seed; choose a --folder of its own"
+            )
 
 
 def published_columns(source: Source, checked: CheckedOptions, *, handed_out: bool) -> pl.DataFrame:
@@ -57,16 +83,7 @@ def write_release(
     make_page: Callable[[Any, Release[Any], Pair], str],
 ) -> tuple[Release[Any], list[str]]:
     """Mask, write and measure a file, and write its report; return the release and the notes to print."""
-    file = ReleaseFile(
-        given["output"],
-        source=source,
-        columns=original.columns,
-        whole=original.columns if plan.decimals == 0 else (),
-        dialect=checked.dialect,
-        overwrite=given["overwrite"],
-        crosswalk=given["crosswalk"],
-        key=original.roles.key,
-    )
+    file = _release_file(plan, source, original, checked, given)
     notes: list[str] = []
     numbered = () if plan.in_place else original.roles.columns_with("unit")
 
@@ -83,6 +100,38 @@ def write_release(
     return made, notes
 
 
+def write_unmeasured(
+    plan: ReleasePlan, source: Source, original: Original, checked: CheckedOptions, given: dict[str, Any]
+) -> list[str]:
+    """Mask and write a file without measuring it; return the notes to print."""
+    file = _release_file(plan, source, original, checked, given)
+    made = plan.mask(original, randomness.generator(checked.seed))
+    with file.store(plan.publish(made, original, checked.seed)) as written:
+        note = column_notes.columns_note(original.columns, source.frame.columns, written.columns)
+    return [
+        *made.notes,
+        note,
+        f"wrote {file.path}",
+        "nothing was measured; sdckit evaluate measures the file",
+    ]
+
+
+def _release_file(
+    plan: ReleasePlan, source: Source, original: Original, checked: CheckedOptions, given: dict[str, Any]
+) -> ReleaseFile:
+    """Return path and format of the file that a command writes."""
+    return ReleaseFile(
+        given["output"],
+        source=source,
+        columns=original.columns,
+        whole=original.columns if plan.decimals == 0 else (),
+        dialect=checked.dialect,
+        overwrite=given["overwrite"],
+        crosswalk=given["crosswalk"],
+        key=original.roles.key,
+    )
+
+
 def release_notes(
     made: Release[Any], pair: Pair, source: Source, given: dict[str, Any], numbered: Sequence[str]
 ) -> list[str]:
@@ -90,7 +139,12 @@ def release_notes(
     rows = [column_notes.unchanged_cells_note(pair)] if made.disclosure.paired else []
     return [
         column_notes.columns_note(
-            pair, source.frame.columns, made.data.columns, numbered=numbered, whole=given["as_json"]
+            pair.columns,
+            source.frame.columns,
+            made.data.columns,
+            idle=column_notes.idle_columns(pair),
+            numbered=numbered,
+            whole=given["as_json"],
         ),
         *rows,
         *privacy_notes(made.evaluation.table, per_record=False),  # losses of single records are not shown

@@ -18,7 +18,7 @@ def run_study(output: Path, given: Mapping[str, Any]) -> None:
     """Write the study to a folder as the command's options say, and print its summary unless quiet."""
     progress.show_progress(not given["quiet"])
     randomness.generator(given["seed"])
-    try:
+    with terminal.resumable(output / command.PRIVATE):
         lines = command.run(
             output,
             data=parsing.parse_names(given["data"]) or [],
@@ -28,8 +28,5 @@ def run_study(output: Path, given: Mapping[str, Any]) -> None:
             workers=given["workers"] and checks.checked_count("workers", given["workers"]),
             overwrite=given["overwrite"],
         )
-    except KeyboardInterrupt as stop:
-        place = output / command.PRIVATE
-        raise KeyboardInterrupt(f"finished runs are in '{place}'; the same command resumes") from stop
     for line in lines if not given["quiet"] else ():
         terminal.print_line(line)

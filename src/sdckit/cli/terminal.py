@@ -10,12 +10,14 @@ import re
 import shlex
 import sys
 import textwrap
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import as_sentence, number, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     import polars as pl
     from rich.console import Console
@@ -73,6 +75,17 @@ def with_options(text: str) -> str:
 def print_to_stderr(kind: str, text: str) -> None:
     """Print one line to standard error: its kind, such as "error", and the text with options."""
     print(f"{kind}: {' '.join(with_options(str(text)).split())}", file=sys.stderr)  # noqa: T201
+
+
+@contextmanager
+def resumable(folder: Path | None) -> Iterator[None]:
+    """Let Ctrl-C inside the `with` say that finished runs are kept in a folder; None changes nothing."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if folder is None:
+            raise
+        raise KeyboardInterrupt(f"finished runs are in '{folder}'; the same command resumes") from stop
 
 
 def check_format(given: dict[str, Any]) -> None:
@@ -299,6 +312,12 @@ def show_result(
             screen.print(table)
         for note in everything:
             print_line(f"note: {note}")
+
+
+def print_notes(notes: Sequence[str], given: dict[str, Any]) -> None:
+    """Print notes, one on a line, unless --quiet is given."""
+    for note in notes if not given["quiet"] else ():
+        print_line(f"note: {note}")
 
 
 def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes: Sequence[str]) -> None:

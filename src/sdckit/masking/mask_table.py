@@ -23,6 +23,7 @@ from sdckit.masking.mask_matrix import (
     warn_of_originals,
 )
 from sdckit.masking.mask_units import mask_rows, require_units, unit_groups
+from sdckit.progress import each, track
 from sdckit.rules.edits import edits_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.rules.edits import Edits
 
+MASKING = 0.8  # share of the work that is shown as done before edit rules are applied
 NO_RULE = "no edit rule names a masked column, so that no cell was changed to satisfy one"
 
 
@@ -103,7 +105,7 @@ class Job:
         """Return the masked matrix and, if `numbered`, each record's group number, unique over all strata."""
         masked = np.empty_like(self.values)
         numbers = np.full(len(self.values), -1)
-        for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
+        for (stratum, rows), chosen in each("masking", list(zip(self.strata, self.options, strict=True))):
             part = np.asfortranarray(self.values[rows])
             what = f"stratum {stratum!r}" if self.stratified else "the file"
             enough_records(self.method, part, chosen, what)
@@ -198,12 +200,15 @@ def mask_prepared(
     job = _job(record, data, parameters, digits, rules)
     if groups is not None:
         settings.check_group_column(record, groups, job.table.names)
-    masked, numbers = job.masked(generator, numbered=groups is not None)
-    masked = job.rounded(masked)
-    job.warn_of_originals(masked)
-    notes = job.notes()
-    notes += [] if groups is None else [f"the column {groups!r} numbers the groups of records"]
-    masked, on_repair = job.repaired(masked)
+    with track("masking", 1.0) as report:
+        report(0.0, MASKING)
+        masked, numbers = job.masked(generator, numbered=groups is not None)
+        report(MASKING)
+        masked = job.rounded(masked)
+        job.warn_of_originals(masked)
+        notes = job.notes()
+        notes += [] if groups is None else [f"the column {groups!r} numbers the groups of records"]
+        masked, on_repair = job.repaired(masked)
     notes += on_repair or ([] if rules is None else [NO_RULE])
     if data.roles.na:
         masked = job.with_codes(masked)

@@ -138,7 +138,7 @@ def evaluate(
     rng : None, int or numpy Generator
         For `ties="random"`.
     progress : callable, optional
-        Called as `progress(step, share done)` during the work.
+        Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
 
     Returns
     -------
@@ -260,7 +260,21 @@ class Measuring:
 
 
 def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
-    """Return the evaluation of a pair of files whose rows are aligned, also within each stratum."""
+    """Return the evaluation of a pair of aligned files, also within each stratum and in each scenario."""
+    scores = len(how.metrics) * (1 + len(pair.parts))
+    others = sum(len(one.metrics) for one in how.scenarios)
+    with track("measuring", scores + others) as report:
+        report(0.0, scores)
+        result = _evaluate_groups(pair, disclosure, how)
+        report(scores, others)
+        scenarios = scenario_table(
+            how.scenarios, pair, lambda other, metric: evaluate_pair(other, disclosure, how.of_one(metric))
+        )
+    return replace(result, scenarios=scenarios)
+
+
+def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
+    """Return the evaluation of a pair of files whose rows are aligned, without scenarios."""
     pair.disclose(disclosure)
     if not how.named:
         how = replace(how, metrics=metrics_for_pair(how.metrics, pair))
@@ -300,21 +314,18 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
     dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
     risky = any(metric.family == "risk" for metric in how.metrics)
     known = knowledge_of_pair(pair) if risky else None
-    scenarios = scenario_table(
-        how.scenarios, pair, lambda other, metric: evaluate_pair(other, disclosure, how.of_one(metric))
-    )
-    return Evaluation(
-        tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated, known, scenarios
-    )
+    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated, known)
 
 
 def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], how: Measuring) -> Evaluation:
     """Return the evaluation of several releases of the same records, which an intruder can align."""
-    alone = [
-        evaluate_pair(pair, disclosure, replace(how, named=False))
-        for pair, disclosure in zip(pairs, disclosures, strict=True)
-    ]
-    return evaluate_together(pairs, alone)
+    with track("measuring", len(pairs) + 1) as report:
+        alone: list[Evaluation] = []
+        for pair, disclosure in zip(pairs, disclosures, strict=True):
+            report(len(alone))
+            alone.append(evaluate_pair(pair, disclosure, replace(how, named=False)))
+        report(len(pairs))
+        return evaluate_together(pairs, alone)
 
 
 def _score_groups(

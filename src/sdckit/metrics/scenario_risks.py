@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.core import checks
+from sdckit.progress import each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -55,9 +56,9 @@ def scenario_table(
     `measure` evaluates a metric on a pair. None without scenarios.
     """
     rows: list[tuple[Any, ...]] = []
-    for scenario in scenarios:
+    for scenario in each("measuring", scenarios):
         other = pair_in(pair, scenario)
-        for metric in scenario.metrics:
+        for metric in each("measuring", scenario.metrics):
             value = _value(other, metric, measure)
             limit = scenario.limits.get(metric.name)
             met = None if limit is None else value is not None and value <= limit

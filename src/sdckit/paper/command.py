@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sdckit.core import checks
 from sdckit.io import datasets, output_folder
 from sdckit.paper import page, risks, study, sweeps
+from sdckit.progress import track
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,11 +60,16 @@ def run(
         "folder": folder / PRIVATE,
         "overwrite": overwrite,
     }
-    measured = replace(study.run_study(originals, **options), risks=risks.run_attacks(originals, **options))
-    seconds = time.monotonic() - began
-    found = page.Results(measured, seed)
-    with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
-        page.write_folder(found, draft, tuple(formats))
+    with track("the study", 10.0) as report:
+        report(0.0, 5.0)
+        losses = study.run_study(originals, **options)
+        report(5.0, 4.0, "the attacks")
+        measured = replace(losses, risks=risks.run_attacks(originals, **options))
+        seconds = time.monotonic() - began
+        found = page.Results(measured, seed)
+        report(9.0, 1.0, "drawing")
+        with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
+            page.write_folder(found, draft, tuple(formats))
     return page.summary_lines(found, folder, seconds)
 
 

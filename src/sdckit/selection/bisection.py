@@ -11,11 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core import checks, randomness, registry
+from sdckit.core import checks, registry
 from sdckit.core.scenarios import checked_scenarios, limits_of, risk_of
 from sdckit.core.warning_texts import collect_warnings, warn
 from sdckit.metrics.evaluation_table import FIGURES
@@ -39,9 +40,11 @@ from sdckit.selection.limits import (
 from sdckit.selection.plan import Run, settings_of
 from sdckit.selection.points import Point, positions_by_strength
 from sdckit.selection.runner import run_all
+from sdckit.selection.sweep_folder import SearchFolder, opened
 from sdckit.selection.worker import WorkerPool
 
 if TYPE_CHECKING:
+    from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.plan import Setting
     from sdckit.selection.task import Task
 
@@ -76,6 +79,7 @@ def recommend(
     replications: int = REPLICATIONS,
     rng: Any = None,
     workers: int | None = None,
+    folder: str | Path | None = None,
     progress: ProgressCallback | None = None,
 ) -> Choice:
     """Find the masking with the least loss that meets limits on risk, measuring few settings of each grid.
@@ -105,6 +109,9 @@ def recommend(
         How many tables a random method draws at each setting; the median of their risks is compared.
     rng : None, int or numpy Generator
         None draws fresh entropy.
+    folder : path, optional
+        Folder for finished runs: the same call resumes where it was stopped, and one with other limits on
+        the same risks measures only what is new. The folder is private: it holds the seed.
 
     Returns
     -------
@@ -158,8 +165,9 @@ def recommend(
     limits |= limits_of(others)
     safe, bounded = risk_limits(limits), groups_bound_risk(task)
     bisections = [Bisection(grid, safe, bounded=bounded) for grid in settings_by_strength(settings)]
-    with reported_to(progress):
-        maskings = run_bisections(task, bisections, repeated, randomness.entropy_of(rng), threads)
+    place = opened(SearchFolder, folder, task.identity, rng, task.length)
+    with reported_to(progress), place as (entropy, checkpoint):
+        maskings = run_bisections(task, bisections, repeated, entropy, threads, checkpoint)
     points = [bisection.points for bisection in bisections]
     choice = choose(points, limits, minimise, maskings=maskings, conditions=conditions)
     return replace(add_guaranteed_alternatives(choice, bisections), warnings=tuple(warned))
@@ -261,9 +269,17 @@ class Bisection:
 
 
 def run_bisections(
-    task: Task, bisections: list[Bisection], replications: int, entropy: int, workers: int
+    task: Task,
+    bisections: list[Bisection],
+    replications: int,
+    entropy: int,
+    workers: int,
+    checkpoint: Checkpoint | None = None,
 ) -> int:
-    """Measure the settings that all bisections ask for, round by round; return the number of maskings."""
+    """Measure the settings that all bisections ask for, round by round; return the number of maskings.
+
+    Runs that the checkpoint holds count as well, so that a resumed search ends as one that was not stopped.
+    """
     maskings = done = 0
     sizes = [len(bisection.settings) for bisection in bisections]
     steps = [2 + math.log2(size) + size // GUARDED for size in sizes]
@@ -273,12 +289,13 @@ def run_bisections(
             for bisection in bisections
             if (position := bisection.next_position()) is not None
         ]:
+            report(done, len(pending))
             runs = [
                 Run(bisection.settings[position], i)
                 for bisection, position in pending
                 for i in range(1, 1 + (replications if bisection.settings[position].method.random else 1))
             ]
-            found = run_all(task, runs, entropy, workers, processes=processes)[
+            found = run_all(task, runs, entropy, workers, checkpoint, processes)[
                 :, :: len(FIGURES) * len(task.groups)
             ]
             for bisection, position in pending:
@@ -289,5 +306,4 @@ def run_bisections(
                 bisection.measured[position] = Point(setting, values)
             maskings += len(runs)
             done += len(pending)
-            report(min(done, sum(steps)))
     return maskings

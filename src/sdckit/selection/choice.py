@@ -200,7 +200,7 @@ class Choice:
         keep_order : bool
             Leave the rows in the order of the original, which an intruder may use; the figures count that.
         progress : callable, optional
-            Called as `progress(step, share done)` during the work.
+            Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
 
         Returns
         -------

@@ -27,7 +27,7 @@ from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.metrics.scenario_risks import require_columns
-from sdckit.progress import ProgressCallback, reported_to
+from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import wording
 from sdckit.selection.limits import (
     LimitsMissed,
@@ -40,6 +40,7 @@ from sdckit.selection.limits import (
 from sdckit.selection.publishing import Published, leave_in_place, publish
 
 TRIES = 20  # largest number of tables that a random method draws for one release
+AGAIN = 0.25  # share of the progress that is left for further draws after each draw
 
 Frame = TypeVar("Frame")
 Store = Callable[[Published], AbstractContextManager[Any]]
@@ -166,15 +167,22 @@ def make_release(
         require_tied_rows(plan.method, original)
     tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1
     warned = list(warned)
-    with reported_to(progress):
+    with reported_to(progress), track("masking", 1.0) as shown:
         for count in range(1, tries + 1):
+            left = AGAIN ** (count - 1)
+            shown(1 - left, left if tries == 1 else left * (1 - AGAIN))
             with suppress(LimitsMissed), ExitStack() as leaving:
+                step = leaving.enter_context(track("masking", 20.0))
                 with collect_warnings(warned):
+                    step(0.0, 9.0, "masking")
                     made = plan.mask(original, generator)
+                    step(9.0, 2.0, "writing")
                     published = plan.publish(made, original, rng)
                     written = leaving.enter_context(store(published))
                     pair = plan.pair(original, written, published)
+                    step(11.0, 8.0, "measuring")
                     result = plan.evaluate(pair, made, rng)
+                    step(19.0)
                 require_limits(plan.limits, result)
                 with collect_warnings(warned):
                     warn_of_units(plan.limits, result)
@@ -309,8 +317,8 @@ def release(
     decimals : int, "original" or None
         Round masked cells, by default to the decimals that each column shows; None does not round.
     progress : function, optional
-        Called as `progress(step, share)` during the work: the name of the step, and the share of it that
-        is done, from 0 to 1.
+        Called as `progress(step, share)` during the work: the name of the step, and the share of the whole
+        work that is done, which rises from 0 to 1.
     **parameters
         Parameters of the method, such as `k=5`; with strata also `k={"north": 5, "south": 3}`.
 

@@ -1,11 +1,12 @@
-"""The private folder of a sweep: its seed and its finished runs, so that it can be resumed."""
+"""The private folder of a sweep or a search: its seed and its finished runs, so that it can be resumed."""
 
 from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sdckit.core import randomness
 from sdckit.io import atomic
@@ -17,18 +18,24 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
 
 PLAN, CELLS, README = "sweep.json", "cells.bin", "private.txt"
+SEARCH_PLAN = "search.json"
 WARNING = """\
-Private: sweep.json holds the seed of this sweep, and with a seed a masking can be undone.
+Private: the .json file holds the seed of the draws, and with a seed a masking can be undone.
 cells.bin holds the measured values, so that the same command resumes where it was stopped.
-Delete this folder when the sweep is done, and publish neither file.
+Delete this folder when the work is done, and publish none of its files.
 """
 
 
 class SweepFolder:
     """Create the folder of a sweep, or open it to resume the same sweep; `overwrite` starts it anew."""
+
+    work: ClassVar[str] = "sweep"
+    plan: ClassVar[str] = PLAN  # name of the file that holds seed and identity
+    remedy: ClassVar[str] = "overwrite it (overwrite=True)"
 
     def __init__(
         self,
@@ -44,9 +51,9 @@ class SweepFolder:
         randomness.generator(rng)
         with atomic.explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock_folder(self.folder)
+        self._lock = _lock_folder(self.folder, self.work)
         try:
-            resumes = (self.folder / PLAN).exists() and not overwrite
+            resumes = (self.folder / self.plan).exists() and not overwrite
             self.entropy = self._resume(identity, rng) if resumes else self._begin(identity, rng)
             self.checkpoint = Checkpoint(self.folder / CELLS, length)
         except BaseException:
@@ -56,40 +63,40 @@ class SweepFolder:
     def _check_folder(self) -> None:
         """Raise FileExistsError if the path is a file or a folder that holds other files."""
         if self.folder.exists() and not self.folder.is_dir():
-            raise FileExistsError(f"'{self.folder}' is a file; name a folder for the sweep")
-        known = (self.folder / PLAN).exists() or not self.folder.is_dir()
+            raise FileExistsError(f"'{self.folder}' is a file; name a folder for the {self.work}")
+        known = (self.folder / self.plan).exists() or not self.folder.is_dir()
         if not known and any(
             not file.name.startswith((README, ".sdckit-")) for file in self.folder.iterdir()
         ):
             raise FileExistsError(f"folder '{self.folder}' holds other files; choose another one")
 
     def _begin(self, identity: dict[str, Any], rng: Any) -> int:
-        """Write the seed and the sweep's identity into the folder, delete old runs; return the seed."""
+        """Write the seed and the identity of the work into the folder, delete old runs; return the seed."""
         entropy = randomness.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
         with atomic.explain_write_errors(self.folder):
             self.folder.chmod(0o700)
             (self.folder / CELLS).unlink(missing_ok=True)
-        for name, text in ((README, WARNING), (PLAN, json.dumps(content, indent=1))):
+        for name, text in ((README, WARNING), (self.plan, json.dumps(content, indent=1))):
             with atomic.atomic(self.folder / name, overwrite=True) as draft:
                 draft.write_text(text, encoding="utf-8")
             (self.folder / name).chmod(0o600)
         return entropy
 
     def _resume(self, identity: dict[str, Any], rng: Any) -> int:
-        """Return the stored seed; raise ValueError if the folder holds another sweep."""
+        """Return the stored seed; raise ValueError if the folder holds other work."""
         try:
-            content = json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
+            content = json.loads((self.folder / self.plan).read_text(encoding="utf-8"))
             before, entropy = {**content["identity"]}, int(content["entropy"])
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"'{self.folder / PLAN}' is damaged; choose another folder") from error
-        other = [name for name in identity if before.get(name) != identity[name]]
+            raise ValueError(f"'{self.folder / self.plan}' is damaged; choose another folder") from error
+        other = [name for name in before | identity if before.get(name) != identity.get(name)]
         if rng is not None and randomness.entropy_of(rng) != entropy:
             other.append("seed")
         if other:
             raise ValueError(
-                f"folder '{self.folder}' holds another sweep (different: {', '.join(other)}); "
-                "choose another folder or overwrite it (overwrite=True)"
+                f"folder '{self.folder}' holds another {self.work} (different: {', '.join(other)}); "
+                f"choose another folder or {self.remedy}"
             )
         return entropy
 
@@ -103,8 +110,34 @@ class SweepFolder:
         _unlock_folder(self._lock)
 
 
-def _lock_folder(folder: Path) -> int | None:
-    """Lock the folder against other sweeps; return the lock's handle, None where locks are not supported."""
+class SearchFolder(SweepFolder):
+    """Create the folder of a search for a recommendation, or open it to resume the same search."""
+
+    work = "search"
+    plan = SEARCH_PLAN
+    remedy = "delete this one"
+
+
+@contextmanager
+def opened(
+    kind: type[SweepFolder],
+    folder: atomic.AnyPath | None,
+    identity: dict[str, Any],
+    rng: Any,
+    length: int,
+    *,
+    overwrite: bool = False,
+) -> Iterator[tuple[int, Checkpoint | None]]:
+    """Yield the seed of a sweep or search and its finished runs; without a folder, none are kept."""
+    if folder is None:
+        yield randomness.entropy_of(rng), None
+        return
+    with kind(folder, identity, rng, length, overwrite=overwrite) as place:
+        yield place.entropy, place.checkpoint
+
+
+def _lock_folder(folder: Path, work: str) -> int | None:
+    """Lock the folder against other processes; return the lock's handle, None where locks are unsupported."""
     if fcntl is None:
         return None
     handle = os.open(folder, os.O_RDONLY)
@@ -113,7 +146,7 @@ def _lock_folder(folder: Path) -> int | None:
     except BlockingIOError as error:
         os.close(handle)
         raise FileExistsError(
-            f"another sweep is running in folder '{folder}'; wait for it or choose another folder"
+            f"another {work} is running in folder '{folder}'; wait for it or choose another folder"
         ) from error
     except OSError:  # a file system without locks
         os.close(handle)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core import checks, randomness, registry
+from sdckit.core import checks, registry
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_decimals
@@ -29,7 +29,7 @@ from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import check_limits_and_loss
 from sdckit.selection.plan import Setting, runs_of, settings_of
 from sdckit.selection.runner import run_all
-from sdckit.selection.sweep_folder import SweepFolder
+from sdckit.selection.sweep_folder import SweepFolder, opened
 from sdckit.selection.task import ScenarioTask, Stratum, Task
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def sweep(
     name : str
         Name of the data set in the column `dataset`.
     progress : callable, optional
-        Called as `progress(step, share done)` during the work.
+        Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
 
     Returns
     -------
@@ -278,12 +278,9 @@ def sweep(
             options["metrics"] = metrics_for_columns(options["metrics"], prepared, prepared.table_names)
         task, settings = make_task(prepared, conditions, wanted, **options)
     runs = runs_of(settings, repeated)
-    with reported_to(progress):
-        if folder is None:
-            found = run_all(task, runs, randomness.entropy_of(rng), threads)
-        else:
-            with SweepFolder(folder, task.identity, rng, task.length, overwrite=overwrite) as place:
-                found = run_all(task, runs, place.entropy, threads, place.checkpoint)
+    place = opened(SweepFolder, folder, task.identity, rng, task.length, overwrite=overwrite)
+    with reported_to(progress), place as (entropy, checkpoint):
+        found = run_all(task, runs, entropy, threads, checkpoint)
     table = _results_table(task, runs, found, name)
     remarks = notes.sweep_notes(table, task, wanted, settings, ruled=rules is not None)
     return Sweep(table, remarks, prepared.n, conditions, tuple(settings), tuple(warned))

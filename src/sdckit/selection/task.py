@@ -140,6 +140,8 @@ class Task:
             digest.update(stratum.name.encode() + np.asarray(stratum.rows).tobytes())
         digest.update(digest_of_columns(original))
         digest.update(repr(sorted(original.roles.known_columns(original.columns))).encode())
+        for one in self.scenarios:
+            digest.update(digest_of_columns(one.whole.original))
         if self.edits is not None:  # rules also look at columns that are not masked
             digest.update(self.edits.values.T[~self.edits.free].tobytes())
         return {
@@ -154,6 +156,8 @@ class Task:
             "rules": None
             if self.edits is None
             else list(self.edits.rules.texts),  # a list, as JSON stores it
+            "scenarios": [[one.scenario.name, [*one.scenario.known], one.labels] for one in self.scenarios]
+            or None,
             "version": f"sdckit {VERSION}, numpy {np.__version__}",
         }
 
