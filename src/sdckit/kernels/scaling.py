@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+    from sdckit.kernels.jit import Floats, Ints
 
 
 def powers_of_two(values: Floats) -> Floats:
@@ -34,14 +34,24 @@ def spread(values: Floats, weights: Floats | None = None) -> Floats:
     With weights, n/(n - 1) times the weighted mean of squares: the same where all weights are equal.
     """
     seen = ~np.isnan(values)
-    free = np.maximum(seen.sum(0) - 1, 1)
     unit = powers_of_two(values)
     squares = deviations(values / unit, weights) ** 2
     if weights is None:
-        return unit * np.sqrt(squares.sum(0) / free)
+        return unit * spread_of_sums(squares.sum(0), seen.sum(0))
     share = seen * weights[:, None]
-    mean = (squares * share).sum(0) / np.maximum(share.sum(0), np.finfo(float).tiny)
-    return unit * np.sqrt(mean * (free + 1) / free)
+    return unit * spread_of_sums((squares * share).sum(0), seen.sum(0), share.sum(0))
+
+
+def spread_of_sums(squares: Floats, count: Ints, weight: Floats | None = None) -> Floats:
+    """Return standard deviations from sums of squared deviations, which are weighted if `weight` is given.
+
+    `count` is the number of observed cells of each column and `weight` their summed weight.
+    """
+    free = np.maximum(count - 1, 1)
+    if weight is None:
+        return np.sqrt(squares / free)
+    mean = squares / np.maximum(weight, np.finfo(float).tiny)
+    return np.sqrt(mean * (free + 1) / free)
 
 
 def standardise(values: Floats, *, ddof: int = 1) -> Floats:

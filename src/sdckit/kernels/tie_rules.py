@@ -297,15 +297,19 @@ def random_level(alignment: AlignedColumn, ties: str) -> tuple[float, float]:
     Rules that break ties at random score as without ties, mid-ranks score less. For first, last,
     min and max no formula is known where there are ties: NaN.
     """
-    n = alignment.n
-    if n < 2 or not alignment.has_ties or ties in {"random", "expected"}:
-        return untied_level(n)
-    if ties != "average":
-        return float("nan"), float("nan")
+    if ties != "average" or not alignment.has_ties:
+        return level_without_midranks(alignment.n, ties, has_ties=alignment.has_ties)
     original = alignment.column.middle2 / 2.0
     masked = (alignment.first + alignment.last) / 2.0
     lost = tie_sum(alignment.column.first) + tie_sum(alignment.first)
-    return midrank_level(n, mean_cross_gap(original, np.ones(n), masked), lost)
+    return midrank_level(alignment.n, mean_cross_gap(original, np.ones(alignment.n), masked), lost)
+
+
+def level_without_midranks(n: int, ties: str, *, has_ties: bool) -> tuple[float, float]:
+    """Return brMAE and brMSE in unrelated order where no mid-rank is needed; NaN without a formula."""
+    if n < 2 or not has_ties or ties in {"random", "expected"}:
+        return untied_level(n)
+    return float("nan"), float("nan")
 
 
 def midrank_level(n: int, cross_gap: float, lost: int) -> tuple[float, float]:

@@ -127,6 +127,13 @@ class CellSums(NamedTuple):
     sums: Floats
     counts: Ints
 
+    def used(self, cost: Cost, zeros: str) -> Ints:
+        """Return each variable's number of cells that count; a changed zero has no relative change."""
+        seen, kept, changed = self.counts.T
+        if cost.scale != "value":
+            return seen
+        return seen - changed - kept if zeros == "drop" else seen - changed
+
     @property
     def zero_weights(self) -> Floats:
         """Summed weight of the cells with an original value of 0, for each variable."""

@@ -89,7 +89,7 @@ def dominance(cells: VariableCells, x_mean: float, y_mean: float) -> Dominance:
     with np.errstate(over="ignore", invalid="ignore"):
         costs = Contributions.of(np.nan_to_num(cells.costs()[counts] * cells.weights[counts]))
         unrelated = Contributions.of(np.nan_to_num(cost.of(x, y_mean, scale)))
-        squares = Contributions.of(np.nan_to_num(squared_cost(x, x_mean, 1.0))) if cost is IL1S else None
+        squares = Contributions.of(np.nan_to_num(squared_cost(x, x_mean, 1.0))) if cost == IL1S else None
     if not x.size:
         return Dominance(costs, unrelated, squares, None)
     i = int(np.argmax(np.abs(x)))

@@ -77,8 +77,17 @@ class VariableCells:
             return math.nan, 0.0
         rows = self.costly
         weights = self.weights[rows]
-        met = 0.0 if rows.all() else float(self.weights[~rows].sum()) * self.zero_share
+        zeros = 0.0 if rows.all() else float(self.weights[~rows].sum())
+        weight = unrelated_weight(float(weights.sum()), zeros, self.zero_share if zeros else 0.0)
         if not weights.size:
-            return 0.0, met
-        shares = weights / self.scale[rows]
-        return self.cost.unrelated_sum(self.x[rows], self.y, shares), float(weights.sum()) + met
+            return 0.0, weight
+        return self.cost.unrelated_sum(self.x[rows], self.y, weights / self.scale[rows]), weight
+
+
+def unrelated_weight(costly: float, zeros: float, zero_share: float) -> float:
+    """Return the mean weight of counted cells over permutations of the masked values.
+
+    `costly` is the weight of the cells that have a cost, `zeros` that of the others, which count if they meet
+    one of the share of masked values that are 0.
+    """
+    return costly + zeros * zero_share

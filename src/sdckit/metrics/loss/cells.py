@@ -17,7 +17,6 @@ from sdckit.metrics.blocks.cell_sums import (
     CHANGED,
     IL1,
     IL1S,
-    KEPT,
     MAE,
     MSE,
     NOT_ZERO,
@@ -46,13 +45,11 @@ ZEROS = ("keep", "drop", "error")
 def _totals(comparison: Comparison, cost: Cost, zeros: str) -> tuple[Floats, Floats, Ints]:
     """Return each variable's weighted sum of costs, sum of weights and number of cells counted."""
     sums, counts = comparison.cell_sums
-    costs, weights, used = sums[:, cost.place], sums[:, ALL], counts[:, SEEN]
+    costs, weights, used = sums[:, cost.place], sums[:, ALL], comparison.cell_sums.used(cost, zeros)
     if cost.scale == "value":
         if zeros == "error" and counts[:, CHANGED].any():
             _refuse_zeros(comparison, counts[:, CHANGED])
-        keep = zeros != "drop"
-        weights = sums[:, NOT_ZERO] + keep * sums[:, ZERO]
-        used = used - counts[:, CHANGED] - (not keep) * counts[:, KEPT]
+        weights = sums[:, NOT_ZERO] + (zeros != "drop") * sums[:, ZERO]
     elif cost.scale == "spread":
         costs = costs / comparison.scales
         if not comparison.all_vary:

@@ -1,0 +1,286 @@
+"""Answers to what loss metrics ask, from the totals of scans and exchanges; no file is held in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import numpy as np
+
+from sdckit.core.checks import NotApplicable
+from sdckit.engines.second_scan import shared_power
+from sdckit.engines.transport import Piece
+from sdckit.kernels.rank_sums import RankSums
+from sdckit.kernels.scaling import powers_of_two
+from sdckit.kernels.tie_rules import TIES, TieSummary, level_without_midranks, midrank_level
+from sdckit.metrics.blocks.cell_sums import NOT_ZERO, CellSums, Cost, squared_cost, variable_scales
+from sdckit.metrics.blocks.correlations import Correlations, FileCorrelations
+from sdckit.metrics.blocks.coupled_columns import QuantileGap, without_rounding
+from sdckit.metrics.blocks.distributions import share_of_weight
+from sdckit.metrics.blocks.scaled_numbers import Scaled
+from sdckit.metrics.blocks.variable_cells import unrelated_weight
+from sdckit.metrics.counts import ColumnFacts, Counts, MeanAndSpread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sdckit.engines.scan import Group, ScanTotals
+    from sdckit.engines.second_scan import DetailTotals
+    from sdckit.engines.totals import RankTotals
+    from sdckit.kernels.jit import Floats
+    from sdckit.metrics.blocks.contributions import Dominance
+    from sdckit.metrics.comparison import Comparison
+
+T = TypeVar("T")
+
+
+def _known(value: T | None, what: str) -> T:
+    """Return a total; raise NotApplicable, naming what it is for, where the engine has none."""
+    if value is None:
+        raise NotApplicable(f"{what} cannot be computed for data read in blocks; leave it out")
+    return value
+
+
+@dataclass(frozen=True)
+class EngineComparison:
+    """Answers about the whole file or one stratum; see `Comparison` for what each is.
+
+    `details` is None where no second scan was run, `ranks` has None for variables without an exchange.
+    """
+
+    columns: tuple[str, ...]
+    weighted: bool
+    totals: ScanTotals
+    details: DetailTotals | None
+    ranks: Sequence[RankTotals | None]
+
+    # --- records, variables and missing cells ---
+
+    in_memory = None
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.totals.n
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+        return len(self.columns)
+
+    @property
+    def complete(self) -> bool:
+        """True if neither file has a missing cell."""
+        return bool((self.totals.both == self.n).all())
+
+    @property
+    def counts(self) -> Counts:
+        """Numbers of observed and missing cells of each variable."""
+        return self.totals.counts
+
+    @property
+    def kept_weight(self) -> Floats:
+        """Summed weight of the cells that both files have, for each variable."""
+        return self.totals.kept_weight
+
+    @property
+    def suppressed_weight(self) -> Floats:
+        """Summed weight of the cells missing in the masked file only, for each variable."""
+        return self.totals.suppressed_weight
+
+    @property
+    def complete_records(self) -> int:
+        """Number of records without a missing cell in either file."""
+        return int(self.totals.complete_original.count[0])
+
+    def variable(self, j: int) -> EngineVariable:
+        """Return what answers questions about variable j alone."""
+        return EngineVariable(self, j)
+
+    # --- cells ---
+
+    @cached_property
+    def spreads(self) -> Floats:
+        """Standard deviation (ddof 1, weighted) of each original variable; NaN below two values."""
+        return self.totals.spreads(weighted=self.weighted)
+
+    @property
+    def all_vary(self) -> bool:
+        """True where every original variable has a standard deviation above 0."""
+        return bool((self.spreads > 0).all())
+
+    @cached_property
+    def scales(self) -> Floats:
+        """Divisor of each variable's costs in IL1s: sqrt(2) standard deviations."""
+        return variable_scales(self.spreads)
+
+    @property
+    def cell_sums(self) -> CellSums:
+        """Sums of costs and weights, and counts of cells, of each variable."""
+        return self.totals.cells
+
+    # --- ranks ---
+
+    def rank_values(self, what: str, ties: str, rng: np.random.Generator | None = None) -> Floats:
+        """Return brMAE ("absolute"), brMSE ("squared") or another property of `RankSums` per variable."""
+        del rng
+        return np.array([getattr(self._rank_sums(j, ties), what) for j in range(self.p)])
+
+    def _rank_sums(self, j: int, ties: str) -> RankSums:
+        """Return the sums of rank distances of variable j under a tie rule; 0 below two records."""
+        if self.counts.both[j] < 2:
+            return RankSums(int(self.counts.both[j]), 0, 0)
+        return _known(self.ranks_of(j).sums.get(ties), f"the tie rule {ties!r}")
+
+    def ranks_of(self, j: int) -> RankTotals:
+        """Return the totals of variable j that need its values in order."""
+        return _known(self.ranks[j], "a comparison of sorted values")
+
+    def tie_summary(self, j: int) -> TieSummary:
+        """Return variable j's range of brMAE and brMSE over tie-breakings, and values in unrelated order."""
+        found = self.ranks_of(j)
+        lost = sum(_known(found.tie_sums, "the number of ties"))
+        levels = {ties: level_without_midranks(found.n, ties, has_ties=lost > 0) for ties in TIES}
+        if lost:
+            gap = _known(found.unrelated_ranks, "an unrelated order")
+            levels["average"] = midrank_level(found.n, gap, lost)
+        return TieSummary(lost > 0, self._rank_sums(j, "min"), self._rank_sums(j, "max"), levels)
+
+    def weighted_losses(self, j: int, what: Literal["values", "unrelated_values"]) -> tuple[float, float]:
+        """Return weighted brMAE and brMSE of variable j; NaN in unrelated order, which needs all records."""
+        if what == "unrelated_values":
+            return np.nan, np.nan
+        return _known(self.ranks_of(j).weighted, "a weighted rank distance")
+
+    # --- squared errors and moments ---
+
+    @property
+    def split_sums(self) -> tuple[Scaled, Scaled]:
+        """Each variable's sums of both parts of the squared error, marginal and permutation."""
+        sums, powers = np.zeros((2, self.p)), np.zeros(self.p, np.int32)
+        for j in np.flatnonzero(self.counts.both).tolist():
+            found = self.ranks_of(j)
+            sums[0, j] = _known(found.marginal, "a split of the squared error")
+            sums[1, j] = _known(found.permutation, "a split of the squared error")
+            powers[j] = 2 * found.power
+        marginal, permutation = sums
+        return Scaled(marginal, powers), Scaled(without_rounding(marginal, permutation), powers)
+
+    @property
+    def unrelated_squares(self) -> Scaled:
+        """Each variable's squared error for an unrelated order: the mean over all permutations."""
+        return Scaled(self.second.squares, 2 * shared_power(self.totals))
+
+    @property
+    def second(self) -> DetailTotals:
+        """Totals of the second scan."""
+        return _known(self.details, "a metric of the second pass")
+
+    @property
+    def correlations(self) -> Correlations:
+        """Correlations of the variables in both files, over the records complete in both."""
+        moments = self.totals.complete_original, self.totals.complete_masked
+        products = _known(self.second.products, "a correlation")
+        norms = [np.sqrt(one.squares) for one in moments]
+        return Correlations(*map(FileCorrelations, norms, products))
+
+
+def comparisons(
+    columns: Sequence[str],
+    scans: Mapping[Group, ScanTotals],
+    details: Mapping[Group, DetailTotals],
+    ranks: Mapping[Piece, RankTotals],
+    *,
+    weighted: bool,
+) -> dict[Group, Comparison]:
+    """Return the comparison of the whole file (None) and of each stratum; totals may be lacking."""
+    return {
+        group: EngineComparison(
+            tuple(columns),
+            weighted,
+            totals,
+            details.get(group),
+            [ranks.get(Piece(name, group)) for name in columns],
+        )
+        for group, totals in scans.items()
+    }
+
+
+@dataclass(frozen=True)
+class EngineVariable:
+    """Answers about one variable; see `VariableComparison` for what each is."""
+
+    file: EngineComparison
+    j: int
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """Number of records, which column is constant, and the heaviest weight."""
+        totals, j = self.file.totals, self.j
+        return ColumnFacts(
+            int(totals.both[j]),
+            bool(totals.shared_original.constant[j]),
+            bool(totals.shared_masked.constant[j]),
+            float(totals.heaviest[j]),
+            float(totals.kept_weight[j]),
+        )
+
+    def unrelated_cells(self, cost: Cost, zeros: str) -> tuple[float, float]:
+        """Return the sums of costs and of weights, as means over permutations of the masked values."""
+        file, j = self.file, self.j
+        used = file.cell_sums.used(cost, zeros)[j]
+        if not used or (cost.scale == "spread" and not file.spreads[j] > 0):
+            return np.nan, 0.0
+        if cost.scale != "value":
+            return self._unrelated_sum(cost), float(file.kept_weight[j])
+        costly = float(file.cell_sums.sums[j, NOT_ZERO])
+        share = 0.0 if zeros == "drop" else float(file.totals.masked_zeros[j] / file.counts.both[j])
+        weight = unrelated_weight(costly, float(file.cell_sums.zero_weights[j]), share)
+        return self._unrelated_sum(cost) if costly else 0.0, weight
+
+    def _unrelated_sum(self, cost: Cost) -> float:
+        """Return the sum of costs in unrelated order over the cells that have a cost."""
+        if cost.of is squared_cost:
+            squares = self.file.unrelated_squares
+            return float(np.ldexp(squares.mantissas[self.j], squares.exponents[self.j]))
+        ranks = self.file.ranks_of(self.j)
+        found = ranks.relative_cross_gaps if cost.scale == "value" else ranks.cross_gaps
+        total = float(np.ldexp(_known(found, "an unrelated order"), ranks.power))
+        return total / float(self.file.scales[self.j]) if cost.scale == "spread" else total
+
+    def arctan_sum(self, unit: float) -> float:
+        """Return the weighted sum of the changes of cells, bounded by the arctangent in this unit."""
+        name = "spread" if unit == self.file.spreads[self.j] else "raw"
+        return float(_known(self.file.second.arctan.get(name), "a bounded change")[self.j])
+
+    def dominance(self, cost: Cost) -> Dominance:
+        """Return the largest contributions of records to the sums that a loss publishes."""
+        return _known(self.file.second.dominance.get(cost), "a check for dominating records")[self.j]
+
+    def distribution_gap(self) -> float:
+        """Return the largest distance of the distribution functions in both files."""
+        found = self.file.ranks_of(self.j)
+        return share_of_weight(_known(found.largest_gap, "a gap of distributions"), found.n)
+
+    def bin_weights(self) -> tuple[Floats, Floats]:
+        """Return the weight of original and of masked values in quantile bins of the original."""
+        return _known(self.file.second.bins[self.j], "a binned distribution")
+
+    def quantile_gap(self) -> QuantileGap:
+        """Return the mean distance of original and masked values at the same quantile."""
+        found, j = self.file.ranks_of(self.j), self.j
+        columns = self.file.totals.shared_original, self.file.totals.shared_masked
+        unit = float(powers_of_two(np.array([one.largest[j] for one in columns])))
+        low = min(one.low[j] / unit / 4 for one in columns)
+        high = max(one.high[j] / unit / 4 for one in columns)
+        mean = _known(found.quantile_gaps, "a distance of quantiles") / found.n
+        return QuantileGap(float(np.ldexp(mean, found.power - 2) / unit), float(high - low), unit)
+
+    def means_and_spreads(self) -> tuple[MeanAndSpread, MeanAndSpread]:
+        """Return mean and standard deviation in both files, without weights."""
+        ours, theirs = (
+            MeanAndSpread(float(one.means[self.j]), float(one.spreads(weighted=False)[self.j]))
+            for one in (self.file.totals.shared_original, self.file.totals.shared_masked)
+        )
+        return ours, theirs
