@@ -86,22 +86,36 @@ def require_midranks_for_weights(ties: str, weights: object) -> None:
 def require_finite(values: Floats, names: Sequence[str]) -> None:
     """Raise ValueError if a column of the matrix `values` has infinite values; NaN is a missing cell."""
     for j, name in enumerate(names):
-        bad = int(np.isinf(values[:, j]).sum())
-        if bad:
-            raise ValueError(
-                f"column {name!r} has {bad} infinite {plural(bad, 'value')}; "
-                "replace them or declare them missing"
-            )
+        require_no_infinite(int(np.isinf(values[:, j]).sum()), name)
+
+
+def require_no_infinite(count: int, name: str) -> None:
+    """Raise ValueError if a column has infinite values; `count` says how many."""
+    if count:
+        raise ValueError(
+            f"column {name!r} has {count} infinite {plural(count, 'value')}; "
+            "replace them or declare them missing"
+        )
 
 
 def checked_weights(values: Floats, name: str) -> Floats:
     """Return the survey weights unchanged; raise ValueError if one is missing, infinite or not above 0."""
-    bad = int((~(values > 0) | np.isinf(values)).sum())
-    if bad:
-        raise ValueError(
-            f"weights {name!r} have {bad} {plural(bad, 'value')} missing or not above 0; correct or drop them"
-        )
+    require_no_bad_weights(count_bad_weights(values), name)
     return values
+
+
+def count_bad_weights(values: Floats) -> int:
+    """Return how many survey weights are missing, infinite or not above 0."""
+    return int((~(values > 0) | np.isinf(values)).sum())
+
+
+def require_no_bad_weights(count: int, name: str) -> None:
+    """Raise ValueError if survey weights are missing, infinite or not above 0; `count` says how many."""
+    if count:
+        raise ValueError(
+            f"weights {name!r} have {count} {plural(count, 'value')} missing or not above 0; "
+            "correct or drop them"
+        )
 
 
 def require_one_role(columns: Collection[str], role: str, others: Collection[str], other_role: str) -> None:
@@ -208,6 +222,31 @@ def require_two_records(n: int) -> None:
     """Raise ValueError if the data have fewer than two records."""
     if n < 2:
         raise ValueError(f"the data have {n} {plural(n, 'record')}; give at least 2")
+
+
+def require_same_records(masked: int, original: int) -> None:
+    """Raise ValueError if the masked and the original data differ in their number of records."""
+    if masked != original:
+        raise ValueError(
+            f"the masked data have {masked} {plural(masked, 'record')}, the original {original}; "
+            "give files with the same records"
+        )
+
+
+def require_masked_columns(names: Iterable[str], masked: Sequence[str]) -> None:
+    """Raise ValueError if the masked data, with the columns `masked`, lack one of the names."""
+    for name in names:
+        if name not in masked:
+            raise ValueError(f"the masked data have no column {name!r}; they have: {', '.join(masked)}")
+
+
+def require_matching_keys(absent: int, original: int, masked: int, name: str) -> None:
+    """Raise ValueError if keys of original records (`absent`) are not among the masked ones."""
+    if absent or original != masked:
+        raise ValueError(
+            f"key {name!r} does not match: {absent} of {original} original records "
+            f"are not among the {masked} masked ones; compare files with the same records"
+        )
 
 
 def missing_codes(na: object) -> list[float]:

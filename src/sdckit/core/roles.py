@@ -276,10 +276,6 @@ def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints
     """Return, for each row of `original`, the row number in `masked` with the same key."""
     ours, theirs = keys_of(original, key, "original"), keys_of(masked, key, "masked")
     place = {value: i for i, value in enumerate(theirs)}
-    absent = [value for value in ours if value not in place]
-    if absent or len(ours) != len(theirs):
-        raise ValueError(
-            f"key {', '.join(names_of(key))!r} does not match: {len(absent)} of {len(ours)} original records "
-            f"are not among the {len(theirs)} masked ones; compare files with the same records"
-        )
+    absent = sum(value not in place for value in ours)
+    checks.require_matching_keys(absent, len(ours), len(theirs), ", ".join(names_of(key)))
     return np.array([place[value] for value in ours])

@@ -83,7 +83,7 @@ def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:
     text = meta = None
     if path.suffix.lower() in PARQUET_SUFFIXES:
         frame = _parse_parquet(path, data)
-        _check_names(path, frame.columns)
+        check_column_names(path, frame.columns)
     elif path.suffix.lower() not in CSV_SUFFIXES:
         from sdckit.io import statfiles  # noqa: PLC0415 - only where such a file is named
 
@@ -99,13 +99,21 @@ def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:
 
 def _read_bytes(path: Path) -> bytes:
     """Return the bytes of a file; raise an error if it is missing, empty or of unknown suffix."""
-    try:
+    with explain_read_errors(path):
         if path.is_dir():
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
         if path.suffix.lower() not in READABLE:
             raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(READABLE)}")
         if data := path.read_bytes():
             return data
+    raise _empty_error(path)
+
+
+@contextmanager
+def explain_read_errors(path: AnyPath) -> Iterator[None]:
+    """Turn an OSError of the system raised in a `with` block into one line with the path and a remedy."""
+    try:
+        yield
     except FileNotFoundError as error:
         raise FileNotFoundError(f"no file '{path}'; check its name and folder") from error
     except OSError as error:
@@ -113,7 +121,6 @@ def _read_bytes(path: Path) -> bytes:
             raise
         reason = (error.strerror or "unknown reason").lower()
         raise type(error)(f"cannot read '{path}': {reason}; check its name and your permissions") from error
-    raise _empty_error(path)
 
 
 def _empty_error(path: Path) -> ValueError:
@@ -144,7 +151,7 @@ def _parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
     """Return a CSV as a table of text; raise ValueError for unclear names or lines of unequal length."""
     separator = dialect.separator(path)
     names = next(_csv_rows(path, data, separator))[1]
-    _check_names(path, names)
+    check_column_names(path, names)
     if len(names) == 1 and dialect.delimiter is None and (other := re.search("[;,\t|]", names[0])):
         raise ValueError(
             f"'{path}' has one column {names[0]!r} when split at {separator!r}; "
@@ -192,7 +199,7 @@ def _check_rows(path: Path, data: bytes, separator: str, width: int) -> None:
             )
 
 
-def _check_names(path: Path, names: Sequence[str]) -> None:
+def check_column_names(path: AnyPath, names: Sequence[str]) -> None:
     """Raise ValueError if a column of the file has no name or two columns share one."""
     for place, name in enumerate(names, 1):
         if not name.strip():
@@ -208,9 +215,14 @@ def _parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
     try:
         return pl.read_parquet(io.BytesIO(data))
     except (*POLARS_ERRORS, OSError, ValueError) as error:
-        raise ValueError(
-            f"'{path}' is no whole Parquet file (cut off, damaged or another format); copy or export it again"
-        ) from error
+        raise damaged_parquet_error(path) from error
+
+
+def damaged_parquet_error(path: AnyPath) -> ValueError:
+    """Return the error for a file that is no Parquet file, or not a whole one."""
+    return ValueError(
+        f"'{path}' is no whole Parquet file (cut off, damaged or another format); copy or export it again"
+    )
 
 
 def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:

@@ -14,7 +14,6 @@ from sdckit.core import checks
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
-from sdckit.core.text import plural
 from sdckit.kernels.jit import count_special
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn, gap_distance
@@ -267,21 +266,12 @@ def _read_pair(original: Original, table: Table) -> Pair:
     """Return the pair with the original's variables read from the masked table, rows in its order."""
     names = list(original.columns)
     if table.frame is not None or names != table.names:  # else an array of the same shape
-        absent = [name for name in names if name not in table.names]
-        if absent:
-            raise ValueError(
-                f"the masked data have no column {absent[0]!r}; they have: {', '.join(table.names)}"
-            )
+        checks.require_masked_columns(names, table.names)
         names = table.numeric_columns(names)
     return Pair(original, table.floats(names, original.roles.na), table=table)
 
 
 def _require_same_length(pair: Pair) -> Pair:
     """Return the pair unchanged; raise ValueError if the files differ in their number of records."""
-    if len(pair.masked) != pair.original.n:
-        raise ValueError(
-            f"the masked data have {len(pair.masked)} {plural(len(pair.masked), 'record')}, "
-            f"the original {pair.original.n}; "
-            "give files with the same records"
-        )
+    checks.require_same_records(len(pair.masked), pair.original.n)
     return pair
