@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import hypothesis
 import pytest
+
 import spark_once
 
 LONGER = 10  # so many times the examples has every test with --hypothesis-profile=long
@@ -93,9 +94,8 @@ def spark(tmp_path_factory):
     """A session on a cluster of a master and two workers; one for all tests on Spark."""
     if shutil.which("java") is None:
         pytest.skip("there is no Java on the PATH")
-    import spark_cluster
-
     import sdckit
+    import spark_cluster
     from sdckit.engines.spark_session import spark_session
 
     paths = [Path(sdckit.__file__).parents[1], Path(spark_cluster.__file__).parent]

@@ -8,14 +8,16 @@ import time
 import numpy as np
 import psutil
 import pytest
-import toy_ranks
-from toy_ranks import READS, Absent, ArraySource, Failing, Killed, Refuses
 
+import command
+import toy_ranks
 from sdckit import progress
 from sdckit.engines.spark import SparkTransport
+from toy_ranks import READS, ArraySource, Failing, Killed
 
 pytestmark = pytest.mark.spark
 STARTED = 120  # seconds until a task is taken not to begin
+CUTS = np.linspace(-3, 9, 14)  # some buckets are empty
 
 
 def data(kind, n=20_000):
@@ -25,18 +27,107 @@ def data(kind, n=20_000):
     return draws.normal(size=n), draws.normal(size=n)
 
 
-def distances(spark, source, partitions, cuts, pieces=1, wrap=lambda *tasks: tasks):
+def distances(spark, source, partitions, wrap=lambda *tasks: tasks):
     transport = SparkTransport(source, spark, partitions=partitions)
-    counts = transport.scan(toy_ranks.Count(cuts), READS, step="counting")
-    first, stage, last = wrap(*toy_ranks.tasks(cuts, counts, pieces))
+    counts = transport.scan(toy_ranks.Count(CUTS), READS, step="counting")
+    first, stage, last = wrap(*toy_ranks.tasks(CUTS, counts, pieces=3))
     return transport.exchange(first, READS, [stage], last, step="ranking")
 
 
-@pytest.mark.parametrize("kind", ["spread", "skewed"])
-@pytest.mark.parametrize("partitions", [1, 7, 40])
-def test_global_ranks_are_those_of_numpy(spark, kind, partitions):
-    x, y = data(kind)
-    cuts = np.linspace(-3, 9, 40)  # some buckets are empty, and so are partitions
-    found = distances(spark, ArraySource(x, y, 3000), partitions, cuts, pieces=3)
-    assert sum(total for total, _ in found.values()) == toy_ranks.by_numpy(x, y)
-    assert list(found) == sorted(set(np.searchsorted(cuts, y).tolist()))
+@pytest.fixture(scope="module")
+def skewed():
+    return ArraySource(*data("skewed"), block_rows=5000)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark, skewed):
+    return distances(spark, skewed, 7)
+
+
+def total(found):
+    return sum(distance for distance, _ in found.values())
+
+
+def test_global_ranks_are_those_of_numpy(skewed, undisturbed):
+    assert total(undisturbed) == toy_ranks.by_numpy(skewed.x, skewed.y)
+    assert list(undisturbed) == sorted(set(np.searchsorted(CUTS, skewed.y).tolist()))
+
+
+@pytest.mark.parametrize("partitions", [1, 40])
+def test_partitions_change_nothing(spark, skewed, undisturbed, partitions):
+    assert distances(spark, skewed, partitions) == undisturbed
+
+
+def test_partitions_are_chosen_by_size(spark):
+    source = ArraySource(*data("spread"), block_rows=7000)
+    assert total(distances(spark, source, None)) == toy_ranks.by_numpy(source.x, source.y)
+
+
+def test_no_rows_give_no_results(spark):
+    transport = SparkTransport(ArraySource(np.empty(0), np.empty(0), 10), spark)
+    assert transport.scan(toy_ranks.Count(CUTS), READS, step="counting") == []
+    counts = np.zeros((1, 2, CUTS.size + 1), int)
+    first, stage, last = toy_ranks.tasks(CUTS, counts)
+    assert transport.exchange(first, READS, [stage], last, step="ranking") == {}
+
+
+def begun(mark):
+    """The number of the process that runs a task which waits to be killed."""
+    deadline = time.monotonic() + STARTED
+    while not (mark.exists() and mark.read_text().endswith("\n")):
+        assert time.monotonic() < deadline, "the task did not begin"
+        time.sleep(0.05)
+    return int(mark.read_text())
+
+
+def kill(mark, victim):
+    process = psutil.Process(begun(mark))
+    if victim == "executor":
+        process = next(one for one in process.parents() if "java" in one.name())
+    process.kill()
+
+
+@pytest.mark.parametrize(
+    ("victim", "where"), [("python", 0), ("executor", 1), ("python", 2), ("executor", 2)]
+)
+def test_killed_processes_change_nothing(spark, skewed, undisturbed, tmp_path, victim, where):
+    def wrap(*tasks):
+        return [Killed(task, tmp_path / "mark") if i == where else task for i, task in enumerate(tasks)]
+
+    killer = threading.Thread(target=kill, args=(tmp_path / "mark", victim))
+    killer.start()
+    assert distances(spark, skewed, 7, wrap) == undisturbed
+    killer.join()
+
+
+def test_tasks_that_fail_by_chance_change_nothing(spark, skewed, undisturbed, tmp_path):
+    def wrap(*tasks):
+        return [Failing(task, f"{name}", tmp_path) for name, task in zip("abc", tasks, strict=True)]
+
+    assert distances(spark, skewed, 40, wrap) == undisturbed
+    assert len(list(tmp_path.iterdir())) >= 2
+
+
+def test_progress_by_stage_never_runs_backwards(spark, skewed):
+    shares = {}
+    with progress.reported_to(lambda step, share: shares.setdefault(step, []).append(share)):
+        distances(spark, skewed, 7)
+    assert set(shares) == {"counting", "ranking"}
+    for seen in shares.values():
+        assert seen == sorted(seen)
+        assert 0 <= seen[0] <= seen[-1] <= 1
+
+
+def test_ctrl_c_cancels_the_job(spark, skewed, tmp_path):
+    def interrupt():
+        begun(tmp_path / "mark")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    transport = SparkTransport(skewed, spark)
+    waiting = Killed(toy_ranks.Count(CUTS), tmp_path / "mark")
+    threading.Thread(target=interrupt).start()
+    with command.interruptible(), pytest.raises(KeyboardInterrupt):
+        transport.scan(waiting, READS, step="counting")
+    assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
+    psutil.wait_procs([one for one in psutil.process_iter() if one.pid == begun(tmp_path / "mark")], STARTED)
+    assert not psutil.pid_exists(begun(tmp_path / "mark"))

@@ -29,14 +29,14 @@ SETTINGS = {
 @contextmanager
 def running(folder, *paths):
     """A cluster whose Python finds modules in some paths; yields the address of its master."""
-    keeper = subprocess.Popen(
-        [sys.executable, __file__, str(folder), *map(str, paths)], stdin=subprocess.PIPE, start_new_session=True
-    )
+    command = [sys.executable, __file__, str(folder), *map(str, paths)]
+    keeper = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
         yield waited_for(folder / "address", keeper)
     finally:
         keeper.stdin.close()
         keeper.wait()
+        assert of_session(keeper.pid) == []
 
 
 def waited_for(path, process):
@@ -60,13 +60,12 @@ def keep(folder, *paths):
         "SPARK_DAEMON_JAVA_OPTS": LIGHT,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "PYTHONPATH": os.pathsep.join(paths),
-        "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""),
     }
 
     def start(name, kind, *words):
+        command = [script, f"org.apache.spark.deploy.{kind}", "--host", LOOPBACK, "--webui-port", "0"]
         with (folder / f"{name}.log").open("w") as log:
-            command = [script, f"org.apache.spark.deploy.{kind}", "--host", LOOPBACK, "--webui-port", "0", *words]
-            return subprocess.Popen(command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            subprocess.Popen([*command, *words], env=environment, stdout=log, stderr=log)
 
     try:
         start("master", "master.Master", "--port", "0")

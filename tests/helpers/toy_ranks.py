@@ -154,7 +154,13 @@ class Failing:
 
 @dataclass(frozen=True)
 class Refuses:
-    """A task that finds something wrong in the data."""
+    """A source of one block, and a task that finds something wrong in it."""
+
+    rows: int = 10
+    blocks: tuple = (BlockRef(0, 10),)
+
+    def read(self, ref, _reads):
+        return Block(*ref, {}, {})
 
     def __call__(self, _block):
         raise ValueError("column 'x' has 3 infinite values; remove them")
@@ -168,4 +174,4 @@ class Absent:
     blocks: tuple = (BlockRef(0, 10),)
 
     def read(self, _ref, _reads):
-        Path("/nowhere/big.parquet").open("rb")
+        return Path("/nowhere/big.parquet").read_bytes()

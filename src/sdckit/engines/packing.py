@@ -101,8 +101,12 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Head, pa.Buffer
     for batch in batches:
         heads = zip(*(batch.column(name).to_pylist() for name in HEAD), strict=True)
         payloads = batch.column("payload")
+        # Arrow copies the value of a cell; a slice of the buffer behind the column is a view.
+        _, ends, data = payloads.buffers()
+        width = np.int64 if pa.types.is_large_binary(payloads.type) else np.int32
+        places = np.frombuffer(ends, width)[payloads.offset :].tolist()
         for place, head in enumerate(heads):
-            yield head, payloads[place].as_buffer()
+            yield head, data.slice(places[place], places[place + 1] - places[place])
 
 
 def buckets_of(

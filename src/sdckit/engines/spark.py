@@ -8,18 +8,17 @@ worker holds the messages of one bucket at a time.
 from __future__ import annotations
 
 import pickle
-import uuid
 from typing import TYPE_CHECKING, Any
 
-from sdckit import progress
 from sdckit.engines.packing import ORDER, SQL_SCHEMA
+from sdckit.engines.spark_job import Job
 from sdckit.engines.spark_session import own_session, quiet, require_workers, spark_session
-from sdckit.engines.spark_worker import RESULTS, Finish, Scan, SendBlocks, SendBuckets, error_in
+from sdckit.engines.spark_worker import RESULTS, Finish, Scan, SendBlocks, SendBuckets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from sdckit.engines.source import Source
     from sdckit.engines.transport import Block, First, Last, Reads, Stage
@@ -29,8 +28,6 @@ WORKER_BYTES = 600 << 20  # that a bucket may take of a Python worker's 1 GB; th
 SMALL_BUCKET = 100_000  # rows below which a bucket is not worth a task
 TASKS_A_CORE = 4
 MOST_PARTITIONS = 4096
-LOOKED = 0.2  # seconds between two looks at the tasks that are done
-CANCELLED = 60  # looks until a cancelled job is taken to be over
 
 
 class SparkTransport:
@@ -109,7 +106,7 @@ class SparkTransport:
 
     def _results(self, frame: DataFrame, tasks: int, step: str) -> dict[int, Any]:
         """Return the results of blocks or buckets by number; raise the error that a worker raised."""
-        rows = Job(self.session, frame).run(tasks, step)
+        rows = Job(frame, tasks).run(step)
         # Unpickled is only what our own tasks have pickled.
         return {row.place: pickle.loads(bytes(row.result)) for row in rows}  # noqa: S301
 
@@ -124,75 +121,3 @@ def _prime_from(number: int) -> int:
     while any(number % divisor == 0 for divisor in range(2, int(number**0.5) + 1)):
         number += 1
     return number
-
-
-class Job:
-    """A job of Spark that runs in a thread, so that it can be watched and cancelled."""
-
-    def __init__(self, session: SparkSession, frame: DataFrame) -> None:
-        self.context, self.frame = session.sparkContext, frame
-        self.group = f"sdckit-{uuid.uuid4()}"
-        self.rows: list[Row] = []
-        self.error: Exception | None = None
-        self.done = 0
-
-    def run(self, tasks: int, step: str) -> list[Row]:
-        """Return the rows of the frame and show how many tasks are done; cancel the job at Ctrl-C."""
-        from pyspark import InheritableThread  # noqa: PLC0415 - an optional package
-
-        job = InheritableThread(target=self._collect, daemon=True)
-        watch = InheritableThread(target=self._watch, args=(job,), daemon=True)
-        job.start()
-        watch.start()
-        try:
-            with progress.track(step, tasks) as report:
-                while job.is_alive():
-                    job.join(LOOKED)
-                    report(min(self.done, tasks))
-        except BaseException:
-            self._cancel(job)
-            raise
-        watch.join()
-        if self.error is not None:
-            raise _described(self.error) from self.error
-        return self.rows
-
-    def _collect(self) -> None:
-        """Run the job and keep its rows or its error."""
-        try:
-            self.context.setJobGroup(self.group, "sdckit", interruptOnCancel=True)
-            self.rows = self.frame.collect()
-        except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
-            self.error = error
-
-    def _watch(self, job: Any) -> None:
-        """Keep the number of tasks done, which never falls: tasks of a lost worker run once more."""
-        tracker = self.context.statusTracker()
-        while job.is_alive():
-            jobs = filter(None, map(tracker.getJobInfo, tracker.getJobIdsForGroup(self.group)))
-            stages = {stage for found in jobs for stage in found.stageIds}
-            known = filter(None, map(tracker.getStageInfo, stages))
-            self.done = max(self.done, sum(stage.numCompletedTasks for stage in known))
-            job.join(LOOKED)
-
-    def _cancel(self, job: Any) -> None:
-        """Cancel the job; from another thread, as this one may be in the middle of a call to Java."""
-        from pyspark import InheritableThread  # noqa: PLC0415 - an optional package
-
-        def ask() -> None:
-            for _ in range(CANCELLED):  # more than once: a job may not have begun when it is cancelled
-                self.context.cancelJobGroup(self.group)
-                job.join(LOOKED)
-                if not job.is_alive():
-                    return
-
-        asking = InheritableThread(target=ask, daemon=True)
-        asking.start()
-        asking.join()
-
-
-def _described(error: Exception) -> Exception:
-    """Return the error that a worker raised; else Spark's own, in one line."""
-    text = str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return error_in(text) or RuntimeError(f"the Spark job failed: {lines[0] if lines else type(error)}")

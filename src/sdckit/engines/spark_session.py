@@ -171,7 +171,7 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkContext:
     before = signal.getsignal(signal.SIGINT)
     with tempfile.TemporaryFile() as log, _environment(master):
         try:
-            gateway = launch_gateway(conf, {"stderr": log})
+            gateway = launch_gateway(conf, {"stderr": log})  # type: ignore[no-untyped-call]
             context = SparkContext(conf=conf, gateway=gateway)
         except Exception as error:
             log.seek(0)
