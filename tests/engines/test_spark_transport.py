@@ -16,7 +16,7 @@ from sdckit.engines.spark import SparkTransport
 from toy_ranks import READS, ArraySource, Failing, Killed
 
 pytestmark = pytest.mark.spark
-STARTED = 120  # seconds until a task is taken not to begin
+HANGING = 120  # seconds after which something is taken to hang
 CUTS = np.linspace(-3, 9, 14)  # some buckets are empty
 
 
@@ -71,12 +71,16 @@ def test_no_rows_give_no_results(spark):
     assert transport.exchange(first, READS, [stage], last, step="ranking") == {}
 
 
+def wait_until(true):
+    deadline = time.monotonic() + HANGING
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def begun(mark):
     """The number of the process that runs a task which waits to be killed."""
-    deadline = time.monotonic() + STARTED
-    while not (mark.exists() and mark.read_text().endswith("\n")):
-        assert time.monotonic() < deadline, "the task did not begin"
-        time.sleep(0.05)
+    wait_until(lambda: mark.exists() and mark.read_text().endswith("\n"))
     return int(mark.read_text())
 
 
@@ -87,9 +91,7 @@ def kill(mark, victim):
     process.kill()
 
 
-@pytest.mark.parametrize(
-    ("victim", "where"), [("python", 0), ("executor", 1), ("python", 2), ("executor", 2)]
-)
+@pytest.mark.parametrize(("victim", "where"), [("executor", 1), ("python", 2)])
 def test_killed_processes_change_nothing(spark, skewed, undisturbed, tmp_path, victim, where):
     def wrap(*tasks):
         return [Killed(task, tmp_path / "mark") if i == where else task for i, task in enumerate(tasks)]
@@ -101,11 +103,13 @@ def test_killed_processes_change_nothing(spark, skewed, undisturbed, tmp_path, v
 
 
 def test_tasks_that_fail_by_chance_change_nothing(spark, skewed, undisturbed, tmp_path):
-    def wrap(*tasks):
-        return [Failing(task, f"{name}", tmp_path) for name, task in zip("abc", tasks, strict=True)]
+    names = ("send", "rank", "sum")
 
-    assert distances(spark, skewed, 40, wrap) == undisturbed
-    assert len(list(tmp_path.iterdir())) >= 2
+    def wrap(*tasks):
+        return [Failing(task, name, tmp_path) for name, task in zip(names, tasks, strict=True)]
+
+    assert distances(spark, skewed, 7, wrap) == undisturbed
+    assert {mark.name.split("-")[0] for mark in tmp_path.iterdir()} == set(names)
 
 
 def test_progress_by_stage_never_runs_backwards(spark, skewed):
@@ -128,6 +132,5 @@ def test_ctrl_c_cancels_the_job(spark, skewed, tmp_path):
     threading.Thread(target=interrupt).start()
     with command.interruptible(), pytest.raises(KeyboardInterrupt):
         transport.scan(waiting, READS, step="counting")
-    assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
-    psutil.wait_procs([one for one in psutil.process_iter() if one.pid == begun(tmp_path / "mark")], STARTED)
-    assert not psutil.pid_exists(begun(tmp_path / "mark"))
+    wait_until(lambda: spark.sparkContext.statusTracker().getActiveJobsIds() == [])
+    wait_until(lambda: not psutil.pid_exists(begun(tmp_path / "mark")))
