@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import hypothesis
 import pytest
 
+import spark_once
+
 LONGER = 10  # so many times the examples has every test with --hypothesis-profile=long
 USUAL = 100
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True, database=None)
@@ -88,6 +90,22 @@ def browser():
 
 
 @pytest.fixture(scope="session")
+def spark(tmp_path_factory):
+    """A session on a cluster of a master and two workers; one for all tests on Spark."""
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java on the PATH")
+    import sdckit
+    import spark_cluster
+    from sdckit.engines.spark_session import spark_session
+
+    paths = [Path(sdckit.__file__).parents[1], Path(spark_cluster.__file__).parent]
+    with spark_cluster.running(tmp_path_factory.mktemp("cluster"), *paths) as address:
+        session = spark_session(address, spark_cluster.SETTINGS)
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="session")
 def demo(tmp_path_factory):
     """The folder that `sdckit demo` leaves, and what it printed; run once for all workers."""
     own = tmp_path_factory.getbasetemp()
@@ -126,6 +144,10 @@ def kernels_compiled_once(request):
 def pytest_configure(config):
     config.stash[SKIPPED] = []
     config.pluginmanager.register(Skips(config), "skips")
+    if WORKER:
+        config.pluginmanager.register(spark_once.Once(), "spark once")
+    elif spark_once.REPORTS in os.environ:
+        config.pluginmanager.register(spark_once.Recorder(config), "spark recorder")
     if os.environ.get("SDCKIT_COVERAGE"):
         from statements import Statements
 

@@ -6,9 +6,12 @@ import pickle
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numba
+import numba.core.dispatcher
+import pytest
 
 import sdckit
 from sdckit.kernels import jit
@@ -54,7 +57,9 @@ def test_an_index_of_older_sources_may_name_classes_that_are_gone(tmp_path):
     assert file._load_index() == {}  # noqa: SLF001
 
 
-def test_kernels_work_without_a_folder_for_the_cache(monkeypatch):
+def test_kernels_work_without_a_folder_for_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
     def nowhere(*_):
         raise RuntimeError("cannot cache function: no locator available")
 
@@ -65,3 +70,40 @@ def test_kernels_work_without_a_folder_for_the_cache(monkeypatch):
         return 2 * value
 
     assert double(21) == 42
+
+
+@pytest.fixture
+def no_home(monkeypatch, tmp_path):
+    """Neither the package nor a home can be written to, as on many workers of clusters."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+
+    def only_where_set(function):
+        if not numba.config.CACHE_DIR:
+            raise RuntimeError("cannot cache function: no locator available")
+        return cache(function)
+
+    cache = numba.core.dispatcher.FunctionCache
+    monkeypatch.setattr("numba.core.dispatcher.FunctionCache", only_where_set)
+
+
+def triple(value):
+    return 3 * value
+
+
+@pytest.mark.usefixtures("no_home")
+def test_kernels_are_kept_in_a_temporary_folder_where_nothing_else_can_be_written(tmp_path):
+    assert jit.kernel(triple)(14) == 42
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert list(folder.rglob("*.nbi"))
+
+
+@pytest.mark.usefixtures("no_home")
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
+    folder = Path(jit._temporary_folder())  # noqa: SLF001
+    folder.chmod(0o777)
+    assert jit.kernel(triple)(14) == 42
+    assert list(folder.iterdir()) == []
+    assert numba.config.CACHE_DIR == ""
+    assert list(tmp_path.iterdir()) == [folder]

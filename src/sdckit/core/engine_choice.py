@@ -1,7 +1,7 @@
 """Hand calls on data that are not tables in memory to the engine that can work on them.
 
-`evaluate` and `mask` take tables in memory. Paths of files and Spark frames, and calls that name an engine, go
-to the function of the same name in `sdckit.engines`, which is imported only then.
+`evaluate` and `mask` take tables in memory. Paths of files and Spark frames, and calls that name an engine,
+go to the function of the same name in `sdckit.engines`, which is imported only then.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +31,7 @@ RANDOM = "ties='random' cannot be computed for data read in blocks; use expected
 
 @dataclass(frozen=True)
 class Questions:
-    """What the metrics of an evaluation ask: rules for ties, sorted columns, bins, and products of variables."""
+    """What the metrics of an evaluation ask: tie rules, sorted columns, bins, products of variables."""
 
     rules: frozenset[str] = frozenset()
     streams: bool = False
@@ -132,5 +132,5 @@ def _bin_edges(ranks: RankTotals | None) -> Floats | None:
         return None
     low, high, shares = edge_positions(ranks.n)
     values = ranks.order_statistics
-    ends = (np.array([values[rank] for rank in positions.tolist()]) for positions in (low, high))
-    return edges_between(*ends, shares)
+    ours, theirs = (np.array([values[rank] for rank in at.tolist()]) for at in (low, high))
+    return edges_between(ours, theirs, shares)

@@ -1,6 +1,8 @@
 """Decorators that compile kernels with numba: on first use, cached on disk, without the interpreter lock."""
 
 import hashlib
+import os
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -44,12 +46,44 @@ def kernel(function: Function, **options: Any) -> Function:
     # Kernels divide by nothing that can be 0: checks for it would only take time to compile and to run.
     compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
     with suppress(RuntimeError):  # without a writable folder, each process compiles anew
-        compiled.enable_caching()
+        _enable_caching(compiled)
         file = compiled._cache._cache_file  # noqa: SLF001 - numba offers no other way
         # An index of older sources may name classes that are gone, and then it cannot be unpickled: numba
         # leaves an index of another version unread.
         file._source_stamp, file._version = STAMP, f"{numba.__version__} {STAMP}"  # noqa: SLF001
     return cast("Function", compiled)
+
+
+def _enable_caching(compiled: Any) -> None:
+    """Let numba keep compiled code: beside the sources, for the user, or else in a temporary folder.
+
+    Workers of a cluster often run as a user without a home and may not write to the package.
+    """
+    try:
+        compiled.enable_caching()
+    except RuntimeError:
+        config: Any = numba.config
+        before, config.CACHE_DIR = config.CACHE_DIR, _temporary_folder()
+        try:
+            compiled.enable_caching()
+        except RuntimeError:
+            config.CACHE_DIR = before
+            raise
+
+
+def _temporary_folder() -> str:
+    """Return a folder for compiled code that only this user can write to; raise RuntimeError for none."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"sdckit-numba-{user}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise RuntimeError(str(error)) from error
+    # Compiled code of somebody else is never run.
+    if folder.is_symlink() or found.st_uid not in {user, 0} or found.st_mode & 0o022:
+        raise RuntimeError(f"{folder} belongs to somebody else")
+    return str(folder)
 
 
 def inner(function: Function) -> Function:

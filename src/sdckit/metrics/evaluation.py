@@ -12,6 +12,7 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, HasDisclosure, disclosure_of
+from sdckit.core.engine_choice import on_engines
 from sdckit.core.scenarios import Scenario, checked_scenarios
 from sdckit.core.table import names_of
 from sdckit.core.undecided import warn_of_masked_weights
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.score import Score
 
 
+@on_engines("evaluation")
 def evaluate(
     original: Any,
     masked: Any,
@@ -293,7 +295,7 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
     notes |= dict.fromkeys(unmasked_notes(disclosure, pair.columns))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
-    scores = _score_groups(groups, how, notes)
+    scores = score_groups(groups, how, notes)
     for (place, (stratum, group)), metric in product(enumerate(groups), how.metrics):
         score_here = scores[metric.name][place]
         if score_here is None:
@@ -328,8 +330,8 @@ def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], 
         return evaluate_together(pairs, alone)
 
 
-def _score_groups(
-    groups: Sequence[tuple[str, Pair]], how: Measuring, notes: dict[str, None]
+def score_groups(
+    groups: Sequence[tuple[str, Any]], how: Measuring, notes: dict[str, None]
 ) -> dict[str, list[Score | None]]:
     """Return each metric's scores on the whole file and each stratum; None, and a note, without a value."""
     metrics = how.metrics

@@ -1,0 +1,146 @@
+"""Evaluate files that may not fit into memory, and Spark frames, with the metrics of `sdckit.metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from sdckit.core import checks
+from sdckit.core.disclosure import Disclosure, checked_disclosure, disclosure_of
+from sdckit.engines.compare import Comparing, Questions
+from sdckit.engines.opening import Opened, Settings, opened
+from sdckit.metrics.dominated import dominated_rows
+from sdckit.metrics.evaluation import Measuring, score_groups
+from sdckit.metrics.evaluation_result import Evaluation
+from sdckit.metrics.evaluation_table import table_rows, tidy_table
+from sdckit.metrics.notes import missing_notes, small_strata_notes, unmasked_notes
+from sdckit.progress import reported_to
+
+if TYPE_CHECKING:
+    from sdckit.core.registry import Metric
+    from sdckit.engines.comparison import EngineComparison
+    from sdckit.engines.transport import Transport
+
+# Options of `evaluate` that need the whole file at once, and what they are when nobody asks for them.
+WHOLE_FILE: dict[str, Any] = {
+    "rows": None,
+    "per_record": False,
+    "scenarios": None,
+    "together": False,
+    "unit": None,
+    "paired": True,
+}
+
+
+def evaluate(
+    in_memory: Callable[..., Evaluation],
+    original: Any,
+    masked: Any,
+    *,
+    engine: str | None = None,
+    memory: int | str | None = None,
+    master: str | None = None,
+    scratch: Any = None,
+    **options: Any,
+) -> Evaluation:
+    """Return the evaluation of a masked file on an engine; `in_memory` evaluates tables."""
+    settings = Settings.of(engine, memory=memory, master=master, scratch=scratch)
+    progress = options.pop("progress", None)
+    with reported_to(progress), opened(settings, original, masked, options) as found:
+        if found.transport is None:
+            return in_memory(*found.tables, **options)
+        return _evaluate_blocks(found, found.transport, options)
+
+
+def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, Any]) -> Evaluation:
+    """Return the evaluation of files that are read in blocks."""
+    refuse_options(found.engine, options)
+    disclosure = _disclosure(found, options)
+    how = Measuring.of(
+        options.get("metrics"),
+        disclosure,
+        ties=options.get("ties", "average"),
+        missing=options.get("missing", "pairwise"),
+    )
+    offered = [metric for metric in how.metrics if is_offered(metric)]
+    refused = [metric.name for metric in how.metrics if not is_offered(metric)]
+    if refused and how.named:
+        raise checks.NotApplicable(_not_offered(found.engine, refused))
+    questions = Questions.of(offered, str(how.options["ties"]))
+    variables = found.roles.variables
+    comparing = Comparing(transport, variables, found.source.weights is not None, questions)
+    groups = _named_groups(comparing.run(), found.source.strata_names)
+    notes = dict.fromkeys(unmasked_notes(disclosure, variables))
+    if refused:
+        notes[f"left out: {_not_offered(found.engine, refused)}"] = None
+    return _evaluation(groups, replace(how, metrics=offered), notes)
+
+
+def _disclosure(found: Opened, options: Mapping[str, Any]) -> Disclosure:
+    """Return what is published about the masking, as for tables in memory."""
+    given = checked_disclosure(options.get("disclosure"))
+    return disclosure_of(
+        given,
+        method=options.get("method"),
+        parameters=options.get("parameters"),
+        window=options.get("window"),
+        stratified=options.get("stratified"),
+        paired=True,
+        rules=options.get("rules"),
+        by=found.roles.by,
+    )
+
+
+def _named_groups(
+    groups: Mapping[int | None, EngineComparison], names: Sequence[str]
+) -> list[tuple[str, EngineComparison]]:
+    """Return the whole file, named "all", and each stratum with its name."""
+    strata = [(name, groups[number]) for number, name in enumerate(names) if number in groups]
+    return [("all", groups[None]), *strata]
+
+
+def _evaluation(
+    groups: Sequence[tuple[str, EngineComparison]], how: Measuring, notes: dict[str, None]
+) -> Evaluation:
+    """Return the metrics of the whole file and of each stratum, with sentences and notes."""
+    rows: list[dict[str, Any]] = []
+    whole = groups[0][1]
+    meaning: dict[str, str] = {}
+    parts: dict[str, dict[str, float]] = {}
+    scores = score_groups(groups, how, notes)
+    for (place, (stratum, group)), metric in product(enumerate(groups), how.metrics):
+        score = scores[metric.name][place]
+        if score is None:
+            continue
+        rows += table_rows(metric, stratum, group, score)
+        if group is whole:
+            meaning[metric.name] = metric.explain(score)
+            parts[metric.name] = score.parts
+            notes |= dict.fromkeys(score.notes)
+    notes |= dict.fromkeys(missing_notes(whole, how.metrics, str(how.options["missing"])))
+    notes |= dict.fromkeys(small_strata_notes(group.n for _, group in groups[1:]))
+    return Evaluation(
+        tidy_table(rows), meaning, tuple(notes), parts, dominated=dominated_rows(groups, how.metrics)
+    )
+
+
+def is_offered(metric: Metric) -> bool:
+    """Return True if an engine can compute the metric from blocks of rows."""
+    return metric.family == "loss" and metric.needs != "table"
+
+
+def _not_offered(engine: str, names: Sequence[str]) -> str:
+    """Return a sentence that names metrics which need the whole file in memory."""
+    return f"{', '.join(names)}: the engine {engine} reads blocks of rows; use engine memory for these"
+
+
+def refuse_options(engine: str, options: Mapping[str, Any]) -> None:
+    """Raise ValueError for an option that only tables in memory have."""
+    given = [name for name, none in WHOLE_FILE.items() if options.get(name, none) != none]
+    if given:
+        raise ValueError(
+            f"the engine {engine} reads blocks of rows and takes no {given[0]}; "
+            "leave it out or use engine memory"
+        )

@@ -1,0 +1,182 @@
+"""Open original and masked data on an engine: which one, which files, and the roles of their columns."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit.core import checks
+from sdckit.core.engine_choice import ENGINES, is_path, is_spark_frame
+from sdckit.core.table import Table, names_of
+from sdckit.engines.parquet_files import find_files
+from sdckit.engines.sizes import choose_engine, memory_at_hand, parse_memory
+from sdckit.engines.source import Source
+from sdckit.io.atomic import PARQUET_SUFFIXES
+from sdckit.io.files import read
+from sdckit.metrics.original import Original
+
+if TYPE_CHECKING:
+    from sdckit.core.roles import Roles
+    from sdckit.engines.transport import Transport
+
+SAMPLED = 20_000  # rows from which roles of columns are guessed
+SHARE = 0.7  # of the memory at hand that a file in memory may take
+ROLES = ("key", "weights", "by", "na", "untouched", "known", "unknown", "confidential", "unit", "drop")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where to work: the engine (None: chosen by size), bytes of memory, Spark's master, a scratch folder."""
+
+    engine: str | None = None
+    memory: int | None = None
+    master: str | None = None
+    scratch: Path | None = None
+
+    @classmethod
+    def of(
+        cls, engine: str | None, *, memory: Any = None, master: str | None = None, scratch: Any = None
+    ) -> Settings:
+        """Return checked settings; raise ValueError for those that do not go together."""
+        if engine is not None:
+            checks.one_of("engine", engine, ENGINES)
+        if master is not None and engine not in {None, "spark"}:
+            raise ValueError(
+                f"a master is for the engine spark and the engine is {engine}; leave one of them out"
+            )
+        size = memory if memory is None or isinstance(memory, int) else parse_memory(memory)
+        chosen = "spark" if master is not None else engine
+        return cls(chosen, size, master, None if scratch is None else Path(scratch))
+
+    def for_data(self, *data: Any) -> Settings:
+        """Return the settings with an engine: the given one, or one that fits the size of the data."""
+        if self.engine is not None:
+            return self
+        if any(is_spark_frame(one) for one in data):
+            return replace(self, engine="spark")
+        if not is_path(data[0]):
+            return replace(self, engine="memory")
+        limit = int(memory_at_hand() * SHARE) if self.memory is None else self.memory
+        paths = data[0] if isinstance(data[0], (list, tuple)) else [data[0]]
+        return replace(self, engine=choose_engine(paths, limit))
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Original and masked data on an engine, with the roles of their columns.
+
+    `transport` is None on the engine memory, where `tables` are the data themselves.
+    """
+
+    engine: str
+    tables: tuple[Any, ...] = ()
+    transport: Transport | None = None
+    files: Source | None = None
+    sample: Original | None = None  # some rows, by which roles were settled
+
+    @property
+    def source(self) -> Source:
+        """The files of the engines local and spark."""
+        assert self.files is not None  # noqa: S101 - set with the transport
+        return self.files
+
+    @property
+    def roles(self) -> Roles:
+        """Roles of the columns."""
+        assert self.sample is not None  # noqa: S101 - set with the transport
+        return self.sample.roles
+
+
+@contextmanager
+def opened(settings: Settings, original: Any, masked: Any, options: Mapping[str, Any]) -> Iterator[Opened]:
+    """Open the data on an engine; intermediate files are removed at the end."""
+    settings = settings.for_data(original, masked)
+    if settings.engine == "memory":
+        yield Opened("memory", tuple(table_of(one) for one in (original, masked)))
+        return
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="sdckit-", dir=settings.scratch))
+        source = aligned_files(settings, original, masked, options.get("key"), Path(scratch))
+        yield _opened(settings, source, options, Path(scratch))
+
+
+def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scratch: Path) -> Opened:
+    """Return files on the engine local or spark, with roles settled by a sample of rows."""
+    given = {name: options[name] for name in ROLES if options.get(name) is not None}
+    sample = Original.of(source.sample(SAMPLED), columns=options.get("columns"), **given, warn=False)
+    weights = options.get("weights")
+    if weights is not None and not isinstance(weights, str):
+        raise TypeError("weights of files are a column; give its name")
+    source = source.with_roles(weights=weights, by=sample.roles.by or None, na=options.get("na"))
+    return Opened(str(settings.engine), (), transport_on(settings, source, scratch), source, sample)
+
+
+def transport_on(settings: Settings, source: Source, scratch: Path) -> Transport:
+    """Return the transport of the engine for the files of a source."""
+    if settings.engine == "spark":
+        from sdckit.engines.spark import SparkTransport  # noqa: PLC0415 - an optional package
+
+        return SparkTransport(source, master=settings.master)
+    from sdckit.engines.local import LocalTransport  # noqa: PLC0415 - not needed on Spark
+
+    return LocalTransport(source, memory=settings.memory, scratch=scratch)
+
+
+def table_of(data: Any) -> Any:
+    """Return data as a table in memory: files are read, tables stay as they are."""
+    if is_spark_frame(data):
+        raise TypeError("a Spark DataFrame is not read into memory; use the engine spark")
+    if not is_path(data):
+        return data
+    if isinstance(data, (list, tuple)) or Path(data).is_dir():
+        return pl.read_parquet(find_files(data).paths)
+    return read(data).frame
+
+
+def aligned_files(settings: Settings, original: Any, masked: Any, key: Any, scratch: Path) -> Source:
+    """Return original and masked data as Parquet files with corresponding rows; frames are written first."""
+    if is_spark_frame(original) or is_spark_frame(masked):
+        if settings.engine != "spark":
+            raise TypeError(f"a Spark DataFrame needs the engine spark, not {settings.engine}")
+        return _spark_files(original, masked, key, scratch)
+    ours = file_of(original, scratch, "original")
+    theirs = None if masked is None else file_of(masked, scratch, "masked")
+    if key is None or theirs is None:
+        return Source.of(ours, theirs)
+    from sdckit.engines.alignment import align_by_key  # noqa: PLC0415 - only with a key
+
+    return align_by_key(ours, theirs, names_of(key), scratch, memory=settings.memory)
+
+
+def file_of(data: Any, scratch: Path, name: str) -> Any:
+    """Return the paths of Parquet files with the data; a table is written to the scratch folder."""
+    if not is_path(data):
+        path = scratch / f"{name}.parquet"
+        table = Table(data)
+        frame = None if table.frame is None else table.frame.to_polars()
+        (pl.DataFrame(table.array, table.names) if frame is None else frame).write_parquet(path)
+        return path
+    for path in map(Path, data if isinstance(data, (list, tuple)) else [data]):
+        if path.is_file() and path.suffix.lower() not in PARQUET_SUFFIXES:
+            raise ValueError(f"{path} is no Parquet file, which this engine reads; use engine memory")
+    return data
+
+
+def _spark_files(original: Any, masked: Any, key: Any, scratch: Path) -> Source:
+    """Return Spark frames as Parquet files that were written by the workers."""
+    from sdckit.engines.spark_frames import aligned_source  # noqa: PLC0415 - an optional package
+
+    if not is_spark_frame(original) or not (masked is None or is_spark_frame(masked)):
+        raise TypeError(
+            "one of the data is a Spark DataFrame, the other is not; give both as DataFrames"
+        )
+    names = [] if key is None else names_of(key)
+    if len(names) > 1:
+        raise ValueError(f"the key is {', '.join(names)}; on Spark it is one column")
+    return aligned_source(original, masked, names[0] if names else None, scratch)

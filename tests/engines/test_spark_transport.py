@@ -1,0 +1,136 @@
+"""The transport on Spark: the same numbers as numpy, on any partitions, also while workers die."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+import command
+import toy_ranks
+from sdckit import progress
+from sdckit.engines.spark import SparkTransport
+from toy_ranks import READS, ArraySource, Failing, Killed
+
+pytestmark = pytest.mark.spark
+HANGING = 120  # seconds after which something is taken to hang
+CUTS = np.linspace(-3, 9, 14)  # some buckets are empty
+
+
+def data(kind, n=20_000):
+    draws = np.random.default_rng(5)
+    if kind == "skewed":  # most values in one bucket, ties in all
+        return np.floor(draws.exponential(2.0, n)), np.floor(draws.exponential(2.0, n))
+    return draws.normal(size=n), draws.normal(size=n)
+
+
+def distances(spark, source, partitions, wrap=lambda *tasks: tasks):
+    transport = SparkTransport(source, spark, partitions=partitions)
+    counts = transport.scan(toy_ranks.Count(CUTS), READS, step="counting")
+    first, stage, last = wrap(*toy_ranks.tasks(CUTS, counts, pieces=3))
+    return transport.exchange(first, READS, [stage], last, step="ranking")
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    return ArraySource(*data("skewed"), block_rows=5000)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spark, skewed):
+    return distances(spark, skewed, 7)
+
+
+def total(found):
+    return sum(distance for distance, _ in found.values())
+
+
+def test_global_ranks_are_those_of_numpy(skewed, undisturbed):
+    assert total(undisturbed) == toy_ranks.by_numpy(skewed.x, skewed.y)
+    assert list(undisturbed) == sorted(set(np.searchsorted(CUTS, skewed.y).tolist()))
+
+
+@pytest.mark.parametrize("partitions", [1, 40])
+def test_partitions_change_nothing(spark, skewed, undisturbed, partitions):
+    assert distances(spark, skewed, partitions) == undisturbed
+
+
+def test_partitions_are_chosen_by_size(spark):
+    source = ArraySource(*data("spread"), block_rows=7000)
+    assert total(distances(spark, source, None)) == toy_ranks.by_numpy(source.x, source.y)
+
+
+def test_no_rows_give_no_results(spark):
+    transport = SparkTransport(ArraySource(np.empty(0), np.empty(0), 10), spark)
+    assert transport.scan(toy_ranks.Count(CUTS), READS, step="counting") == []
+    counts = np.zeros((1, 2, CUTS.size + 1), int)
+    first, stage, last = toy_ranks.tasks(CUTS, counts)
+    assert transport.exchange(first, READS, [stage], last, step="ranking") == {}
+
+
+def wait_until(true):
+    deadline = time.monotonic() + HANGING
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def begun(mark):
+    """The number of the process that runs a task which waits to be killed."""
+    wait_until(lambda: mark.exists() and mark.read_text().endswith("\n"))
+    return int(mark.read_text())
+
+
+def kill(mark, victim):
+    process = psutil.Process(begun(mark))
+    if victim == "executor":
+        process = next(one for one in process.parents() if "java" in one.name())
+    process.kill()
+
+
+@pytest.mark.parametrize(("victim", "where"), [("executor", 1), ("python", 2)])
+def test_killed_processes_change_nothing(spark, skewed, undisturbed, tmp_path, victim, where):
+    def wrap(*tasks):
+        return [Killed(task, tmp_path / "mark") if i == where else task for i, task in enumerate(tasks)]
+
+    killer = threading.Thread(target=kill, args=(tmp_path / "mark", victim))
+    killer.start()
+    assert distances(spark, skewed, 7, wrap) == undisturbed
+    killer.join()
+
+
+def test_tasks_that_fail_by_chance_change_nothing(spark, skewed, undisturbed, tmp_path):
+    names = ("send", "rank", "sum")
+
+    def wrap(*tasks):
+        return [Failing(task, name, tmp_path) for name, task in zip(names, tasks, strict=True)]
+
+    assert distances(spark, skewed, 7, wrap) == undisturbed
+    assert {mark.name.split("-")[0] for mark in tmp_path.iterdir()} == set(names)
+
+
+def test_progress_by_stage_never_runs_backwards(spark, skewed):
+    shares = {}
+    with progress.reported_to(lambda step, share: shares.setdefault(step, []).append(share)):
+        distances(spark, skewed, 7)
+    assert set(shares) == {"counting", "ranking"}
+    for seen in shares.values():
+        assert seen == sorted(seen)
+        assert 0 <= seen[0] <= seen[-1] <= 1
+
+
+def test_ctrl_c_cancels_the_job(spark, skewed, tmp_path):
+    def interrupt():
+        begun(tmp_path / "mark")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    transport = SparkTransport(skewed, spark)
+    waiting = Killed(toy_ranks.Count(CUTS), tmp_path / "mark")
+    threading.Thread(target=interrupt).start()
+    with command.interruptible(), pytest.raises(KeyboardInterrupt):
+        transport.scan(waiting, READS, step="counting")
+    wait_until(lambda: spark.sparkContext.statusTracker().getActiveJobsIds() == [])
+    wait_until(lambda: not psutil.pid_exists(begun(tmp_path / "mark")))
