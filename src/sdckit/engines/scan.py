@@ -139,7 +139,9 @@ def rows_by_stratum(strata: Ints) -> Iterator[tuple[int, Ints]]:
     """Yield each stratum number that occurs, in ascending order, and its rows."""
     order = np.argsort(strata, kind="stable")
     numbers, begins = np.unique(strata[order], return_index=True)
-    yield from zip(numbers.tolist(), np.split(order, begins[1:]), strict=True)
+    ends = [*begins[1:].tolist(), order.size]
+    for number, begin, end in zip(numbers.tolist(), begins.tolist(), ends, strict=False):
+        yield number, order[begin:end]
 
 
 def merge_scans(blocks: Sequence[Mapping[Group, ScanTotals]]) -> dict[Group, ScanTotals]:
