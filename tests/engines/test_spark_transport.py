@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 import command
-import toy_ranks
+import spark_toy_ranks
 from sdckit import progress
 from sdckit.engines.spark import SparkTransport
-from toy_ranks import READS, ArraySource, Failing, Killed
+from spark_toy_ranks import READS, ArraySource, Failing, Killed
 
 pytestmark = pytest.mark.spark
 HANGING = 120  # seconds after which something is taken to hang
@@ -29,8 +29,8 @@ def data(kind, n=20_000):
 
 def distances(spark, source, partitions, wrap=lambda *tasks: tasks):
     transport = SparkTransport(source, spark, partitions=partitions)
-    counts = transport.scan(toy_ranks.Count(CUTS), READS, step="counting")
-    first, stage, last = wrap(*toy_ranks.tasks(CUTS, counts, pieces=3))
+    counts = transport.scan(spark_toy_ranks.Count(CUTS), READS, step="counting")
+    first, stage, last = wrap(*spark_toy_ranks.tasks(CUTS, counts, pieces=3))
     return transport.exchange(first, READS, [stage], last, step="ranking")
 
 
@@ -49,7 +49,7 @@ def total(found):
 
 
 def test_global_ranks_are_those_of_numpy(skewed, undisturbed):
-    assert total(undisturbed) == toy_ranks.by_numpy(skewed.x, skewed.y)
+    assert total(undisturbed) == spark_toy_ranks.by_numpy(skewed.x, skewed.y)
     assert list(undisturbed) == sorted(set(np.searchsorted(CUTS, skewed.y).tolist()))
 
 
@@ -60,14 +60,14 @@ def test_partitions_change_nothing(spark, skewed, undisturbed, partitions):
 
 def test_partitions_are_chosen_by_size(spark):
     source = ArraySource(*data("spread"), block_rows=7000)
-    assert total(distances(spark, source, None)) == toy_ranks.by_numpy(source.x, source.y)
+    assert total(distances(spark, source, None)) == spark_toy_ranks.by_numpy(source.x, source.y)
 
 
 def test_no_rows_give_no_results(spark):
     transport = SparkTransport(ArraySource(np.empty(0), np.empty(0), 10), spark)
-    assert transport.scan(toy_ranks.Count(CUTS), READS, step="counting") == []
+    assert transport.scan(spark_toy_ranks.Count(CUTS), READS, step="counting") == []
     counts = np.zeros((1, 2, CUTS.size + 1), int)
-    first, stage, last = toy_ranks.tasks(CUTS, counts)
+    first, stage, last = spark_toy_ranks.tasks(CUTS, counts)
     assert transport.exchange(first, READS, [stage], last, step="ranking") == {}
 
 
@@ -128,7 +128,7 @@ def test_ctrl_c_cancels_the_job(spark, skewed, tmp_path):
         os.kill(os.getpid(), signal.SIGINT)
 
     transport = SparkTransport(skewed, spark)
-    waiting = Killed(toy_ranks.Count(CUTS), tmp_path / "mark")
+    waiting = Killed(spark_toy_ranks.Count(CUTS), tmp_path / "mark")
     threading.Thread(target=interrupt).start()
     with command.interruptible(), pytest.raises(KeyboardInterrupt):
         transport.scan(waiting, READS, step="counting")

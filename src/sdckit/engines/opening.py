@@ -173,9 +173,7 @@ def _spark_files(original: Any, masked: Any, key: Any, scratch: Path) -> Source:
     from sdckit.engines.spark_frames import aligned_source  # noqa: PLC0415 - an optional package
 
     if not is_spark_frame(original) or not (masked is None or is_spark_frame(masked)):
-        raise TypeError(
-            "one of the data is a Spark DataFrame, the other is not; give both as DataFrames"
-        )
+        raise TypeError("one of the data is a Spark DataFrame, the other is not; give both as DataFrames")
     names = [] if key is None else names_of(key)
     if len(names) > 1:
         raise ValueError(f"the key is {', '.join(names)}; on Spark it is one column")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from sdckit.engines.packing import ORDER, SQL_SCHEMA
 from sdckit.engines.spark_job import Job
+from sdckit.engines.spark_packing import ORDER, SQL_SCHEMA
 from sdckit.engines.spark_session import own_session, quiet, require_workers, spark_session
 from sdckit.engines.spark_worker import RESULTS, Finish, Scan, SendBlocks, SendBuckets
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sdckit.engines.packing import batches_of, buckets_of, messages_of, packed_rows, rows_of
+from sdckit.engines.spark_packing import batches_of, buckets_of, messages_of, packed_rows, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
