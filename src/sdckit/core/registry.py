@@ -82,6 +82,7 @@ class Metric:
     colour: str | None = None  # a name of `report.charts`
     in_paper: bool = False
     any_data: bool = False
+    in_blocks: bool = False  # can be computed from blocks of rows, by an engine
     bounded_by_method: bool = False
     untied_level: Callable[[int], float] | None = None
     dominated: Callable[[Any, int], bool] | None = None

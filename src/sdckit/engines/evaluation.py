@@ -19,7 +19,6 @@ from sdckit.metrics.notes import missing_notes, small_strata_notes, unmasked_not
 from sdckit.progress import reported_to
 
 if TYPE_CHECKING:
-    from sdckit.core.registry import Metric
     from sdckit.engines.comparison import EngineComparison
     from sdckit.engines.transport import Transport
 
@@ -64,8 +63,8 @@ def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, 
         ties=options.get("ties", "average"),
         missing=options.get("missing", "pairwise"),
     )
-    offered = [metric for metric in how.metrics if is_offered(metric)]
-    refused = [metric.name for metric in how.metrics if not is_offered(metric)]
+    offered = [metric for metric in how.metrics if metric.in_blocks]
+    refused = [metric.name for metric in how.metrics if not metric.in_blocks]
     if refused and how.named:
         raise checks.NotApplicable(_not_offered(found.engine, refused))
     questions = Questions.of(offered, str(how.options["ties"]))
@@ -124,11 +123,6 @@ def _evaluation(
     return Evaluation(
         tidy_table(rows), meaning, tuple(notes), parts, dominated=dominated_rows(groups, how.metrics)
     )
-
-
-def is_offered(metric: Metric) -> bool:
-    """Return True if an engine can compute the metric from blocks of rows."""
-    return metric.family == "loss" and metric.needs != "table"
 
 
 def _not_offered(engine: str, names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -104,23 +105,24 @@ def _counted(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> 
 
 def _totals(plan: PiecePlan, part: Part) -> RankTotals:
     """Return the totals of a piece from the sum over all its rows."""
+    floats = defaultdict(float, part.floats)  # a piece whose rows are all in cells may have none of some sum
     found: dict[str, Any] = {"power": plan.wanted.power, "order_statistics": part.ordered}
     if plan.wanted.streams:
-        found["cross_gaps"] = part.floats["cross gaps"] * plan.wanted.unit
-        found["relative_cross_gaps"] = part.floats["relative cross gaps"] * plan.wanted.unit
-        found["largest_gap"] = part.largest["gap"]
+        found["cross_gaps"] = floats["cross gaps"] * plan.wanted.unit
+        found["relative_cross_gaps"] = floats["relative cross gaps"] * plan.wanted.unit
+        found["largest_gap"] = part.largest.get("gap", 0)
     if plan.wanted.ties == "weights":
         return RankTotals(plan.n, weighted=_weighted_losses(part), **found)
     sums = dict(part.ranks)
     ties = part.whole.get("ties", 0), part.whole.get("masked ties", 0)
     if plan.wanted.expected:
         squared = sums["average"].squared4 + sum(ties) / 3
-        sums["expected"] = RankSums(plan.n, 2 * part.floats["expected"], squared)
+        sums["expected"] = RankSums(plan.n, 2 * floats["expected"], squared)
     if plan.wanted.ties == "values":
         found["unrelated_ranks"] = unrelated_ranks(plan.n, part)
     if plan.wanted.streams:
-        found["quantile_gaps"] = part.floats["quantile gaps"]
-        found |= {name: part.floats[name] for name in ("marginal", "permutation")}
+        found["quantile_gaps"] = floats["quantile gaps"]
+        found |= {name: floats[name] for name in ("marginal", "permutation")}
     return RankTotals(plan.n, sums, ties, **found)
 
 

@@ -16,7 +16,7 @@ from sdckit.core.engine_choice import ENGINES, is_path, is_spark_frame
 from sdckit.core.table import Table, names_of
 from sdckit.engines.parquet_files import find_files
 from sdckit.engines.sizes import choose_engine, memory_at_hand, parse_memory
-from sdckit.engines.source import Source
+from sdckit.engines.source import BLOCK_ROWS, Source
 from sdckit.io.atomic import PARQUET_SUFFIXES
 from sdckit.io.files import read
 from sdckit.metrics.original import Original
@@ -148,10 +148,10 @@ def aligned_files(settings: Settings, original: Any, masked: Any, key: Any, scra
     ours = file_of(original, scratch, "original")
     theirs = None if masked is None else file_of(masked, scratch, "masked")
     if key is None or theirs is None:
-        return Source.of(ours, theirs)
+        return Source.of(ours, theirs, block_rows=BLOCK_ROWS)
     from sdckit.engines.alignment import align_by_key  # noqa: PLC0415 - only with a key
 
-    return align_by_key(ours, theirs, names_of(key), scratch, memory=settings.memory)
+    return align_by_key(ours, theirs, names_of(key), scratch, memory=settings.memory, block_rows=BLOCK_ROWS)
 
 
 def file_of(data: Any, scratch: Path, name: str) -> Any:

@@ -94,6 +94,7 @@ def _explain_il_variables(score: Score) -> str:
     bounds=(0.0, 1.0),
     best=0.0,
     needs="cells",
+    in_blocks=True,
     score=score_il_variables,
     explain=_explain_il_variables,
     reference=MLODAK,

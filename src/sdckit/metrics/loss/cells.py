@@ -148,7 +148,13 @@ def _explain_cells(text: str, factor: float, score: Score) -> str:
     return sentence
 
 
-UNBOUNDED: dict[str, Any] = {"family": "loss", "bounds": (0.0, float("inf")), "best": 0.0, "needs": "cells"}
+UNBOUNDED: dict[str, Any] = {
+    "family": "loss",
+    "bounds": (0.0, float("inf")),
+    "best": 0.0,
+    "needs": "cells",
+    "in_blocks": True,
+}
 
 
 @metric(

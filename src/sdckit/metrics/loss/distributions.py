@@ -27,6 +27,7 @@ COLUMNS: dict[str, Any] = {
     "bounds": (0.0, 1.0),
     "best": 0.0,
     "needs": "columns",
+    "in_blocks": True,
     "paired": False,
     "default": False,
 }

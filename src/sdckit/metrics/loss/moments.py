@@ -30,7 +30,13 @@ if TYPE_CHECKING:
     from sdckit.metrics.score import Score
 
 CONFIDENCE = 0.95
-MOMENTS: dict[str, Any] = {"family": "loss", "needs": "moments", "paired": False, "default": False}
+MOMENTS: dict[str, Any] = {
+    "family": "loss",
+    "needs": "moments",
+    "in_blocks": True,
+    "paired": False,
+    "default": False,
+}
 
 
 # --- inverse correlations ---
@@ -323,7 +329,7 @@ def score_covariance_loss(comparison: Comparison, *, detail: bool = False, per_r
     by_variable=False,
     variables=2,
     experimental=True,
-    **MOMENTS,
+    **MOMENTS | {"in_blocks": False},
 )
 def covariance_loss(original: Any, masked: Any) -> float:
     """Change of the shares of variance along the original's principal axes; 0 if they are kept.

@@ -62,6 +62,7 @@ def _explain_suppressed(score: Score) -> str:
     bounds=(0.0, 1.0),
     best=0.0,
     needs="places",
+    in_blocks=True,
     score=score_suppressed,
     explain=_explain_suppressed,
     reference="a count; Hundepool et al. 2012, doi:10.1002/9781118348239, on local suppression",

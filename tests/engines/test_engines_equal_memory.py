@@ -1,0 +1,96 @@
+"""Every value of an evaluation on an engine equals that of memory: whole numbers exactly, floats to 1e-12."""
+
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sdckit as sdc
+from engine_files import NUMBER, case
+from sdckit.core.registry import METRICS
+from sdckit.engines import local, measure_ranks, opening
+from sdckit.engines import spark as spark_engine
+
+PLACE = ["metric", "variable", "stratum"]
+WHOLE = ["n_used", "n_left_out", "n_suppressed", "n_imputed", "n_both_missing"]
+LEVELS = ["value", "random", "tie_low", "tie_high"]
+ON_SPARK = range(NUMBER) if os.environ.get("SDCKIT_ALL_SPARK_FILES") else (1, 3, 7, 16)
+
+
+@pytest.fixture
+def small_buckets(monkeypatch):
+    """A function that makes engines cut even small files into many blocks and buckets."""
+
+    def cut(rows):
+        monkeypatch.setattr(local, "ROW_BYTES", 10**9)
+        monkeypatch.setattr(local, "FEWEST_ROWS", rows)
+        monkeypatch.setattr(spark_engine, "SMALL_BUCKET", rows)
+        monkeypatch.setattr(measure_ranks, "LEAST_SAMPLE", 30)
+        monkeypatch.setattr(opening, "BLOCK_ROWS", rows)
+
+    return cut
+
+
+def has_value(name, original, masked, options):
+    """Return True if a metric has a value in memory."""
+    try:
+        sdc.evaluate(original, masked, metrics=[name], **options)
+    except ValueError:  # NotApplicable is one
+        return False
+    return True
+
+
+def compare(seed, folder, **engine):
+    """Compare all losses that have a value, in every stratum, with those of memory."""
+    files = case(seed)
+    named = [metric.name for metric in METRICS.values() if metric.in_blocks]
+    if "weights" in files.options:  # engines weigh cells and ranks only
+        named = [name for name in named if METRICS[name].needs != "columns" and name != "mse_permutation"]
+    named = [name for name in named if has_value(name, files.original, files.masked, files.options)]
+    expected = sdc.evaluate(files.original, files.masked, metrics=named, **files.options)
+    found = sdc.evaluate(*files.write(folder), metrics=named, **files.options, **engine)
+    both = expected.table.join(found.table, on=PLACE, how="full", suffix="_found", coalesce=True)
+    assert len(both) == len(expected.table) == len(found.table)
+    for name in WHOLE:
+        assert both[name].to_list() == both[f"{name}_found"].to_list()
+    for name in LEVELS:
+        rows = both
+        if (
+            name == "random" and "weights" in files.options
+        ):  # in memory, a mean over random pairings of all records
+            rows = both.filter(~pl.col("metric").is_in(["brmae", "brmse"]))
+        assert wrong(rows, name) == []
+    assert set(expected.meaning) == set(found.meaning)
+    assert expected.dominated == found.dominated
+
+
+def wrong(rows, name):
+    """Return place and both values of the rows whose values differ."""
+    ours, theirs = (rows[one].fill_null(np.nan).to_numpy() for one in (name, f"{name}_found"))
+    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    with np.errstate(invalid="ignore"):
+        same |= np.abs(ours - theirs) <= 1e-12 * np.maximum(np.abs(ours), 1 + tiny_parts(rows))
+    return rows.filter(pl.Series(~same)).select(*PLACE, name, f"{name}_found").rows()
+
+
+def tiny_parts(rows):
+    """Return MSE for rows of its two parts, else 0: a part may be the rounding of the other."""
+    mse = rows.filter(pl.col("metric") == "mse").select("variable", "stratum", pl.col("value").alias("mse"))
+    found = rows.join(mse, on=["variable", "stratum"], how="left", maintain_order="left")
+    part = found["metric"].str.starts_with("mse_")
+    return np.where(part.to_numpy(), found["mse"].fill_null(0.0).to_numpy(), 0.0)
+
+
+@pytest.mark.parametrize("seed", range(NUMBER))
+def test_local_equals_memory(seed, tmp_path, small_buckets):
+    small_buckets(case(seed).bucket_rows)
+    compare(seed, tmp_path, engine="local")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", ON_SPARK)
+def test_spark_equals_memory(seed, tmp_path, small_buckets, spark):
+    assert spark
+    small_buckets(case(seed).bucket_rows)
+    compare(seed, tmp_path, engine="spark")
