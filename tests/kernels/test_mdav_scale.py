@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import command
 import naive
-from sdckit.kernels.mdav import float32_copy, float32_scan, groups, state, tree_build, tree_search
+from sdckit.kernels.mdav import far_list, float32_copy, float32_scan, groups, state, tree_build, tree_search
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from textbook import textbook
 
@@ -32,9 +32,9 @@ SHAPES = {
 MAIN = ("normal", "lognormal", "duplicated", "correlated", "integers")
 WIDTHS = (1, 2, 4, 8, 13)
 PATHS = {  # how many records a node of the tree is worth: none, so many that scans win, or something between
-    "tree": {"WORTH": 1e-9, "STEP": 20_000},
+    "tree": {"WORTH": 1e-9, "STEP": 5_000},
     "filter": {"WORTH": 10**9},
-    "both": {"WORTH": 16, "STEP": 20_000, "TRIAL": 10},
+    "both": {"WORTH": 40, "STEP": 20_000, "TRIAL": 10},
 }
 
 
@@ -198,7 +198,7 @@ def test_equal_records_do_not_make_the_tree_slow(shape):
     points = mdav_points(table(shape, 16_000, 2, seed=6))
     book = state.start(points, 3)
     tree = tree_build.build_tree(book, float32_copy.rounded_copy(points))
-    tree_search.advance(tree, 3, 100_000)
+    tree_search.advance(tree, far_list.empty_list(book), 3, 100_000)
     assert book.counters[state.WORK] / book.counters[state.FORMED] < len(tree.smallest) / 10
 
 

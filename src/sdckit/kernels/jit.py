@@ -13,12 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Single = np.float32
+Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 UInt64s = npt.NDArray[np.uint64]
 Int = int | np.int64  # an integer in a kernel
 
-MARKS = (b"@kernel", b"@inner", b"@inlined")  # a module with one of these contains kernels
+MARKS = (
+    b"@kernel",
+    b"@inner",
+    b"@inlined",
+    b"@uncounted",
+    b"@intrinsic",
+)  # a module with one of these contains kernels
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -89,6 +97,20 @@ def _temporary_folder() -> str:
 def inner(function: Function) -> Function:
     """Compile a function that only kernels call: without an entry from Python, to save compiling time."""
     return kernel(function, no_cpython_wrapper=True)
+
+
+def uncounted(function: Function) -> Function:
+    """Compile a function that allocates no memory, without counting references to arrays.
+
+    Numba counts the references to each array of a tuple whenever the tuple is passed on: in a loop over small
+    steps this takes longer than the steps do.
+    """
+    return kernel(function, _nrt=False)
+
+
+def uncounted_inner(function: Function) -> Function:
+    """Compile a function that only kernels call and that allocates no memory, see `uncounted`."""
+    return kernel(function, _nrt=False, no_cpython_wrapper=True)
 
 
 def inlined(function: Function) -> Function:

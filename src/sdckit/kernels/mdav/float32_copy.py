@@ -12,13 +12,10 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from sdckit.kernels.jit import Floats, inlined, inner, kernel
+from sdckit.kernels.jit import Floats, Int, Single, Singles, inlined, inner, kernel
+from sdckit.kernels.mdav.lanes import LANES, lanes_beyond, lanes_within, record_distances
 from sdckit.kernels.mdav.state import SLACK, TINY
-
-Single = np.float32
-Singles = npt.NDArray[np.float32]
 
 UNIT = 2.0**-24  # largest relative error of rounding to float32
 LONG = 2.0  # principal axes pay off if the longest variance is this many times the mean one
@@ -98,21 +95,10 @@ def far_limit(margin: Floats, distance: float) -> Single:
 @inlined
 def measure_block(
     block: Singles, query: Singles, near: Single, far: Single, distances: Singles, width: int
-) -> np.int32:
-    """Write a block's squared distances to the query; return how many are within `near` or beyond `far`."""
-    p = len(query)
-    for i in range(width):
-        distances[i] = 0.0
-    for j in range(0, p - 1, 2):
-        for i in range(width):
-            one = block[j, i] - query[j]
-            two = block[j + 1, i] - query[j + 1]
-            distances[i] = distances[i] + one * one + two * two
-    if p % 2 == 1:
-        for i in range(width):
-            one = block[p - 1, i] - query[p - 1]
-            distances[i] += one * one
-    hits = np.int32(0)
-    for i in range(width):
-        hits += (distances[i] <= near) | (distances[i] >= far)
+) -> Int:
+    """Write a block's squared distances to the query; return 0 if none is within `near` or beyond `far`."""
+    hits = np.int64(0)
+    for first in range(0, width, LANES):
+        record_distances(block, first, query, distances)
+        hits |= lanes_within(distances, first, near) | lanes_beyond(distances, first, far)
     return hits

@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Int, Ints, inlined, kernel
+from sdckit.kernels.jit import Int, Ints, Singles, inlined, uncounted
 from sdckit.kernels.mdav.float32_copy import (
     RoundedCopy,
-    Singles,
     far_limit,
     measure_block,
     near_limit,
@@ -105,7 +104,7 @@ def delete(store: BlockStore, row: Int) -> None:
     slots[row] = -1
 
 
-@kernel
+@uncounted
 def form_groups(store: BlockStore, k: int, work: int) -> bool:
     """Form groups; return True once all are formed, False after `work` blocks or when a new sort is due."""
     state = store.state

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
-from sdckit.kernels.mdav import flat_scan, float32_scan, missing_cells, state, tree_build, tree_search
+from sdckit.kernels.mdav import (
+    far_list,
+    flat_scan,
+    float32_scan,
+    missing_cells,
+    state,
+    tree_build,
+    tree_search,
+)
 from sdckit.kernels.mdav.float32_copy import rounded_copy
 from sdckit.kernels.mdav.state import FORMED, LEFT, WORK
 from sdckit.kernels.scaling import standardise
@@ -110,8 +118,9 @@ def group_by_tree(grouped: MdavState, rounded: RoundedCopy, k: int, share: Progr
     """Form groups with a k-d tree; return False once scans of all ungrouped records would be faster."""
     most = STEP // grouped.points.shape[1]
     tree, built_with = tree_build.build_tree(grouped, rounded), share.left()
+    far = far_list.empty_list(grouped)
     work = since = 0
-    while not tree_search.advance(tree, k, max(1, min(most, TRIAL * share.left() // WORTH))):
+    while not tree_search.advance(tree, far, k, max(1, min(most, TRIAL * share.left() // WORTH))):
         share.show()
         work += int(grouped.counters[WORK])
         formed = int(grouped.counters[FORMED]) - since

@@ -23,8 +23,8 @@ SLACK = 1 + 1e-9  # factor far above the rounding of a distance, so that a bound
 TINY = 1e-150  # as SLACK, added, for distances whose squares underflow
 
 # Counters: records left, groups formed, first list entry not grouped, list length, entries inspected since
-# the last sort, records visited in leaves, nodes or blocks visited.
-LEFT, FORMED, HEAD, LISTED, LOOKED, VISITED, WORK = range(7)
+# the last sort, nodes or blocks visited.
+LEFT, FORMED, HEAD, LISTED, LOOKED, WORK = range(6)
 
 
 class MdavState(NamedTuple):
@@ -55,14 +55,17 @@ def start(points: Floats, k: int) -> MdavState:
         near=np.empty(k),
         group=np.empty(k, np.int64),
         groups=np.empty(n, np.int64),
-        counters=np.array([n, 0, 0, 0, RESORT * (n + FEW) + 1, 0, 0]),
+        counters=np.array([n, 0, 0, 0, RESORT * (n + FEW) + 1, 0]),
     )
 
 
-def resort_if_needed(state: MdavState) -> None:
-    """Sort the ungrouped records by distance to the present centroid, if the old order is too old."""
+def resort_if_needed(state: MdavState) -> bool:
+    """Sort the ungrouped records by distance to the present centroid, if the old order is too old.
+
+    Return whether they were sorted.
+    """
     if not needs_resort(state.counters):
-        return
+        return False
     left = int(state.counters[LEFT])
     state.centres[1] = state.total / left
     list_ungrouped(state.slots, state.points, state.centres[1], state.order, state.reach)
@@ -71,6 +74,7 @@ def resort_if_needed(state: MdavState) -> None:
     state.reach[:left] = distances[order]
     state.order[:left] = rows[order]
     state.counters[HEAD : LOOKED + 1] = 0, left, 0
+    return True
 
 
 @kernel

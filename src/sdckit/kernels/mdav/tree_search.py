@@ -1,8 +1,8 @@
 """Exact MDAV on a k-d tree from which grouped records are deleted: only leaves that matter are scanned.
 
-The tree is balanced when it is built: every node halves its records at the median of its widest
-side. Each node stores the smallest box around the ungrouped records in it, and their smallest row. Once many
-records are deleted, a new tree is built.
+When the tree is built, its leaves are full. Each node stores the smallest box around the ungrouped records in
+it, and their smallest row. Once many records are deleted, a new tree is built. The distances to the boxes of
+16 children are computed at once, as are those to the 16 records of a leaf.
 
 Boxes and leaves hold the rounded copy of the records. The distance from a point to the nearest (or
 farthest) corner of a box is added up as distances to records are, column after column in float32, and
@@ -19,12 +19,20 @@ from math import inf
 
 import numpy as np
 
-from sdckit.kernels.jit import Floats, Int, inlined, inner, kernel
-from sdckit.kernels.mdav.float32_copy import Single, Singles, far_limit, measure_block, near_limit, rotate
+from sdckit.kernels.jit import Floats, Int, Single, inlined, uncounted, uncounted_inner
+from sdckit.kernels.mdav.far_list import FarList, drop_from_list, fill_list, scan_list
+from sdckit.kernels.mdav.float32_copy import far_limit, near_limit, rotate
+from sdckit.kernels.mdav.lanes import (
+    lanes_beyond,
+    lanes_within,
+    largest_box_distances,
+    least_box_distances,
+    lowest_lane,
+    record_distances,
+)
 from sdckit.kernels.mdav.state import (
     FORMED,
     LEFT,
-    VISITED,
     WORK,
     clear_heap,
     farthest_from_centroid,
@@ -38,16 +46,19 @@ from sdckit.kernels.mdav.state import (
 from sdckit.kernels.mdav.tree_build import WIDTH, Tree, fit_leaf, fit_node
 
 LIST_LIMIT = 1000  # entries of the sorted list inspected before the tree is searched for the farthest record
-ZERO = np.float32(0)
+LEAST = 16  # blocks of the list that are always scanned before the tree is searched
+PER_BLOCK = 2  # visits of a node in the time that a scan of a block of the list takes
+ZERO, NEAR, FAR = np.float32(0), np.float32(1), np.float32(-1)
 
 
-def advance(tree: Tree, k: int, work: int) -> bool:
+def advance(tree: Tree, far: FarList, k: int, work: int) -> bool:
     """Form groups until about `work` nodes were visited; return True once every record has its group."""
-    resort_if_needed(tree.state)
-    return form_groups(tree, k, work)
+    if resort_if_needed(tree.state):
+        fill_list(far, tree.state, tree.rounded.points)
+    return form_groups(tree, far, k, work)
 
 
-@inner
+@uncounted_inner
 def delete(tree: Tree, row: Int) -> None:
     """Delete `row` from its leaf: the leaf's last record moves into its place, and the boxes shrink."""
     slots = tree.state.slots
@@ -64,39 +75,64 @@ def delete(tree: Tree, row: Int) -> None:
     slots[row] = -1
     tree.state.counters[LEFT] -= 1
     fit_leaf(tree, leaf)
-    node = len(tree.counts) - 1 + leaf
-    while node > 0:
-        node = (node - 1) // 2
-        if not fit_node(tree, node):
-            break
+    node = tree.above[leaf // WIDTH]
+    while node >= 0 and fit_node(tree, node):
+        node = tree.above[node // WIDTH]
+
+
+@uncounted_inner
+def push_nodes(tree: Tree, first: Int, lanes: Int, sign: Single, base: int) -> int:
+    """Push some of the 16 nodes from `first` on, the most promising one last; return the stack's new size.
+
+    The nodes are the bits of `lanes`. Of their distances times `sign` the smallest is the most promising.
+    """
+    stack, bounds, smallest = tree.stack, tree.bounds, tree.smallest
+    top = base
+    while lanes > 0:
+        lane = lowest_lane(lanes)
+        lanes &= lanes - 1
+        node, bound = first + lane, sign * tree.distances[lane]
+        if smallest[node] == len(tree.state.slots):  # it is empty
+            continue
+        place = top
+        while place > base and (
+            bounds[place - 1] < bound
+            or (bounds[place - 1] == bound and smallest[stack[place - 1]] < smallest[node])
+        ):
+            stack[place], bounds[place] = stack[place - 1], bounds[place - 1]
+            place -= 1
+        stack[place], bounds[place] = node, bound
+        top += 1
+    return top
 
 
 @inlined
-def least_box_distance(boxes: Singles, node: Int, query: Singles) -> Single:
-    """Return the least squared distance from the query to a node's box, in float32."""
-    total = ZERO
-    for j in range(len(query)):
-        outside = max(boxes[node, 0, j] - query[j], ZERO, query[j] - boxes[node, 1, j])
-        total += outside * outside
-    return total
+def push_near(tree: Tree, first: Int, skipped: Int, limit: Single, top: int) -> int:
+    """Push those of 16 nodes that may have a record within `limit`; return the stack's new size.
+
+    The bits of `skipped` are nodes that were visited before.
+    """
+    least_box_distances(tree.boxes[first // WIDTH], 0, tree.rounded.query, tree.distances)
+    lanes = lanes_within(tree.distances, 0, limit) & ~skipped
+    return push_nodes(tree, first, lanes, NEAR, top)
 
 
 @inlined
-def largest_box_distance(boxes: Singles, node: Int, query: Singles) -> Single:
-    """Return the largest squared distance from the query to a node's box, in float32; 0 if it is empty."""
-    total = ZERO
-    for j in range(len(query)):
-        across = max(query[j] - boxes[node, 0, j], ZERO, boxes[node, 1, j] - query[j])
-        total += across * across
-    return total
+def push_far(tree: Tree, first: Int, limit: Single, top: int) -> int:
+    """Push those of 16 nodes that may have a record beyond `limit`; return the stack's new size."""
+    largest_box_distances(tree.boxes[first // WIDTH], 0, tree.rounded.query, tree.distances)
+    return push_nodes(tree, first, lanes_beyond(tree.distances, 0, limit), FAR, top)
 
 
 @inlined
 def scan_near(tree: Tree, leaf: Int, point: Floats, size: int, limit: Single) -> Single:
     """Put the records of a leaf into the heap of the nearest; return the new distance limit."""
     near, group, distances = tree.state.near, tree.state.group, tree.distances
-    hits = measure_block(tree.leaves[leaf], tree.rounded.query, limit, np.float32(inf), distances, WIDTH)
-    for i in range(WIDTH if hits > 0 else 0):
+    record_distances(tree.leaves[leaf], 0, tree.rounded.query, distances)
+    lanes = lanes_within(distances, 0, limit)
+    while lanes > 0:
+        i = lowest_lane(lanes)
+        lanes &= lanes - 1
         if distances[i] <= limit:
             other = tree.rows[leaf * WIDTH + i]
             distance = squared_distance(tree.state.points, other, point)
@@ -106,22 +142,21 @@ def scan_near(tree: Tree, leaf: Int, point: Floats, size: int, limit: Single) ->
     return limit
 
 
-@inner
+@uncounted_inner
 def find_nearest(tree: Tree, row: Int, size: int) -> None:
     """Fill the heap with the `size` records nearest to `row`, starting with its own leaf."""
-    state, query, stack, bounds = tree.state, tree.rounded.query, tree.stack, tree.bounds
+    state, stack, bounds = tree.state, tree.stack, tree.bounds
     near, group, smallest = state.near, state.group, tree.smallest
     point = state.points[row]
     clear_heap(near, group, size, len(state.slots))
-    inside = len(tree.counts) - 1
-    home = inside + state.slots[row] // WIDTH
+    leaves = len(tree.counts)
+    home = state.slots[row] // WIDTH
     stack[0], bounds[0], top = home, ZERO, 1
     limit, work = np.float32(inf), 0
     while True:
         while top > 0:
             top -= 1
             node = stack[top]
-            work += 1
             if bounds[top] > limit:
                 continue
             if (
@@ -130,38 +165,41 @@ def find_nearest(tree: Tree, row: Int, size: int) -> None:
                 and squared_distance(state.points, smallest[node], point) >= near[0]
             ):
                 continue
-            if node >= inside:
-                limit = scan_near(tree, node - inside, point, size, limit)
-                continue
-            one, two = 2 * node + 1, 2 * node + 2
-            to_one = least_box_distance(tree.boxes, one, query)
-            to_two = least_box_distance(tree.boxes, two, query)
-            if to_one < to_two or (to_one == to_two and smallest[one] < smallest[two]):
-                one, two, to_one, to_two = two, one, to_two, to_one
-            stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two
-            top += 2
-        if home == 0:
+            work += 1
+            if node < leaves:
+                limit = scan_near(tree, node, point, size, limit)
+            else:
+                top = push_near(tree, tree.below[node], 0, limit, top)
+        if home < 0:
             break
-        stack[0], top = home + 1 if home % 2 else home - 1, 1
-        bounds[0] = least_box_distance(tree.boxes, stack[0], query)
-        home = (home - 1) // 2
+        work += 1
+        block = home // WIDTH
+        top = push_near(tree, block * WIDTH, 1 << home % WIDTH, limit, top)
+        home = tree.above[block]
     state.counters[WORK] += work
 
 
-@inner
-def find_farthest(tree: Tree, point: Floats) -> Int:
-    """Return the ungrouped record farthest from `point`, whose float32 copy is the query."""
+@uncounted_inner
+def find_farthest(tree: Tree, far: FarList, point: Floats) -> Int:
+    """Return the ungrouped record farthest from `point`, whose float32 copy is the query.
+
+    The tree is searched if the list takes longer than the last search of the tree did.
+    """
     state, query, stack, bounds = tree.state, tree.rounded.query, tree.stack, tree.bounds
     smallest, distances = tree.smallest, tree.distances
-    inside = len(tree.counts) - 1
-    best, found, limit = -1.0, len(state.slots), np.float32(-1)
-    stack[0], bounds[0] = 0, np.float32(inf)
-    top, work, visited = 1, 0, 0
+    leaves = len(tree.counts)
+    patience = far.patience[0]
+    best, found, rest = scan_list(far, state, tree.rounded, point, patience)
+    state.counters[WORK] += (patience - rest) * PER_BLOCK
+    if rest > 0:
+        return found
+    limit = far_limit(tree.rounded.margin, best)
+    top, work = 0, 1
+    top = push_far(tree, WIDTH * (len(tree.above) - 1), limit, top)
     while top > 0:
         top -= 1
         node = stack[top]
-        work += 1
-        if bounds[top] < limit:
+        if -bounds[top] < limit:
             continue
         if (
             tree.equal[node]
@@ -169,31 +207,28 @@ def find_farthest(tree: Tree, point: Floats) -> Int:
             and squared_distance(state.points, smallest[node], point) <= best
         ):
             continue
-        if node >= inside:
-            visited += tree.counts[node - inside]
-            hits = measure_block(tree.leaves[node - inside], query, np.float32(-1), limit, distances, WIDTH)
-            for i in range(WIDTH if hits > 0 else 0):
-                if distances[i] >= limit:
-                    other = tree.rows[(node - inside) * WIDTH + i]
-                    distance = squared_distance(state.points, other, point)
-                    if distance > best or (distance == best and other < found):
-                        best, found = distance, other
-                        limit = far_limit(tree.rounded.margin, best)
+        work += 1
+        if node >= leaves:
+            top = push_far(tree, tree.below[node], limit, top)
             continue
-        one, two = 2 * node + 1, 2 * node + 2
-        to_one = largest_box_distance(tree.boxes, one, query)
-        to_two = largest_box_distance(tree.boxes, two, query)
-        if to_one > to_two or (to_one == to_two and smallest[one] < smallest[two]):
-            one, two, to_one, to_two = two, one, to_two, to_one
-        stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two
-        top += 2
+        record_distances(tree.leaves[node], 0, query, distances)
+        lanes = lanes_beyond(distances, 0, limit)
+        while lanes > 0:
+            i = lowest_lane(lanes)
+            lanes &= lanes - 1
+            if distances[i] >= limit:
+                other = tree.rows[node * WIDTH + i]
+                distance = squared_distance(state.points, other, point)
+                if distance > best or (distance == best and other < found):
+                    best, found = distance, other
+                    limit = far_limit(tree.rounded.margin, best)
     state.counters[WORK] += work
-    state.counters[VISITED] += visited
+    far.patience[0] = max(LEAST, work // PER_BLOCK)
     return found
 
 
-@kernel
-def form_groups(tree: Tree, k: int, work: int) -> bool:
+@uncounted
+def form_groups(tree: Tree, far: FarList, k: int, work: int) -> bool:
     """Form groups; return True once all are formed, False after `work` nodes or when a new sort is due."""
     state = tree.state
     counters = state.counters
@@ -207,7 +242,7 @@ def form_groups(tree: Tree, k: int, work: int) -> bool:
         for side in range(sides):
             if side > 0 or row < 0:
                 rotate(point, tree.rounded.axes, tree.rounded.query)
-                row = find_farthest(tree, point)
+                row = find_farthest(tree, far, point)
             point = state.points[row]
             rotate(point, tree.rounded.axes, tree.rounded.query)
             slot = state.slots[row]
@@ -216,5 +251,6 @@ def form_groups(tree: Tree, k: int, work: int) -> bool:
             number_group(state, row, k)
             for i in range(k):
                 delete(tree, state.group[i])
+                drop_from_list(far, state.group[i])
     group_the_rest(state.slots, state.groups, counters[FORMED])
     return True
