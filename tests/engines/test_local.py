@@ -183,7 +183,7 @@ def test_unknown_columns_and_changed_files_are_refused(path, tmp_path):
 
 def test_memory_sets_threads_buckets_and_blocks(path):
     source = Source.of(path, path)
-    limits = [memory_in_use() + extra for extra in (2 * 10**8, 10**9, 10**10)]
+    limits = [memory_in_use() + extra for extra in (22 * 10**7, 10**9, 10**10)]
     made = [LocalTransport(source, memory=limit) for limit in limits]
     assert made[0].workers.threads == 1
     sizes = [one.bucket_rows * one.workers.threads for one in made]

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from sdckit.io.atomic import AnyPath
 
 CELL_BYTES = 32  # a cell as it is read: in the file's type, as float64, and two copies by a task
-ROW_BYTES = 150  # that a task or stage needs a row at its peak, messages included (155 for sorts by numpy)
+ROW_BYTES = 150  # that a task or stage needs a row at its peak, messages included (measured)
 COPIES = 3  # of its messages that a stage has at its peak, if rows are wide
 RUNNING, HELD = 0.5, 0.25  # shares of the memory: for running tasks, for messages in memory (of two stages)
 AT_HAND = 0.75  # share of the memory at hand that is used where no limit is given
-SPARE = 100_000_000  # bytes for code that is compiled and for memory that is freed late
+SPARE = 150_000_000  # bytes for code that is compiled and for memory that is freed late
 LEAST = 50_000_000  # bytes for rows below which nothing is begun
 FEW_ROWS = 1_000_000  # rows that a bucket should be able to hold, rather than to use more threads
 FEWEST_ROWS = 1000  # rows of a block or bucket, at least
