@@ -1,10 +1,12 @@
 """Scans and exchanges on one machine: same results for any cut, memory and order; nothing is left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import polars as pl
@@ -15,6 +17,7 @@ from sdckit.engines.packing import Letter, pack, unpack
 from sdckit.engines.sizes import memory_in_use
 from sdckit.engines.source import Source
 from sdckit.engines.transport import Message, Reads
+from sdckit.engines.workers import Workers
 from sdckit.progress import reported_to
 from toy_ranks import Count, RankX, SendByX, SumGaps
 
@@ -180,7 +183,7 @@ def test_unknown_columns_and_changed_files_are_refused(path, tmp_path):
 
 def test_memory_sets_threads_buckets_and_blocks(path):
     source = Source.of(path, path)
-    limits = [memory_in_use() + extra for extra in (2 * 10**8, 10**9, 10**10)]
+    limits = [memory_in_use() + extra for extra in (22 * 10**7, 10**9, 10**10)]
     made = [LocalTransport(source, memory=limit) for limit in limits]
     assert made[0].workers.threads == 1
     sizes = [one.bucket_rows * one.workers.threads for one in made]
@@ -190,6 +193,23 @@ def test_memory_sets_threads_buckets_and_blocks(path):
     assert need(blocks[0]) <= made[0].workers.limit
     with pytest.raises(ValueError, match=r"^memory is 50 MB, too little .* give at least [0-9.]+ .B$"):
         memory_for_rows(50_000_000)
+
+
+def test_running_items_stay_within_the_limit_and_a_larger_one_runs_alone():
+    running, seen, lock = [], [], threading.Lock()
+
+    def work(need):
+        with lock:
+            running.append(need)
+            seen.append(sum(running) if len(running) > 1 else 0)
+        time.sleep(0.001)
+        with lock:
+            running.remove(need)
+        return need + 1
+
+    needs = [10, 40, 300, 60, 20] * 10
+    assert Workers(8, 100).run(work, needs, int, lambda _: None) == [need + 1 for need in needs]
+    assert max(seen) <= 100
 
 
 def test_an_unusable_scratch_folder_is_refused(path, tmp_path):
@@ -236,6 +256,8 @@ def started(what, path, scratch):
 def test_a_full_disk_says_in_one_line_where_and_how_much_is_needed(path, tmp_path):
     out, err = started("full", path, tmp_path).communicate()
     assert out.startswith(f"could not write intermediate files to '{tmp_path}': file too large; about "), err
+    needed = float(re.search(r"about ([0-9.]+) kB are needed", out)[1])
+    assert 32 <= needed <= 2 * 32  # eight blocks of 500 numbers, estimated from those before the error
     assert out.endswith("are needed: free some space or name another folder with scratch= (--scratch)\n")
     assert list(tmp_path.iterdir()) == []
 

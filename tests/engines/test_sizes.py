@@ -2,12 +2,20 @@
 
 import os
 import sys
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 from sdckit.engines import sizes
-from sdckit.engines.sizes import choose_engine, memory_at_hand, memory_in_use, memory_text, parse_memory
+from sdckit.engines.sizes import (
+    choose_engine,
+    memory_at_hand,
+    memory_in_use,
+    memory_text,
+    parse_memory,
+    return_freed_memory,
+)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +83,14 @@ def test_memory_in_use_is_that_of_this_process(monkeypatch):
     assert memory_in_use() > len(held)
     monkeypatch.setitem(sys.modules, "resource", None)
     assert memory_in_use() == sizes.UNKNOWN_USE
+
+
+def test_freed_memory_is_returned_where_the_library_offers_it(monkeypatch):
+    asked = []
+    for library in (lambda _: SimpleNamespace(malloc_trim=asked.append), lambda _: SimpleNamespace()):
+        monkeypatch.setattr(sizes.ctypes, "CDLL", library)
+        return_freed_memory()
+    assert asked == [0]
 
 
 def test_the_engine_follows_rows_columns_and_memory(tmp_path):

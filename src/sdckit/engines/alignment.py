@@ -60,7 +60,7 @@ def align_by_key(
     scratch
         Folder for the aligned files and for intermediate ones.
     memory
-        Limit in bytes on the memory of this process; by default, what is at hand.
+        Limit in bytes on the memory of this process; by default, most of what is at hand.
     block_rows
         Rows that are read at a time, and rows of an aligned file.
 

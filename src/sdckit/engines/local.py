@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from sdckit.io.atomic import AnyPath
 
 CELL_BYTES = 32  # a cell as it is read: in the file's type, as float64, and two copies by a task
-ROW_BYTES = 150  # what a task or stage needs a row at its peak, messages included
+ROW_BYTES = 150  # that a task or stage needs a row at its peak, messages included (measured)
 COPIES = 3  # of its messages that a stage has at its peak, if rows are wide
 RUNNING, HELD = 0.5, 0.25  # shares of the memory: for running tasks, for messages in memory (of two stages)
-SPARE = 100_000_000  # bytes for code that is compiled and for memory that is freed late
+AT_HAND = 0.75  # share of the memory at hand that is used where no limit is given
+SPARE = 150_000_000  # bytes for code that is compiled and for memory that is freed late
 LEAST = 50_000_000  # bytes for rows below which nothing is begun
 FEW_ROWS = 1_000_000  # rows that a bucket should be able to hold, rather than to use more threads
 FEWEST_ROWS = 1000  # rows of a block or bucket, at least
@@ -38,7 +39,7 @@ class LocalTransport:
     source
         The files.
     memory
-        Limit in bytes on the resident memory of this process; by default, what is at hand.
+        Limit in bytes on the resident memory of this process; by default, most of what is at hand.
     threads
         Number of threads; by default one a core, fewer where memory is short.
     scratch
@@ -103,10 +104,11 @@ class LocalTransport:
 
 def memory_for_rows(memory: int | None) -> int:
     """Return how many bytes of a memory limit are left for rows; raise ValueError if too few."""
-    limit, used = memory_at_hand() if memory is None else memory, memory_in_use()
-    left = limit - (0 if memory is None else used) - SPARE
+    used = memory_in_use()
+    limit = used + int(AT_HAND * memory_at_hand()) if memory is None else memory
+    left = limit - used - SPARE
     if left < LEAST:
-        least = LEAST + SPARE + (0 if memory is None else used)
+        least = LEAST + SPARE + used
         raise ValueError(
             f"memory is {memory_text(limit)}, too little for this program and its rows; "
             f"give at least {memory_text(1.1 * least)}"
@@ -132,15 +134,15 @@ def exchange_items(
     """
     with track(step, len(stages) + 2) as report, exit_when_terminated(), SpillFolder(scratch) as folder:
         stores = [MessageStore(folder, f"stage{number}", held) for number in range(len(stages) + 1)]
+        stores[0].senders = len(items)
         workers.run(
             lambda number: stores[0].add(number, first(items[number])),
             range(len(items)),
             lambda number: need(items[number]),
-            _reporter(report, 0, stores[0]),
+            report,
         )
         for number, stage in enumerate(stages):
-            before, after = stores[number : number + 2]
-            _run_stage(stage, before, after, workers, _reporter(report, number + 1, after))
+            _run_stage(stage, stores[number], stores[number + 1], workers, _after(number + 1, report))
         store = stores[-1]
         return dict(
             zip(
@@ -149,7 +151,7 @@ def exchange_items(
                     lambda bucket: last(bucket, store.take(bucket)),
                     store.buckets,
                     lambda bucket: _bytes_needed(store, bucket),
-                    lambda share: report(len(stages) + 1 + share),
+                    _after(len(stages) + 1, report),
                 ),
                 strict=True,
             )
@@ -160,6 +162,7 @@ def _run_stage(
     stage: Stage, before: MessageStore, after: MessageStore, workers: Workers, report: Callable[[float], None]
 ) -> None:
     """Send each bucket's messages through a stage, and what it makes of them to the next store."""
+    after.senders = len(before.buckets)
     workers.run(
         lambda bucket: after.add(bucket, stage(bucket, before.take(bucket))),
         before.buckets,
@@ -173,12 +176,6 @@ def _bytes_needed(store: MessageStore, bucket: int) -> int:
     return max(ROW_BYTES * store.rows[bucket], COPIES * store.sizes[bucket])
 
 
-def _reporter(report: Callable[[float], None], steps: int, store: MessageStore) -> Callable[[float], None]:
-    """Return a function that reports the share done of a step, after `steps` whole ones, and notes it."""
-
-    def note(share: float) -> None:
-        """Report the share done, and note it for an estimate of the space that messages take."""
-        store.share_done = share
-        report(steps + share)
-
-    return note
+def _after(steps: int, report: Callable[[float], None]) -> Callable[[float], None]:
+    """Return a function that reports the share done of a step that comes after whole ones."""
+    return lambda share: report(steps + share)

@@ -52,7 +52,7 @@ class ParquetFile:
         """Return some columns of consecutive rows; raise ValueError if the file changed or is damaged."""
         self.require_unchanged()
         try:
-            found = _scan(self.path, self.changed).slice(first, rows).select(columns).collect()
+            found = _scan(self.path, self.size, self.changed).slice(first, rows).select(columns).collect()
         except (*POLARS_ERRORS, OSError) as error:
             self.require_unchanged()
             raise damaged_parquet_error(self.path) from error
@@ -161,7 +161,7 @@ def _open(path: Path) -> tuple[ParquetFile, dict[str, pl.DataType]]:
         seen = path.stat()
         footer = _footer_sum(str(path))
     try:
-        lazy = _scan(str(path), seen.st_mtime_ns)
+        lazy = _scan(str(path), seen.st_size, seen.st_mtime_ns)
         schema, rows = lazy.collect_schema(), lazy.select(pl.len()).collect().item()
     except (*POLARS_ERRORS, OSError) as error:
         raise damaged_parquet_error(path) from error
@@ -170,7 +170,7 @@ def _open(path: Path) -> tuple[ParquetFile, dict[str, pl.DataType]]:
 
 
 @lru_cache(maxsize=OPEN_FILES)
-def _scan(path: str, changed: int) -> pl.LazyFrame:  # noqa: ARG001 - a file that changed is parsed anew
+def _scan(path: str, size: int, changed: int) -> pl.LazyFrame:  # noqa: ARG001 - other files are parsed anew
     """Return a file as a lazy frame, which keeps the footer that it parsed."""
     return pl.scan_parquet(path, glob=False, hive_partitioning=False)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sdckit.engines.packing import Letter, messages_in_order, pack, unpack
-from sdckit.engines.sizes import memory_text
+from sdckit.engines.sizes import memory_text, return_freed_memory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,7 +62,7 @@ class MessageStore:
         self.folder, self.name, self.limit = folder, name, limit
         self.sizes: dict[int, int] = defaultdict(int)  # bytes of each bucket's messages
         self.rows: dict[int, int] = defaultdict(int)  # length of the longest array of each message, added up
-        self.share_done = 0.0  # of the work that adds messages
+        self.senders, self.finished = 1, 0  # blocks or buckets that add messages; those that did
         self._held: dict[int, list[bytearray]] = defaultdict(list)
         self._held_bytes = 0
         self.written = False  # whether messages were written to files
@@ -84,6 +84,8 @@ class MessageStore:
                 self._held_bytes += len(packed)
                 if self._held_bytes > self.limit:
                     self._write()
+        with self._lock:
+            self.finished += 1
 
     def take(self, bucket: int) -> list[Message]:
         """Return the messages of a bucket in the order of their origin, and forget them."""
@@ -112,12 +114,13 @@ class MessageStore:
             raise self._write_error(error) from error
         self._held.clear()
         self._held_bytes = 0
+        return_freed_memory()  # else stages would come on top of it
 
     def _write_error(self, error: OSError) -> OSError:
         """Return a one-line error for a full disk, with the space that is needed; other errors unchanged."""
         if error.errno not in FULL:
             return error
-        needed = sum(self.sizes.values()) / max(self.share_done, 0.01)
+        needed = sum(self.sizes.values()) * self.senders / max(self.finished, 1)
         reason = (error.strerror or "no space left").lower()
         return OSError(
             f"could not write intermediate files to '{self.folder.scratch}': {reason}; about "
