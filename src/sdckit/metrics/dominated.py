@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.comparison import Comparison
 
 PERCENT = 10.0  # the largest contribution must not be known to within this share of it
+HALF = 2 + 1e-9  # largest contributions in their sum where one of them has half; rounding does not decide
 
 Row = tuple[str, str, str]  # metric, stratum, variable
 
@@ -38,7 +39,7 @@ def fails_p_rule(contributions: Contributions, percent: float = PERCENT) -> bool
 
 def is_dominated(contributions: Contributions) -> bool:
     """Return True if one contribution exceeds half of their sum, or if the p % rule fails."""
-    return contributions.largest > 0 and (contributions.shares < 2 or fails_p_rule(contributions))
+    return contributions.largest > 0 and (contributions.shares < HALF or fails_p_rule(contributions))
 
 
 def cell_is_dominated(cost: Cost, comparison: Comparison, j: int) -> bool:
