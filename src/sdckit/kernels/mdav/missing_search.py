@@ -1,0 +1,197 @@
+"""Searches in the tree of records with missing cells: the nearest and the farthest of those left.
+
+A squared distance is the sum over the columns that both have, scaled up to all columns; records without a
+common column come last, whether near or far records are asked for. Of equal distances the smallest row wins.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from sdckit.kernels.jit import Floats, Int, Ints, inlined, inner
+from sdckit.kernels.mdav.missing_tree import WIDTH, MissingTree
+from sdckit.kernels.mdav.state import SLACK, TINY, replace_largest
+
+NONE_NEAR, NONE_FAR = inf, -1.0  # distance of records without a common column in a search for near and far ones
+UNDERFLOW = TINY * TINY  # as SLACK, added, for squared distances
+
+
+@inlined
+def measure_leaf(tree: MissingTree, node: Int, point: Floats, none: float) -> None:
+    """Write the squared distances of a leaf's records to a point, `none` without a common column."""
+    distances, shared, leaf = tree.distances, tree.shared, tree.leaf[node]
+    p = len(point)
+    for i in range(WIDTH):
+        distances[i], shared[i] = 0.0, 0.0
+    if tree.mixed[node]:
+        for j in range(p):
+            for i in range(WIDTH):
+                difference = tree.leaves[leaf, j, i] - point[j]
+                seen = difference == difference  # noqa: PLR0124 - not NaN
+                distances[i] += difference * difference if seen else 0.0
+                shared[i] += 1.0 if seen else 0.0
+        for i in range(WIDTH):
+            distances[i] = distances[i] * (p / shared[i]) if shared[i] > 0 else none
+    else:
+        common = 0
+        for j in range(p):
+            if point[j] == point[j] and tree.every[node, j]:  # noqa: PLR0124
+                common += 1
+                for i in range(WIDTH):
+                    difference = tree.leaves[leaf, j, i] - point[j]
+                    distances[i] += difference * difference
+        scale = p / max(common, 1)
+        for i in range(WIDTH):
+            distances[i] = distances[i] * scale if common > 0 else none
+
+
+@inner
+def least_distance(tree: MissingTree, node: Int, point: Floats) -> float:
+    """Return a bound that no squared distance of a node's records to a point is below."""
+    boxes, p = tree.boxes, len(point)
+    total, common, rest = 0.0, 0, 0
+    mixed = tree.mixed[node]
+    for j in range(p):
+        below, above = boxes[node, 0, j] - point[j], point[j] - boxes[node, 1, j]
+        outside = below if below > above else above
+        term = outside * outside if outside > 0 else 0.0
+        if mixed and not tree.every[node, j]:
+            if below + above <= 0:
+                tree.terms[rest] = term
+                rest += 1
+        else:
+            seen = below + above <= 0  # not if the point (NaN) or all records (inf) lack the column
+            total += term if seen else 0.0
+            common += seen
+    if rest > 0:
+        total, common = join_terms(tree.terms, rest, 1.0, total, common)
+        return total * (p / common) / SLACK - UNDERFLOW
+    return total * (p / common) if common > 0 else NONE_NEAR
+
+
+@inner
+def largest_distance(tree: MissingTree, node: Int, point: Floats) -> float:
+    """Return a bound that no squared distance of a node's records to a point exceeds."""
+    boxes, p = tree.boxes, len(point)
+    total, common, rest = 0.0, 0, 0
+    mixed = tree.mixed[node]
+    for j in range(p):
+        below, above = point[j] - boxes[node, 0, j], boxes[node, 1, j] - point[j]
+        away = below if below > above else above
+        if mixed and not tree.every[node, j]:
+            if below + above >= 0:
+                tree.terms[rest] = away * away
+                rest += 1
+        else:
+            seen = below + above >= 0
+            total += away * away if seen else 0.0
+            common += seen
+    if rest > 0:
+        total, common = join_terms(tree.terms, rest, -1.0, total, common)
+        return total * (p / common) * SLACK + UNDERFLOW
+    return total * (p / common) if common > 0 else NONE_FAR
+
+
+@inner
+def join_terms(terms: Floats, size: int, sign: float, total: float, common: int) -> tuple[float, int]:
+    """Return sum and number of squared differences with the least mean (sign 1) or the largest (sign -1).
+
+    All `common` ones so far, of sum `total`, belong to the mean; of the `size` terms those join that improve
+    it. A term that improved the mean is better than it ever after, so that none has to leave again.
+    """
+    if common == 0:
+        best = 0
+        for i in range(1, size):
+            if sign * terms[i] < sign * terms[best]:
+                best = i
+        total, common, size = terms[best], 1, size - 1
+        terms[best] = terms[size]
+    joined = True
+    while joined:
+        joined = False
+        for i in range(size - 1, -1, -1):
+            if sign * terms[i] * common < sign * total:
+                total, common, size = total + terms[i], common + 1, size - 1
+                terms[i] = terms[size]
+                joined = True
+    return total, common
+
+
+@inner
+def scan_near(tree: MissingTree, node: Int, point: Floats, row: Int, near: Floats, group: Ints, size: int) -> None:
+    """Put those records of a leaf into the heap that are nearer than its farthest; `row` itself stays out."""
+    distances = tree.distances
+    measure_leaf(tree, node, point, NONE_NEAR)
+    nearest, hits = near[0], 0
+    for i in range(WIDTH):
+        hits += distances[i] <= nearest
+    if hits == 0:
+        return
+    first = tree.leaf[node] * WIDTH
+    for i in range(tree.counts[tree.leaf[node]]):
+        other = tree.rows[first + i]
+        distance = distances[i]
+        if other != row and (distance < near[0] or (distance == near[0] and other < group[0])):
+            replace_largest(near, group, size, distance, other)
+
+
+@inner
+def find_nearest(tree: MissingTree, row: Int, near: Floats, group: Ints, size: int) -> Int:
+    """Put the records nearest to `row` into a heap of `size` entries, its own leaf first; return nodes visited.
+
+    The heap may have entries of earlier searches; `row` may be deleted already.
+    """
+    stack, bounds, smallest, point = tree.stack, tree.bounds, tree.smallest, tree.points[row]
+    home = tree.homes[row]
+    stack[0], bounds[0], top, work = home, 0.0, 1, 0
+    while True:
+        while top > 0:
+            top -= 1
+            node, bound = stack[top], bounds[top]
+            work += 1
+            if bound > near[0] or (bound == near[0] and smallest[node] > group[0]):
+                continue
+            if tree.leaf[node] >= 0:
+                scan_near(tree, node, point, row, near, group, size)
+                continue
+            one, two = tree.child[node], tree.child[node] + 1
+            to_one, to_two = least_distance(tree, one, point), least_distance(tree, two, point)
+            if to_one < to_two or (to_one == to_two and smallest[one] < smallest[two]):
+                one, two, to_one, to_two = two, one, to_two, to_one
+            stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two
+            top += 2
+        parent = tree.parent[home]
+        if parent < 0:
+            break
+        stack[0], top = 2 * tree.child[parent] + 1 - home, 1  # the other child
+        bounds[0] = least_distance(tree, stack[0], point)
+        home = parent
+    return work
+
+
+@inner
+def find_farthest(tree: MissingTree, point: Floats) -> tuple[Int, Int]:
+    """Return the row farthest from a point, and how many nodes were visited."""
+    stack, bounds, smallest, distances = tree.stack, tree.bounds, tree.smallest, tree.distances
+    best, found = -2.0, len(tree.points)
+    stack[0], bounds[0], top, work = 0, inf, 1, 0
+    while top > 0:
+        top -= 1
+        node, bound = stack[top], bounds[top]
+        work += 1
+        if bound < best or (bound == best and smallest[node] > found):
+            continue
+        if tree.leaf[node] >= 0:
+            measure_leaf(tree, node, point, NONE_FAR)
+            for i in range(tree.counts[tree.leaf[node]]):
+                other = tree.rows[tree.leaf[node] * WIDTH + i]
+                if distances[i] > best or (distances[i] == best and other < found):
+                    best, found = distances[i], other
+            continue
+        one, two = tree.child[node], tree.child[node] + 1
+        to_one, to_two = largest_distance(tree, one, point), largest_distance(tree, two, point)
+        if to_one > to_two or (to_one == to_two and smallest[one] < smallest[two]):
+            one, two, to_one, to_two = two, one, to_two, to_one
+        stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two
+        top += 2
+    return found, work
