@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
-from sdckit.kernels.mdav import flat_scan, float32_scan, missing_cells, state, tree_build, tree_search
+from sdckit.kernels.mdav import flat_scan, float32_scan, missing_cells, missing_tree, state, tree_build, tree_search
 from sdckit.kernels.mdav.float32_copy import rounded_copy
 from sdckit.kernels.mdav.state import FORMED, LEFT, WORK
 from sdckit.kernels.scaling import standardise
@@ -107,7 +107,7 @@ def group_incomplete(points: Floats, k: int, report: Callable[[float], None]) ->
     tree, share = missing_cells.build(part), ProgressShare(report, part.counters, SEARCHES)
     while not missing_cells.advance(part, tree, k, max(1, STEP // points.shape[1])):
         share.show()
-        if missing_cells.needs_tree(part):
+        if missing_tree.needs_tree(part.counters):
             tree = missing_cells.build(part)
     report(1.0)
     return part.groups

@@ -17,7 +17,7 @@ import numpy as np
 
 from sdckit.kernels.jit import Floats, Int, Ints, inlined, inner, kernel
 from sdckit.kernels.mdav.missing_search import find_farthest, find_nearest
-from sdckit.kernels.mdav.missing_tree import MissingTree, build_tree, delete
+from sdckit.kernels.mdav.missing_tree import BUILT, MissingTree, build_tree, delete, needs_tree
 from sdckit.kernels.mdav.state import (
     FORMED,
     HEAD,
@@ -35,9 +35,7 @@ from sdckit.kernels.mdav.state import (
 from sdckit.kernels.mdav.state import FEW as FEW_LISTED
 
 LIST_LIMIT = 1000  # entries of the sorted list inspected before the tree is searched for the farthest record
-ALIVE = 0.7  # share of records left below which the tree is built again
 UNIT = 2.0**-53  # largest relative error of rounding
-BUILT = WORK + 1  # counter: records left when the tree was built
 
 
 class MissingState(NamedTuple):
@@ -90,11 +88,6 @@ def build(part: MissingState) -> MissingTree:
     widths = seen.sum(axis=1)
     part.stretch[0] = sqrt(p / widths[widths > 0].min(initial=p))
     return tree
-
-
-def needs_tree(part: MissingState) -> bool:
-    """Return True if so many records were grouped since the tree was built that a new one is faster."""
-    return bool(part.counters[LEFT] < ALIVE * part.counters[BUILT])
 
 
 def advance(part: MissingState, tree: MissingTree, k: int, work: int) -> bool:
@@ -250,7 +243,7 @@ def form_groups(part: MissingState, tree: MissingTree, k: int, work: int) -> boo
     counters = part.counters
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
-        if counters[WORK] >= work or needs_resort(counters) or counters[LEFT] < ALIVE * counters[BUILT]:
+        if counters[WORK] >= work or needs_resort(counters) or needs_tree(counters):
             return False
         row = farthest_from_centroid(part, tree)
         form_group(part, tree, row, k)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
-from sdckit.kernels.jit import Floats, Int, Ints, inlined, inner
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner
 from sdckit.kernels.mdav.missing_tree import WIDTH, MissingTree
 from sdckit.kernels.mdav.state import SLACK, TINY, replace_largest
 
@@ -16,78 +16,83 @@ NONE_NEAR, NONE_FAR = inf, -1.0  # distance of records without a common column i
 UNDERFLOW = TINY * TINY  # as SLACK, added, for squared distances
 
 
-@inlined
-def measure_leaf(tree: MissingTree, node: Int, point: Floats, none: float) -> None:
+@inner
+def measure_block(block: Floats, mixed: bool, every: Bools, point: Floats, none: float, distances: Floats) -> None:
     """Write the squared distances of a leaf's records to a point, `none` without a common column."""
-    distances, shared, leaf = tree.distances, tree.shared, tree.leaf[node]
-    p = len(point)
+    p, common = len(point), 0
     for i in range(WIDTH):
-        distances[i], shared[i] = 0.0, 0.0
-    if tree.mixed[node]:
-        for j in range(p):
+        distances[i] = 0.0
+    if mixed:
+        measure_mixed(block, point, none, distances)
+        return
+    for j in range(p):
+        if point[j] == point[j] and every[j]:  # noqa: PLR0124 - not NaN
+            common += 1
             for i in range(WIDTH):
-                difference = tree.leaves[leaf, j, i] - point[j]
-                seen = difference == difference  # noqa: PLR0124 - not NaN
-                distances[i] += difference * difference if seen else 0.0
-                shared[i] += 1.0 if seen else 0.0
-        for i in range(WIDTH):
-            distances[i] = distances[i] * (p / shared[i]) if shared[i] > 0 else none
-    else:
-        common = 0
-        for j in range(p):
-            if point[j] == point[j] and tree.every[node, j]:  # noqa: PLR0124
-                common += 1
-                for i in range(WIDTH):
-                    difference = tree.leaves[leaf, j, i] - point[j]
-                    distances[i] += difference * difference
+                difference = block[j, i] - point[j]
+                distances[i] += difference * difference
+    if common < p:
         scale = p / max(common, 1)
         for i in range(WIDTH):
             distances[i] = distances[i] * scale if common > 0 else none
 
 
 @inner
-def least_distance(tree: MissingTree, node: Int, point: Floats) -> float:
+def measure_mixed(block: Floats, point: Floats, none: float, distances: Floats) -> None:
+    """Write the squared distances to a point of records that differ in the cells they miss."""
+    p = len(point)
+    shared = distances[WIDTH:]
+    for i in range(WIDTH):
+        shared[i] = 0.0
+    for j in range(p):
+        for i in range(WIDTH):
+            difference = block[j, i] - point[j]
+            seen = difference == difference  # noqa: PLR0124 - not NaN
+            distances[i] += difference * difference if seen else 0.0
+            shared[i] += 1.0 if seen else 0.0
+    for i in range(WIDTH):
+        distances[i] = distances[i] * (p / shared[i]) if shared[i] > 0 else none
+
+
+@inner
+def least_distance(boxes: Floats, every: Bools, mixed: bool, node: Int, point: Floats, terms: Floats) -> float:
     """Return a bound that no squared distance of a node's records to a point is below."""
-    boxes, p = tree.boxes, len(point)
-    total, common, rest = 0.0, 0, 0
-    mixed = tree.mixed[node]
+    p, total, common, rest = len(point), 0.0, 0, 0
     for j in range(p):
         below, above = boxes[node, 0, j] - point[j], point[j] - boxes[node, 1, j]
         outside = below if below > above else above
         term = outside * outside if outside > 0 else 0.0
-        if mixed and not tree.every[node, j]:
+        if mixed and not every[node, j]:
             if below + above <= 0:
-                tree.terms[rest] = term
+                terms[rest] = term
                 rest += 1
         else:
             seen = below + above <= 0  # not if the point (NaN) or all records (inf) lack the column
             total += term if seen else 0.0
             common += seen
     if rest > 0:
-        total, common = join_terms(tree.terms, rest, 1.0, total, common)
+        total, common = join_terms(terms, rest, 1.0, total, common)
         return total * (p / common) / SLACK - UNDERFLOW
     return total * (p / common) if common > 0 else NONE_NEAR
 
 
 @inner
-def largest_distance(tree: MissingTree, node: Int, point: Floats) -> float:
+def largest_distance(boxes: Floats, every: Bools, mixed: bool, node: Int, point: Floats, terms: Floats) -> float:
     """Return a bound that no squared distance of a node's records to a point exceeds."""
-    boxes, p = tree.boxes, len(point)
-    total, common, rest = 0.0, 0, 0
-    mixed = tree.mixed[node]
+    p, total, common, rest = len(point), 0.0, 0, 0
     for j in range(p):
         below, above = point[j] - boxes[node, 0, j], boxes[node, 1, j] - point[j]
         away = below if below > above else above
-        if mixed and not tree.every[node, j]:
+        if mixed and not every[node, j]:
             if below + above >= 0:
-                tree.terms[rest] = away * away
+                terms[rest] = away * away
                 rest += 1
         else:
             seen = below + above >= 0
             total += away * away if seen else 0.0
             common += seen
     if rest > 0:
-        total, common = join_terms(tree.terms, rest, -1.0, total, common)
+        total, common = join_terms(terms, rest, -1.0, total, common)
         return total * (p / common) * SLACK + UNDERFLOW
     return total * (p / common) if common > 0 else NONE_FAR
 
@@ -121,7 +126,7 @@ def join_terms(terms: Floats, size: int, sign: float, total: float, common: int)
 def scan_near(tree: MissingTree, node: Int, point: Floats, row: Int, near: Floats, group: Ints, size: int) -> None:
     """Put those records of a leaf into the heap that are nearer than its farthest; `row` itself stays out."""
     distances = tree.distances
-    measure_leaf(tree, node, point, NONE_NEAR)
+    measure_block(tree.leaves[tree.leaf[node]], tree.mixed[node], tree.every[node], point, NONE_NEAR, distances)
     nearest, hits = near[0], 0
     for i in range(WIDTH):
         hits += distances[i] <= nearest
@@ -142,6 +147,7 @@ def find_nearest(tree: MissingTree, row: Int, near: Floats, group: Ints, size: i
     The heap may have entries of earlier searches; `row` may be deleted already.
     """
     stack, bounds, smallest, point = tree.stack, tree.bounds, tree.smallest, tree.points[row]
+    boxes, every, mixed, terms, child, leaf = tree.boxes, tree.every, tree.mixed, tree.terms, tree.child, tree.leaf
     home = tree.homes[row]
     stack[0], bounds[0], top, work = home, 0.0, 1, 0
     while True:
@@ -151,11 +157,12 @@ def find_nearest(tree: MissingTree, row: Int, near: Floats, group: Ints, size: i
             work += 1
             if bound > near[0] or (bound == near[0] and smallest[node] > group[0]):
                 continue
-            if tree.leaf[node] >= 0:
+            if leaf[node] >= 0:
                 scan_near(tree, node, point, row, near, group, size)
                 continue
-            one, two = tree.child[node], tree.child[node] + 1
-            to_one, to_two = least_distance(tree, one, point), least_distance(tree, two, point)
+            one, two = child[node], child[node] + 1
+            to_one = least_distance(boxes, every, mixed[one], one, point, terms)
+            to_two = least_distance(boxes, every, mixed[two], two, point, terms)
             if to_one < to_two or (to_one == to_two and smallest[one] < smallest[two]):
                 one, two, to_one, to_two = two, one, to_two, to_one
             stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two
@@ -163,8 +170,8 @@ def find_nearest(tree: MissingTree, row: Int, near: Floats, group: Ints, size: i
         parent = tree.parent[home]
         if parent < 0:
             break
-        stack[0], top = 2 * tree.child[parent] + 1 - home, 1  # the other child
-        bounds[0] = least_distance(tree, stack[0], point)
+        stack[0], top = 2 * child[parent] + 1 - home, 1  # the other child
+        bounds[0] = least_distance(boxes, every, mixed[stack[0]], stack[0], point, terms)
         home = parent
     return work
 
@@ -173,6 +180,7 @@ def find_nearest(tree: MissingTree, row: Int, near: Floats, group: Ints, size: i
 def find_farthest(tree: MissingTree, point: Floats) -> tuple[Int, Int]:
     """Return the row farthest from a point, and how many nodes were visited."""
     stack, bounds, smallest, distances = tree.stack, tree.bounds, tree.smallest, tree.distances
+    boxes, every, mixed, terms, child, leaf = tree.boxes, tree.every, tree.mixed, tree.terms, tree.child, tree.leaf
     best, found = -2.0, len(tree.points)
     stack[0], bounds[0], top, work = 0, inf, 1, 0
     while top > 0:
@@ -181,15 +189,19 @@ def find_farthest(tree: MissingTree, point: Floats) -> tuple[Int, Int]:
         work += 1
         if bound < best or (bound == best and smallest[node] > found):
             continue
-        if tree.leaf[node] >= 0:
-            measure_leaf(tree, node, point, NONE_FAR)
-            for i in range(tree.counts[tree.leaf[node]]):
-                other = tree.rows[tree.leaf[node] * WIDTH + i]
+        if leaf[node] >= 0:
+            measure_block(tree.leaves[leaf[node]], mixed[node], every[node], point, NONE_FAR, distances)
+            hits = 0
+            for i in range(WIDTH):
+                hits += distances[i] >= best
+            for i in range(tree.counts[leaf[node]] if hits > 0 else 0):
+                other = tree.rows[leaf[node] * WIDTH + i]
                 if distances[i] > best or (distances[i] == best and other < found):
                     best, found = distances[i], other
             continue
-        one, two = tree.child[node], tree.child[node] + 1
-        to_one, to_two = largest_distance(tree, one, point), largest_distance(tree, two, point)
+        one, two = child[node], child[node] + 1
+        to_one = largest_distance(boxes, every, mixed[one], one, point, terms)
+        to_two = largest_distance(boxes, every, mixed[two], two, point, terms)
         if to_one > to_two or (to_one == to_two and smallest[one] < smallest[two]):
             one, two, to_one, to_two = two, one, to_two, to_one
         stack[top], bounds[top], stack[top + 1], bounds[top + 1] = one, to_one, two, to_two

@@ -18,10 +18,14 @@ import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
 from sdckit.kernels.kd_tree import SAMPLE, partition_at
+from sdckit.kernels.mdav.state import LEFT, WORK
 
-WIDTH = 32  # most records in a leaf
+WIDTH = 64  # most records in a leaf
 FEW = WIDTH // 2  # fewer records with (or without) a value of a column are not parted from the others
+ALIVE = 0.7  # share of records left below which the tree is built again
 AT_ONCE = 2_000_000  # records handled between two checks for Ctrl-C, each counted once per level of the tree
+
+BUILT = WORK + 1  # a counter beside those of `state`: records left when the tree was built
 
 
 class MissingTree(NamedTuple):
@@ -42,8 +46,7 @@ class MissingTree(NamedTuple):
     smallest: Ints  # the smallest row in each node, the number of all rows if it is empty
     stack: Ints  # nodes still to visit,
     bounds: Floats  # and how near or far their records can be
-    distances: Floats  # of a leaf's records,
-    shared: Floats  # and the columns they share with the point
+    distances: Floats  # of a leaf's records, and then how many columns they share with the point
     terms: Floats  # squared differences in columns that only some records of a node have
 
 
@@ -114,8 +117,7 @@ def filled_tree(builder: Builder) -> MissingTree:
         smallest=np.full(nodes, n),
         stack=np.empty(depth + 2, np.int64),
         bounds=np.empty(depth + 2),
-        distances=np.empty(WIDTH),
-        shared=np.empty(WIDTH),
+        distances=np.empty(2 * WIDTH),
         terms=np.empty(p),
     )
     fill_leaves(tree, builder.rows, builder.starts)
@@ -262,6 +264,12 @@ def fit_node(tree: MissingTree, node: Int) -> bool:
     if changed:
         set_mixed(tree, node)
     return changed
+
+
+@kernel
+def needs_tree(counters: Ints) -> bool:
+    """Return True if so many records were grouped since the tree was built that a new one is faster."""
+    return counters[LEFT] < ALIVE * counters[BUILT]
 
 
 @inner
