@@ -79,7 +79,7 @@ def grow_group(state: VmdavState, tree: MissingTree, k: int, share: float) -> No
 
 @kernel
 def grow_groups(state: VmdavState, tree: MissingTree, k: int, gamma: float, work: int) -> bool:
-    """Form groups; return True once fewer than 2k records are left, False after `work` nodes or for a tree."""
+    """Form groups; return True if fewer than 2k records are left, False after `work` nodes or for a tree."""
     counters, members = state.counters, state.members
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
@@ -178,8 +178,8 @@ def vmdav(
 
     Column means are kept and no published value stands for fewer than k records.
     It suits data in clusters of uneven size, which groups of exactly k would tear apart; elsewhere `mdav`
-    loses less. Time grows with the square of the number of records: not for files of more than some
-    100,000 (see `mdav` and `blocked_mdav`).
+    loses less. Not for files with many independent columns and more than some 100,000 records: no tree
+    helps there, and time grows with the square of the number of records (see `blocked_mdav`).
 
     Parameters
     ----------

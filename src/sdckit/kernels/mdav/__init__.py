@@ -2,5 +2,6 @@
 
 `flat_scan` is for small files; `tree_build` and `tree_search` use a k-d tree and delete grouped records;
 `float32_scan` scans in float32 and checks in float64 where no tree helps; `state` is what these share;
-`missing_cells` is for files with missing cells. `groups` chooses among them.
+`missing_cells` is for files with missing cells, on `missing_tree` and `missing_search`, which V-MDAV uses as
+well. `groups` chooses among them.
 """

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
-from sdckit.kernels.mdav import flat_scan, float32_scan, missing_cells, missing_tree, state, tree_build, tree_search
+from sdckit.kernels.mdav import (
+    flat_scan,
+    float32_scan,
+    missing_cells,
+    missing_tree,
+    state,
+    tree_build,
+    tree_search,
+)
 from sdckit.kernels.mdav.float32_copy import rounded_copy
 from sdckit.kernels.mdav.state import FORMED, LEFT, WORK
 from sdckit.kernels.scaling import standardise

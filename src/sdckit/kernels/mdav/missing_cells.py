@@ -10,7 +10,7 @@ The record farthest from the centroid comes from a list sorted by the distance t
 
 from __future__ import annotations
 
-from math import isnan, nan, sqrt
+from math import inf, isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from sdckit.kernels.jit import Floats, Int, Ints, inlined, inner, kernel
 from sdckit.kernels.mdav.missing_search import find_farthest, find_nearest
 from sdckit.kernels.mdav.missing_tree import BUILT, MissingTree, build_tree, delete, needs_tree
 from sdckit.kernels.mdav.state import (
+    FEW,
     FORMED,
     HEAD,
     LEFT,
@@ -32,7 +33,6 @@ from sdckit.kernels.mdav.state import (
     group_the_rest,
     needs_resort,
 )
-from sdckit.kernels.mdav.state import FEW as FEW_LISTED
 
 LIST_LIMIT = 1000  # entries of the sorted list inspected before the tree is searched for the farthest record
 UNIT = 2.0**-53  # largest relative error of rounding
@@ -72,7 +72,7 @@ def start(points: Floats, k: int) -> MissingState:
         near=np.empty(k),
         group=np.empty(k, np.int64),
         groups=np.full(n, -1),
-        counters=np.array([n, 0, 0, 0, RESORT * (n + FEW_LISTED) + 1, 0, 0, 0]),
+        counters=np.array([n, 0, 0, 0, RESORT * (n + FEW) + 1, 0, 0, 0]),
     )
 
 
@@ -82,9 +82,10 @@ def build(part: MissingState) -> MissingTree:
     tree, n, p = build_tree(part.points, rows), len(rows), len(part.total)
     part.rows[:n], part.counters[BUILT] = rows, n
     add_up(part, tree.slots)
-    seen = ~np.isnan(part.points[rows])
-    # Each addition or subtraction has a rounding error: those of a sum, of as many subtractions, of another sum.
-    part.doubt[:] = 4 * n * UNIT * np.abs(part.points[rows]).sum(axis=0, where=seen)
+    values = part.points[rows]
+    seen = ~np.isnan(values)
+    # Each addition is rounded: in the sum, in as many subtractions from it, and in the sum of rows left.
+    part.doubt[:] = 4 * n * UNIT * np.abs(values).sum(axis=0, where=seen)
     widths = seen.sum(axis=1)
     part.stretch[0] = sqrt(p / widths[widths > 0].min(initial=p))
     return tree
@@ -180,7 +181,7 @@ def farthest_in_list(part: MissingState, slots: Ints, error: float) -> tuple[Int
     drift = sqrt(max(shared_distance(part.centres, 1, centre), 0.0)) * part.stretch[0]
     while slots[order[counters[HEAD]]] < 0:
         counters[HEAD] += 1
-    best, rival, bound = -2.0, -2.0, -1.0
+    best, rival, bound = -2.0, -2.0, -inf
     found: Int = np.int64(len(points))
     for i in range(counters[HEAD], counters[LISTED]):
         if (part.reach[i] + drift) * SLACK + TINY + 2 * error < bound:
@@ -196,7 +197,7 @@ def farthest_in_list(part: MissingState, slots: Ints, error: float) -> tuple[Int
             found = min(found, row)  # as far from any centroid
         elif distance > best or (distance == best and row < found):
             best, rival, found = distance, best, row
-            bound = sqrt(max(best, 0.0))
+            bound = sqrt(best) if best >= 0 else -inf
         else:
             rival = max(rival, distance)
     return found, sqrt(max(rival, 0.0)) * SLACK + TINY + 2 * error >= bound
@@ -239,7 +240,7 @@ def form_group(part: MissingState, tree: MissingTree, row: Int, k: int) -> None:
 
 @kernel
 def form_groups(part: MissingState, tree: MissingTree, k: int, work: int) -> bool:
-    """Form groups; return True once all are formed, False after `work` nodes or when a sort or tree is due."""
+    """Form groups; return True once all are formed, False after `work` nodes or if a sort or tree is due."""
     counters = part.counters
     counters[WORK] = 0
     while counters[LEFT] >= 2 * k:

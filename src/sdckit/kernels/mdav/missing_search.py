@@ -6,18 +6,23 @@ common column come last, whether near or far records are asked for. Of equal dis
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isnan
 
-from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner
+from sdckit.kernels.jit import Bools, Floats, Int, Ints, inner
 from sdckit.kernels.mdav.missing_tree import WIDTH, MissingTree
 from sdckit.kernels.mdav.state import SLACK, TINY, replace_largest
 
-NONE_NEAR, NONE_FAR = inf, -1.0  # distance of records without a common column in a search for near and far ones
+NONE_NEAR, NONE_FAR = (
+    inf,
+    -1.0,
+)  # distance of records without a common column in a search for near and far ones
 UNDERFLOW = TINY * TINY  # as SLACK, added, for squared distances
 
 
 @inner
-def measure_block(block: Floats, mixed: bool, every: Bools, point: Floats, none: float, distances: Floats) -> None:
+def measure_block(
+    block: Floats, mixed: bool, every: Bools, point: Floats, none: float, distances: Floats
+) -> None:
     """Write the squared distances of a leaf's records to a point, `none` without a common column."""
     p, common = len(point), 0
     for i in range(WIDTH):
@@ -26,7 +31,7 @@ def measure_block(block: Floats, mixed: bool, every: Bools, point: Floats, none:
         measure_mixed(block, point, none, distances)
         return
     for j in range(p):
-        if point[j] == point[j] and every[j]:  # noqa: PLR0124 - not NaN
+        if every[j] and not isnan(point[j]):
             common += 1
             for i in range(WIDTH):
                 difference = block[j, i] - point[j]
@@ -47,7 +52,7 @@ def measure_mixed(block: Floats, point: Floats, none: float, distances: Floats) 
     for j in range(p):
         for i in range(WIDTH):
             difference = block[j, i] - point[j]
-            seen = difference == difference  # noqa: PLR0124 - not NaN
+            seen = not isnan(difference)
             distances[i] += difference * difference if seen else 0.0
             shared[i] += 1.0 if seen else 0.0
     for i in range(WIDTH):
@@ -55,12 +60,14 @@ def measure_mixed(block: Floats, point: Floats, none: float, distances: Floats) 
 
 
 @inner
-def least_distance(boxes: Floats, every: Bools, mixed: bool, node: Int, point: Floats, terms: Floats) -> float:
+def least_distance(
+    boxes: Floats, every: Bools, mixed: bool, node: Int, point: Floats, terms: Floats
+) -> float:
     """Return a bound that no squared distance of a node's records to a point is below."""
     p, total, common, rest = len(point), 0.0, 0, 0
     for j in range(p):
         below, above = boxes[node, 0, j] - point[j], point[j] - boxes[node, 1, j]
-        outside = below if below > above else above
+        outside = below if below > above else above  # noqa: FURB136 - min() and max() mind NaN, at a price
         term = outside * outside if outside > 0 else 0.0
         if mixed and not every[node, j]:
             if below + above <= 0:
@@ -77,12 +84,14 @@ def least_distance(boxes: Floats, every: Bools, mixed: bool, node: Int, point: F
 
 
 @inner
-def largest_distance(boxes: Floats, every: Bools, mixed: bool, node: Int, point: Floats, terms: Floats) -> float:
+def largest_distance(
+    boxes: Floats, every: Bools, mixed: bool, node: Int, point: Floats, terms: Floats
+) -> float:
     """Return a bound that no squared distance of a node's records to a point exceeds."""
     p, total, common, rest = len(point), 0.0, 0, 0
     for j in range(p):
         below, above = point[j] - boxes[node, 0, j], boxes[node, 1, j] - point[j]
-        away = below if below > above else above
+        away = below if below > above else above  # noqa: FURB136
         if mixed and not every[node, j]:
             if below + above >= 0:
                 terms[rest] = away * away
@@ -101,32 +110,30 @@ def largest_distance(boxes: Floats, every: Bools, mixed: bool, node: Int, point:
 def join_terms(terms: Floats, size: int, sign: float, total: float, common: int) -> tuple[float, int]:
     """Return sum and number of squared differences with the least mean (sign 1) or the largest (sign -1).
 
-    All `common` ones so far, of sum `total`, belong to the mean; of the `size` terms those join that improve
-    it. A term that improved the mean is better than it ever after, so that none has to leave again.
+    All `common` ones so far, of sum `total`, belong to the mean. Of the `size` terms the best join one after
+    the other, as long as they improve it; at least one is there in the end.
     """
-    if common == 0:
+    while size > 0:
         best = 0
         for i in range(1, size):
             if sign * terms[i] < sign * terms[best]:
                 best = i
-        total, common, size = terms[best], 1, size - 1
+        if common > 0 and sign * terms[best] * common >= sign * total:
+            break
+        total, common, size = total + terms[best], common + 1, size - 1
         terms[best] = terms[size]
-    joined = True
-    while joined:
-        joined = False
-        for i in range(size - 1, -1, -1):
-            if sign * terms[i] * common < sign * total:
-                total, common, size = total + terms[i], common + 1, size - 1
-                terms[i] = terms[size]
-                joined = True
     return total, common
 
 
 @inner
-def scan_near(tree: MissingTree, node: Int, point: Floats, row: Int, near: Floats, group: Ints, size: int) -> None:
+def scan_near(
+    tree: MissingTree, node: Int, point: Floats, row: Int, near: Floats, group: Ints, size: int
+) -> None:
     """Put those records of a leaf into the heap that are nearer than its farthest; `row` itself stays out."""
     distances = tree.distances
-    measure_block(tree.leaves[tree.leaf[node]], tree.mixed[node], tree.every[node], point, NONE_NEAR, distances)
+    measure_block(
+        tree.leaves[tree.leaf[node]], tree.mixed[node], tree.every[node], point, NONE_NEAR, distances
+    )
     nearest, hits = near[0], 0
     for i in range(WIDTH):
         hits += distances[i] <= nearest
@@ -142,12 +149,19 @@ def scan_near(tree: MissingTree, node: Int, point: Floats, row: Int, near: Float
 
 @inner
 def find_nearest(tree: MissingTree, row: Int, near: Floats, group: Ints, size: int) -> Int:
-    """Put the records nearest to `row` into a heap of `size` entries, its own leaf first; return nodes visited.
+    """Put the records nearest to `row` into a heap of `size` entries; return how many nodes were visited.
 
     The heap may have entries of earlier searches; `row` may be deleted already.
     """
     stack, bounds, smallest, point = tree.stack, tree.bounds, tree.smallest, tree.points[row]
-    boxes, every, mixed, terms, child, leaf = tree.boxes, tree.every, tree.mixed, tree.terms, tree.child, tree.leaf
+    boxes, every, mixed, terms, child, leaf = (
+        tree.boxes,
+        tree.every,
+        tree.mixed,
+        tree.terms,
+        tree.child,
+        tree.leaf,
+    )
     home = tree.homes[row]
     stack[0], bounds[0], top, work = home, 0.0, 1, 0
     while True:
@@ -180,7 +194,14 @@ def find_nearest(tree: MissingTree, row: Int, near: Floats, group: Ints, size: i
 def find_farthest(tree: MissingTree, point: Floats) -> tuple[Int, Int]:
     """Return the row farthest from a point, and how many nodes were visited."""
     stack, bounds, smallest, distances = tree.stack, tree.bounds, tree.smallest, tree.distances
-    boxes, every, mixed, terms, child, leaf = tree.boxes, tree.every, tree.mixed, tree.terms, tree.child, tree.leaf
+    boxes, every, mixed, terms, child, leaf = (
+        tree.boxes,
+        tree.every,
+        tree.mixed,
+        tree.terms,
+        tree.child,
+        tree.leaf,
+    )
     best, found = -2.0, len(tree.points)
     stack[0], bounds[0], top, work = 0, inf, 1, 0
     while top > 0:

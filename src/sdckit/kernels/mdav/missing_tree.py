@@ -11,7 +11,7 @@ Grouped records are deleted from their leaf, and boxes shrink. Without missing c
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from sdckit.kernels.mdav.state import LEFT, WORK
 WIDTH = 64  # most records in a leaf
 FEW = WIDTH // 2  # fewer records with (or without) a value of a column are not parted from the others
 ALIVE = 0.7  # share of records left below which the tree is built again
+SMALL = 4 * WIDTH  # records of a tree that is not worth building again
 AT_ONCE = 2_000_000  # records handled between two checks for Ctrl-C, each counted once per level of the tree
 
 BUILT = WORK + 1  # a counter beside those of `state`: records left when the tree was built
@@ -72,6 +73,7 @@ NODES, LEAVES, TODO, DEPTH = range(4)  # counters: nodes, leaves, nodes not yet 
 
 def build_tree(points: Floats, rows: Ints) -> MissingTree:
     """Return the tree of these rows (at least one) of the points."""
+    points = np.ascontiguousarray(points)
     n, p = len(rows), points.shape[1]
     most = 2 * max(1, n // FEW) - 1
     filled = points[rows]
@@ -126,7 +128,7 @@ def filled_tree(builder: Builder) -> MissingTree:
 
 @inner
 def measure_node(builder: Builder, node: Int) -> tuple[Int, Int]:
-    """Write a node's box; return a column to part it by and whether by its missing cells (1) or values (0)."""
+    """Write a node's box; return a column to part it by, and 1 to do so by its missing cells, 0 by values."""
     points, rows, boxes = builder.points, builder.rows, builder.boxes
     first, last = builder.starts[node, 0], builder.starts[node, 1]
     widest, largest = -inf, FEW - 1
@@ -138,7 +140,7 @@ def measure_node(builder: Builder, node: Int) -> tuple[Int, Int]:
             value = points[rows[i], j]
             low = value if value < low else low  # noqa: FURB136 - min() and max() mind NaN, at a price
             high = value if value > high else high  # noqa: FURB136
-            missing += value != value  # noqa: PLR0124 - NaN
+            missing += isnan(value)
         boxes[node, 0, j], boxes[node, 1, j] = low, high
         builder.every[node, j] = missing == 0
         fewer = min(missing, last - first - missing)
@@ -155,7 +157,7 @@ def part_by_missing(builder: Builder, axis: Int, first: Int, last: Int) -> Int:
     points, rows, filled = builder.points, builder.rows, builder.filled
     end = first
     for i in range(first, last):
-        if points[rows[i], axis] == points[rows[i], axis]:  # noqa: PLR0124 - not NaN
+        if not isnan(points[rows[i], axis]):
             rows[i], rows[end] = rows[end], rows[i]
             for j in range(filled.shape[1]):
                 filled[i, j], filled[end, j] = filled[end, j], filled[i, j]
@@ -237,7 +239,7 @@ def fit_leaf(tree: MissingTree, node: Int) -> None:
             value = tree.leaves[leaf, j, i]
             low = value if value < low else low  # noqa: FURB136
             high = value if value > high else high  # noqa: FURB136
-            missing += value != value  # noqa: PLR0124
+            missing += isnan(value)
         boxes[node, 0, j], boxes[node, 1, j] = low, high
         tree.every[node, j] = missing == 0
     smallest = len(tree.points)
@@ -256,8 +258,8 @@ def fit_node(tree: MissingTree, node: Int) -> bool:
     changed = smallest != tree.smallest[node]
     tree.smallest[node] = smallest
     for j in range(boxes.shape[2]):
-        low = boxes[one, 0, j] if boxes[one, 0, j] < boxes[two, 0, j] else boxes[two, 0, j]
-        high = boxes[one, 1, j] if boxes[one, 1, j] > boxes[two, 1, j] else boxes[two, 1, j]
+        low = boxes[one, 0, j] if boxes[one, 0, j] < boxes[two, 0, j] else boxes[two, 0, j]  # noqa: FURB136
+        high = boxes[one, 1, j] if boxes[one, 1, j] > boxes[two, 1, j] else boxes[two, 1, j]  # noqa: FURB136
         both = every[one, j] and every[two, j]
         changed |= (low != boxes[node, 0, j]) | (high != boxes[node, 1, j]) | (both != every[node, j])
         boxes[node, 0, j], boxes[node, 1, j], every[node, j] = low, high, both
@@ -269,7 +271,7 @@ def fit_node(tree: MissingTree, node: Int) -> bool:
 @kernel
 def needs_tree(counters: Ints) -> bool:
     """Return True if so many records were grouped since the tree was built that a new one is faster."""
-    return counters[LEFT] < ALIVE * counters[BUILT]
+    return counters[BUILT] > SMALL and counters[LEFT] < ALIVE * counters[BUILT]
 
 
 @inner
