@@ -87,6 +87,7 @@ def test_mdav_in_small_steps_forms_the_same_groups(monkeypatch):
     values = lines("normal", 500, 3, seed=2)
     expected, expected_holes = mdav_groups(values, 3), mdav_groups(holes(values, 0.1), 3)
     monkeypatch.setattr(partition, "CELLS", 1)
+    monkeypatch.setattr(partition, "STEP", 1)
     np.testing.assert_array_equal(mdav_groups(values, 3), expected)
     np.testing.assert_array_equal(mdav_groups(holes(values, 0.1), 3), expected_holes)
 

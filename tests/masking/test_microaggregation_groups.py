@@ -77,7 +77,7 @@ def test_vmdav_forms_the_twins_groups(*, shape, n, p, k, gamma, share, seed):
 def test_vmdav_in_small_steps_forms_the_same_groups(monkeypatch):
     values = lines("clusters", 200, 2)
     expected = vmdav_numbers(values, k=3, gamma=1.0)
-    monkeypatch.setattr(varying, "CELLS", 1)
+    monkeypatch.setattr(varying, "STEP", 1)
     np.testing.assert_array_equal(vmdav_numbers(values, k=3, gamma=1.0), expected)
 
 

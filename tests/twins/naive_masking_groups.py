@@ -48,6 +48,72 @@ def weighted_mdav_groups(values, k, weights):
     return numbered(mdav_on_points(points * np.sqrt([w for w in weights if w > 0]), k), len(values))
 
 
+def distances_to(points, point):
+    """Of all rows at once, column after column; NaN for a row without a common column."""
+    total, shared = np.zeros(len(points)), np.zeros(len(points))
+    for j in range(points.shape[1]):
+        gap = points[:, j] - point[j]
+        total += np.where(np.isnan(gap), 0.0, gap * gap)
+        shared += ~np.isnan(gap)
+    return total * np.divide(points.shape[1], shared, out=np.full(len(points), np.nan), where=shared > 0)
+
+
+def nearest_rows(points, row, left, size):
+    """Rows nearest to a row among those left (ascending), those without a common column last."""
+    others = left[left != row]
+    away = distances_to(points[others], points[row])
+    return others[np.argsort(np.where(np.isnan(away), np.inf, away), kind="stable")[:size]]
+
+
+def mdav_with_gaps(points, k):
+    """The textbook loop on points with missing cells, by scans of whole columns."""
+    left, groups = np.arange(len(points)), np.full(len(points), -1)
+
+    def farthest(point):
+        away = distances_to(points[left], point)
+        return left[np.argmax(np.where(np.isnan(away), -1.0, away))]
+
+    def centroid():
+        seen = [column[~np.isnan(column)] for column in points[left].T]
+        return np.array([np.cumsum(column)[-1] / len(column) if len(column) else np.nan for column in seen])
+
+    def form(row):
+        groups[[row, *nearest_rows(points, row, left, k - 1)]] = groups.max() + 1
+        return left[groups[left] < 0]
+
+    while len(left) >= 2 * k:
+        row, pairs = farthest(centroid()), len(left) >= 3 * k
+        left = form(row)
+        if pairs:
+            left = form(farthest(points[row]))
+    groups[left] = groups.max() + 1
+    return groups
+
+
+def vmdav_on_points(points, k, gamma):
+    """V-MDAV by scans of whole columns, until fewer than 2k are left, whose group is -1."""
+    left, groups = np.arange(len(points)), np.full(len(points), -1)
+    from_centre = distances_to(points, np.zeros(points.shape[1]))
+
+    def apart(row, others):
+        away = distances_to(points[others], points[row])
+        return np.where(np.isnan(away), np.inf, away)
+
+    while len(left) >= 2 * k:
+        seed = left[np.argmax(from_centre[left])]
+        block = [seed, *nearest_rows(points, seed, left, k - 1)]
+        left = left[~np.isin(left, block)]
+        while len(block) < 2 * k - 1:
+            to_block = np.min([apart(member, left) for member in block], axis=0)
+            e, inside = left[np.argmin(to_block)], to_block.min()
+            if not inside < gamma * gamma * apart(e, left[left != e]).min():
+                break
+            block.append(e)
+            left = left[left != e]
+        groups[block] = groups.max() + 1
+    return groups
+
+
 def aggregates(values, groups, k, aggregate="mean"):
     """What is published of given groups, cell by cell."""
     masked = np.full(values.shape, np.nan)

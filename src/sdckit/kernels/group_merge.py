@@ -23,7 +23,8 @@ class MergeState(NamedTuple):
     numbers: Ints  # the group's number, which decides between equal distances
     parents: Ints  # position of another group of the same merged group; a root has its own position
     counts: Ints  # values in the merged group, right for roots only
-    stack: Ints  # nodes to visit
+    stack: Ints  # nodes to visit,
+    bounds: Floats  # and how near their centroids can be
 
 
 def merge_small_groups(centres: Floats, counts: Ints, k: int) -> Ints:
@@ -62,6 +63,7 @@ def start(centres: Floats, counts: Ints, numbers: Ints) -> MergeState:
         np.arange(len(ordered)),
         counts[ordered],
         np.empty(kd_tree.DEEP, np.int64),
+        np.empty(kd_tree.DEEP),
     )
 
 
@@ -87,13 +89,13 @@ def squared_distance(centres: Floats, one: Int, other: Int, limit: float) -> flo
 
 
 @inner
-def distance_to_box(state: MergeState, node: Int, position: Int) -> float:
+def distance_to_box(low: Floats, high: Floats, node: Int, centre: Floats) -> float:
     """Return the squared distance of a centroid to a node's box; no centroid in it is computed as nearer."""
     total = 0.0
-    for j in range(state.centres.shape[1]):
-        value = state.centres[position, j]
-        gap = max(state.low[node, j] - value, value - state.high[node, j], 0.0)
-        total += gap * gap
+    for j in range(len(centre)):
+        below, above = low[node, j] - centre[j], centre[j] - high[node, j]
+        gap = below if below > above else above  # noqa: FURB136 - min() and max() mind NaN, at a price
+        total += gap * gap if gap > 0 else 0.0
     return total
 
 
@@ -102,11 +104,12 @@ def nearest_in_leaf(
     state: MergeState, node: Int, position: Int, found: Int, best: float
 ) -> tuple[Int, float]:
     """Return the nearest group and its squared distance: the one found so far, or a nearer one of a leaf."""
-    own = root_of(state.parents, position)
+    centres, numbers, parents = state.centres, state.numbers, state.parents
+    own = root_of(parents, position)
     for other in range(state.starts[node, 0], state.starts[node, 1]):
-        distance = squared_distance(state.centres, position, other, best)
-        first = found < 0 or state.numbers[other] < state.numbers[found]
-        if (distance < best or (distance == best and first)) and root_of(state.parents, other) != own:
+        distance = squared_distance(centres, position, other, best)
+        first = found < 0 or numbers[other] < numbers[found]
+        if (distance < best or (distance == best and first)) and root_of(parents, other) != own:
             found, best = np.int64(other), distance
     return found, best
 
@@ -114,21 +117,23 @@ def nearest_in_leaf(
 @inner
 def nearest_outside(state: MergeState, position: Int) -> Int:
     """Return the position of the nearest group that is not merged with this one; -1 if there is none."""
+    low, high, centre = state.low, state.high, state.centres[position]
     found: Int = np.int64(-1)
-    best, stack = np.inf, state.stack
-    stack[0], size = 0, 1
+    best, stack, bounds = np.inf, state.stack, state.bounds
+    stack[0], bounds[0], size = 0, 0.0, 1
     while size > 0:
         size -= 1
         node = stack[size]
-        if distance_to_box(state, node, position) > best:
+        if bounds[size] > best:
             continue
         child = 2 * node + 1
-        if child >= len(state.low):
+        if child >= len(low):
             found, best = nearest_in_leaf(state, node, position, found, best)
             continue
-        left, right = distance_to_box(state, child, position), distance_to_box(state, child + 1, position)
-        stack[size] = child + (left <= right)  # the nearer one is visited first
-        stack[size + 1] = child + (left > right)
+        left, right = distance_to_box(low, high, child, centre), distance_to_box(low, high, child + 1, centre)
+        nearer = child + (left > right)  # visited first
+        stack[size], bounds[size] = 2 * child + 1 - nearer, max(left, right)
+        stack[size + 1], bounds[size + 1] = nearer, min(left, right)
         size += 2
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf, isnan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -10,25 +9,23 @@ import numpy as np
 from sdckit import progress
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.jit import Floats, Ints, inner, kernel
-from sdckit.kernels.mdav.groups import CELLS, mdav_points
-from sdckit.kernels.mdav.state import SLACK
+from sdckit.kernels.jit import Floats, Int, Ints, inner, kernel
+from sdckit.kernels.mdav.groups import SEARCHES, STEP, ProgressShare, mdav_points
+from sdckit.kernels.mdav.missing_search import find_nearest
+from sdckit.kernels.mdav.missing_tree import BUILT, MissingTree, build_tree, delete, needs_tree
+from sdckit.kernels.mdav.state import FORMED, HEAD, LEFT, WORK, clear_heap
 from sdckit.masking.group_means import GAPS, GROUP_SIZE, publish, share_of_groups
-
-LEFT, FORMED, HEAD = range(3)  # counters: records left, groups formed, position in the sorted list
 
 
 class VmdavState(NamedTuple):
-    """State of V-MDAV between calls of `grow_groups`: records left, groups formed, the group being formed."""
+    """State of V-MDAV between calls of `grow_groups`: groups formed, the group being formed."""
 
-    points: Floats  # the ungrouped records, rows ascending, standardised
-    rows: Ints  # their rows
     order: Ints  # all rows, the farthest from the centroid first
-    from_seed: Floats  # squared distance of each record left to the one a group grows round
-    near: Floats  # the smallest of these, sorted
-    members: Ints  # the group being formed, as places among the ungrouped records
+    near: Floats  # heap of the smallest distances seen in a search, largest on top
+    found: Ints  # the rows in that heap
+    members: Ints  # the group being formed
     groups: Ints  # the answer, -1 for a record in no group yet
-    counters: Ints
+    counters: Ints  # as those of MDAV
 
 
 def start(points: Floats, k: int) -> VmdavState:
@@ -39,136 +36,66 @@ def start(points: Floats, k: int) -> VmdavState:
     for j in range(p):  # the centroid of standardised data is 0
         reach += np.where(seen[:, j], points[:, j] * points[:, j], 0.0)
     reach *= p / seen.sum(axis=1)
+    counters = np.zeros(BUILT + 1, np.int64)
+    counters[LEFT] = n
     return VmdavState(
-        points=points.copy(),
-        rows=np.arange(n),
         order=np.argsort(-reach, kind="stable"),
-        from_seed=np.empty(n),
         near=np.empty(k),
+        found=np.empty(k, np.int64),
         members=np.empty(2 * k, np.int64),
         groups=np.full(n, -1),
-        counters=np.array([n, 0, 0]),
+        counters=counters,
     )
 
 
 @inner
-def distance_between(points: Floats, one: int, other: int, complete: int, limit: float) -> float:
-    """Return the squared distance of two records; infinite if they share no variable.
-
-    For complete data the sum stops as soon as it exceeds `limit`.
-    """
-    total, shared, width = 0.0, 0, points.shape[1]
-    if complete:
-        for j in range(width):
-            difference = points[one, j] - points[other, j]
-            total += difference * difference
-            if total > limit:
-                break
-    else:
-        for j in range(width):
-            difference = points[one, j] - points[other, j]
-            seen = not isnan(difference)
-            total += difference * difference if seen else 0.0
-            shared += seen
-        total = total * (width / shared) if shared else inf
-    return total
+def search(state: VmdavState, tree: MissingTree, first: int, last: int, size: int) -> None:
+    """Set the heap to the `size` ungrouped records nearest to any of the members first..last-1."""
+    clear_heap(state.near, state.found, size, len(tree.points))
+    for m in range(first, last):
+        state.counters[WORK] += find_nearest(tree, state.members[m], state.near, state.found, size)
 
 
 @inner
-def seed_group(state: VmdavState, seed: int, k: int, complete: int) -> None:
-    """Start a group with record `seed` and its k - 1 nearest; store all distances from the seed."""
-    points, near, members, from_seed = state.points, state.near, state.members, state.from_seed
-    count = 0
-    for i in range(state.counters[LEFT]):
-        from_seed[i] = distance = distance_between(points, i, seed, complete, inf)
-        if i == seed or (count == k - 1 and distance >= near[count - 1]):
-            continue
-        place = count = min(count + 1, k - 1)
-        while place > 1 and near[place - 2] > distance:
-            near[place - 1], members[place - 1] = near[place - 2], members[place - 2]
-            place -= 1
-        near[place - 1], members[place - 1] = distance, i
-    members[k - 1] = seed
+def join_group(state: VmdavState, tree: MissingTree, row: Int) -> None:
+    """Give `row` the number of the group being formed, and delete it from the tree."""
+    state.groups[row] = state.counters[FORMED]
+    state.counters[LEFT] -= 1
+    delete(tree, row)
 
 
 @inner
-def nearest_outside(state: VmdavState, size: int, complete: int) -> tuple[int, float]:
-    """Return the ungrouped record nearest to any group member, and that squared distance.
-
-    A record farther from the seed than the group's radius plus the best distance so far cannot be nearer
-    to a member; with missing cells the triangle inequality fails and every record is measured.
-    """
-    points, members, from_seed = state.points, state.members, state.from_seed
-    radius, bound = 0.0, inf
-    for m in range(size):
-        radius = max(radius, sqrt(from_seed[members[m]]))
-    best, found = inf, -1
-    for i in range(state.counters[LEFT]):
-        if from_seed[i] > bound or state.groups[state.rows[i]] >= 0:
-            continue
-        for m in range(size):
-            distance = distance_between(points, i, members[m], complete, best)
-            if distance < best or found < 0:
-                best, found = distance, i
-        if complete:
-            bound = (radius + sqrt(best)) ** 2 * SLACK
-    return found, best
-
-
-@inner
-def is_apart(state: VmdavState, place: int, inside: float, share: float, complete: int) -> bool:
-    """Return True if `inside` is less than `share` of every squared distance to other ungrouped records."""
-    if share == 0:
-        return False
-    from_seed = state.from_seed
-    low, high = 0.0, inf
-    if complete:  # a record near enough to matter is about as far from the seed
-        away, near = sqrt(from_seed[place]), sqrt(inside / share)
-        low, high = max(away - near, 0.0) ** 2 / SLACK, (away + near) ** 2 * SLACK
-    for i in range(state.counters[LEFT]):
-        if from_seed[i] < low or from_seed[i] > high or i == place or state.groups[state.rows[i]] >= 0:
-            continue
-        if not inside < share * distance_between(state.points, i, place, complete, inf):
-            return False
-    return True
-
-
-@inner
-def remove_grouped(state: VmdavState) -> None:
-    """Remove the records that now have a group from the list of ungrouped records, in place."""
-    kept = 0
-    for i in range(state.counters[LEFT]):
-        if state.groups[state.rows[i]] < 0:
-            state.rows[kept] = state.rows[i]
-            for j in range(state.points.shape[1]):
-                state.points[kept, j] = state.points[i, j]
-            kept += 1
-    state.counters[LEFT] = kept
+def grow_group(state: VmdavState, tree: MissingTree, k: int, share: float) -> None:
+    """Add records to a group of k that are nearer to it than `share` of their nearest squared distance."""
+    near, found, members = state.near, state.found, state.members
+    for size in range(k, 2 * k - 1):
+        search(state, tree, 0, size, 1)
+        inside, members[size] = near[0], found[0]
+        search(state, tree, size, size + 1, 1)
+        if not inside < share * near[0]:
+            return
+        join_group(state, tree, members[size])
 
 
 @kernel
-def grow_groups(state: VmdavState, k: int, gamma: float, complete: int, rounds: int) -> bool:
-    """Form at most `rounds` groups; return True once fewer than 2k records are left."""
-    counters, groups, rows, members = state.counters, state.groups, state.rows, state.members
+def grow_groups(state: VmdavState, tree: MissingTree, k: int, gamma: float, work: int) -> bool:
+    """Form groups; return True if fewer than 2k records are left, False after `work` nodes or for a tree."""
+    counters, members = state.counters, state.members
+    counters[WORK] = 0
     while counters[LEFT] >= 2 * k:
-        if rounds == 0:
+        if counters[WORK] >= work or needs_tree(counters):
             return False
-        rounds -= 1
-        while groups[state.order[counters[HEAD]]] >= 0:
+        while state.groups[state.order[counters[HEAD]]] >= 0:
             counters[HEAD] += 1
-        seed_group(state, np.searchsorted(rows[: counters[LEFT]], state.order[counters[HEAD]]), k, complete)
+        members[0] = state.order[counters[HEAD]]
+        search(state, tree, 0, 1, k - 1)
+        for m in range(1, k):
+            members[m] = state.found[m - 1]
         for m in range(k):
-            groups[rows[members[m]]] = counters[FORMED]
-        size = k
-        while size < 2 * k - 1:
-            place, inside = nearest_outside(state, size, complete)
-            if not is_apart(state, place, inside, gamma * gamma, complete):
-                break
-            members[size] = place
-            groups[rows[place]] = counters[FORMED]
-            size += 1
+            join_group(state, tree, members[m])
+        if gamma > 0:
+            grow_group(state, tree, k, gamma * gamma)
         counters[FORMED] += 1
-        remove_grouped(state)
     return True
 
 
@@ -182,17 +109,23 @@ def vmdav_numbers(
         groups[present] = np.arange(np.count_nonzero(present))
         return groups
     points = (mdav_points(values) if basis is None else basis)[present]
-    state = start(points, k)
-    complete, n = int(not np.isnan(points).any()), len(points)
-    with progress.track("V-MDAV", n * n) as report:  # a round's cost grows with the ungrouped records
-        left = n
-        while not grow_groups(
-            state, k, float(gamma), complete, max(1, CELLS // (left * points.shape[1] * 5))
-        ):
-            left = int(state.counters[LEFT])
-            report(n * n - left * left)
-    groups[present] = with_leftovers(points, state.groups, k)
+    groups[present] = with_leftovers(points, group_points(points, k, float(gamma)), k)
     return groups
+
+
+def group_points(points: Floats, k: int, gamma: float) -> Ints:
+    """Return the V-MDAV group of each point; -1 for those that are left when fewer than 2k are."""
+    state = start(points, k)
+    tree = None
+    with progress.track("V-MDAV", 1.0) as report:
+        share = ProgressShare(report, state.counters, SEARCHES)
+        while tree is None or not grow_groups(state, tree, k, gamma, max(1, STEP // points.shape[1])):
+            share.show()
+            if tree is None or needs_tree(state.counters):
+                tree = build_tree(points, np.flatnonzero(state.groups < 0))
+                state.counters[BUILT] = state.counters[LEFT]
+        report(1.0)
+    return state.groups
 
 
 def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
@@ -245,8 +178,8 @@ def vmdav(
 
     Column means are kept and no published value stands for fewer than k records.
     It suits data in clusters of uneven size, which groups of exactly k would tear apart; elsewhere `mdav`
-    loses less. Time grows with the square of the number of records: not for files of more than some
-    100,000 (see `mdav` and `blocked_mdav`).
+    loses less. Not for files with many independent columns and more than some 100,000 records: no tree
+    helps there, and time grows with the square of the number of records (see `blocked_mdav`).
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from sdckit.kernels.mdav import (
     flat_scan,
     float32_scan,
     missing_cells,
+    missing_tree,
     state,
     tree_build,
     tree_search,
@@ -61,12 +62,7 @@ def mdav_groups(values: Floats, k: int, points: Floats | None = None) -> Ints:
     with progress.track("MDAV", 1.0) as report:
         if not np.isnan(points).any():
             return group_complete(points, k, report)
-        part = missing_cells.start(points[present], k)
-        share = ProgressShare(report, part.counters, SCANS)
-        while not missing_cells.advance(part, k, max(1, CELLS // (share.left() * 10 * points.shape[1]))):
-            share.show()
-        report(1.0)
-    groups[present] = part.groups
+        groups[present] = group_incomplete(points[present], k, report)
     return groups
 
 
@@ -112,6 +108,18 @@ def group_complete(points: Floats, k: int, report: Callable[[float], None]) -> I
             share.show()
     report(1.0)
     return grouped.groups
+
+
+def group_incomplete(points: Floats, k: int, report: Callable[[float], None]) -> Ints:
+    """Return the MDAV groups of points with missing cells, with a tree that is built again at times."""
+    part = missing_cells.start(points, k)
+    tree, share = missing_cells.build(part), ProgressShare(report, part.counters, SEARCHES)
+    while not missing_cells.advance(part, tree, k, max(1, STEP // points.shape[1])):
+        share.show()
+        if missing_tree.needs_tree(part.counters):
+            tree = missing_cells.build(part)
+    report(1.0)
+    return part.groups
 
 
 def group_by_tree(grouped: MdavState, rounded: RoundedCopy, k: int, share: ProgressShare) -> bool:
