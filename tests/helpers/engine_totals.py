@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 
-from sdckit.engines.comparison import comparisons
+from sdckit.engines.comparison import EngineComparison
 from sdckit.engines.scan import Scan, merge_scans
 from sdckit.engines.second_scan import Basis, SecondScan, merge_details
 from sdckit.engines.totals import RankTotals
@@ -97,7 +97,17 @@ def engine_answers(pair, strata, borders):
         for group, totals in scans.items()
     }
     details = merge_details([_sent(SecondScan(pair.columns, bases))(block) for block in blocks])
-    return comparisons(pair.columns, scans, details, ranks, weighted=pair.weighted), pairs
+    answers = {
+        group: EngineComparison(
+            pair.columns,
+            pair.weighted,
+            totals,
+            details[group],
+            [ranks.get(Piece(name, group)) for name in pair.columns],
+        )
+        for group, totals in scans.items()
+    }
+    return answers, pairs
 
 
 def _sent(task):

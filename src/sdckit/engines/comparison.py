@@ -10,7 +10,6 @@ import numpy as np
 
 from sdckit.core.checks import NotApplicable
 from sdckit.engines.second_scan import shared_power
-from sdckit.engines.transport import Piece
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.kernels.tie_rules import TIES, TieSummary, level_without_midranks, midrank_level
@@ -23,14 +22,13 @@ from sdckit.metrics.blocks.variable_cells import unrelated_weight
 from sdckit.metrics.counts import ColumnFacts, Counts, MeanAndSpread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from sdckit.engines.scan import Group, ScanTotals
+    from sdckit.engines.scan import ScanTotals
     from sdckit.engines.second_scan import DetailTotals
     from sdckit.engines.totals import RankTotals
     from sdckit.kernels.jit import Floats
     from sdckit.metrics.blocks.contributions import Dominance
-    from sdckit.metrics.comparison import Comparison
 
 T = TypeVar("T")
 
@@ -184,27 +182,6 @@ class EngineComparison:
         products = _known(self.second.products, "a correlation")
         norms = [np.sqrt(one.squares) for one in moments]
         return Correlations(*map(FileCorrelations, norms, products))
-
-
-def comparisons(
-    columns: Sequence[str],
-    scans: Mapping[Group, ScanTotals],
-    details: Mapping[Group, DetailTotals],
-    ranks: Mapping[Piece, RankTotals],
-    *,
-    weighted: bool,
-) -> dict[Group, Comparison]:
-    """Return the comparison of the whole file (None) and of each stratum; totals may be lacking."""
-    return {
-        group: EngineComparison(
-            tuple(columns),
-            weighted,
-            totals,
-            details.get(group),
-            [ranks.get(Piece(name, group)) for name in columns],
-        )
-        for group, totals in scans.items()
-    }
 
 
 @dataclass(frozen=True)

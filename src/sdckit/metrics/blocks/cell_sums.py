@@ -152,5 +152,6 @@ def variable_scales(spreads: Floats) -> Floats:
 
     NaN where they exceed the largest float, so that no quotient looks like a value.
     """
-    found = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
+    with np.errstate(over="ignore"):
+        found = np.where(spreads > 0, math.sqrt(2) * spreads, 1.0)
     return np.where(np.isinf(found), np.nan, found)
