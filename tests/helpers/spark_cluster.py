@@ -16,7 +16,7 @@ import psutil
 
 WORKERS = 2
 STARTED = 120  # seconds until a cluster is taken not to start
-LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # of processes that live for seconds
+LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-BytecodeVerificationRemote"  # they live for seconds
 LOOPBACK = "127.0.0.1"
 SETTINGS = {
     "spark.executor.memory": "1g",

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sdckit.engines.spark_job import Job
 from sdckit.engines.spark_worker import facts
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
 
     running = SparkSession.getActiveSession()
     if running is not None:
-        found = running.sparkContext.master
+        found = context_of(running).master
         if master not in {None, found}:
             raise ValueError(f"a Spark session with master {found} is running, not {master}; stop it first")
         return running
@@ -75,6 +76,14 @@ def own_session(session: SparkSession) -> SparkSession:
     return own
 
 
+def context_of(session: SparkSession) -> SparkContext:
+    """Return the context of a session; raise TypeError for a session of Spark Connect, which has none."""
+    try:
+        return session.sparkContext
+    except Exception as error:
+        raise TypeError("sessions of Spark Connect cannot be used; give one with a master") from error
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Silence pyspark's one warning about new versions of pandas, which is not used here."""
@@ -89,9 +98,10 @@ def require_workers(context: SparkContext) -> None:
         return
     count = max(context.defaultParallelism, 2)
     try:
-        found = set(context.parallelize(range(count), count).map(facts).collect())
-    except Exception as error:
-        raise RuntimeError(_no_python(str(error), context)) from error
+        asked = context.parallelize(range(count), count).map(facts)
+        found = set(Job(context, asked.collect).run("asking workers"))
+    except RuntimeError as error:
+        raise RuntimeError(_no_python(str(error.__cause__), context)) from error
     _, _, version, numpy = facts(None)
     remedy = f'install sdckit {version} there (pip install "sdckit[spark]") or set PYSPARK_PYTHON'
     for host, python, theirs, numpys in sorted(found, key=str):
