@@ -33,6 +33,15 @@ MASTERS = r"local(\[[^]]+\])?|spark://.+|yarn|k8s://.+"
 _checked: set[str] = set()  # applications whose workers have what they need
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence pyspark's one warning about new versions of pandas, which is not used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+@quiet()
 def spark_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return the active Spark session, or start one.
 
@@ -67,6 +76,7 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
     return SparkSession(_start(master, settings or {}))
 
 
+@quiet()
 def own_session(session: SparkSession) -> SparkSession:
     """Return a session with SQL settings of its own, on the same workers, that leaves partitions alone."""
     own = session.newSession()
@@ -82,14 +92,6 @@ def context_of(session: SparkSession) -> SparkContext:
         return session.sparkContext
     except Exception as error:
         raise TypeError("sessions of Spark Connect cannot be used; give one with a master") from error
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence pyspark's one warning about new versions of pandas, which is not used here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        yield
 
 
 def require_workers(context: SparkContext) -> None:
