@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from pyspark import SparkContext, StatusTracker
 
-LOOKED = 0.2  # seconds between two looks at the tasks that are done
+LOOKED = 0.2  # seconds between two looks at the job
+WATCHED = 1.0  # seconds between two questions to Spark, which cost it time
 CANCELLED = 150  # looks until a job that does not end is left alone
 IDLE = 100  # looks until it is said that nothing runs
 
@@ -72,7 +73,7 @@ class Job:
         with suppress(Exception):  # without a connection to Java, the job says why
             while job.is_alive():
                 self._look(self.context.statusTracker())
-                job.join(LOOKED)
+                job.join(WATCHED)
 
     def _look(self, tracker: StatusTracker) -> None:
         """Look once at the tasks that run and those that are done."""
