@@ -9,7 +9,7 @@ import pytest
 import sdckit
 from sdckit.engines import spark_session as sessions
 from sdckit.engines.spark import SparkTransport
-from toy_ranks import READS, Absent, Refuses
+from spark_toy_ranks import READS, Absent, Refuses
 
 pytestmark = pytest.mark.spark
 

@@ -65,16 +65,17 @@ def keep(folder, *paths):
     def start(name, kind, *words):
         command = [script, f"org.apache.spark.deploy.{kind}", "--host", LOOPBACK, "--webui-port", "0"]
         with (folder / f"{name}.log").open("w") as log:
-            subprocess.Popen([*command, *words], env=environment, stdout=log, stderr=log)
+            return subprocess.Popen([*command, *words], env=environment, stdout=log, stderr=log)
 
     try:
-        start("master", "master.Master", "--port", "0")
-        address = said(folder / "master.log", r"spark://[\d.]+:\d+")
+        master = start("master", "master.Master", "--port", "0")
+        address = said(folder / "master.log", r"spark://[\d.]+:\d+", master)
+        workers = []
         for number in range(WORKERS):
             work = ("--cores", "1", "--memory", "2g", "--work-dir", str(folder / f"work{number}"), address)
-            start(f"worker{number}", "worker.Worker", *work)
-        for number in range(WORKERS):
-            said(folder / f"worker{number}.log", "Successfully registered with master")
+            workers.append(start(f"worker{number}", "worker.Worker", *work))
+        for number, worker in enumerate(workers):
+            said(folder / f"worker{number}.log", "Successfully registered with master", worker)
         draft = folder / "address.part"
         draft.write_text(address)
         draft.rename(folder / "address")
@@ -83,15 +84,12 @@ def keep(folder, *paths):
         end_session()
 
 
-def said(log, pattern):
-    """Wait until a log contains a pattern; return what matches."""
-    deadline = time.monotonic() + STARTED
-    while time.monotonic() < deadline:
-        found = re.search(pattern, log.read_text()) if log.exists() else None
-        if found:
-            return found[0]
+def said(log, pattern, process):
+    """Wait until the log of a process contains a pattern; return what matches."""
+    while not (found := re.search(pattern, log.read_text())):
+        assert process.poll() is None, log.read_text()
         time.sleep(0.1)
-    raise TimeoutError(f"{log} does not contain {pattern}")
+    return found[0]
 
 
 def of_session(session):

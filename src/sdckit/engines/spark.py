@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.engines.spark_job import Job
 from sdckit.engines.spark_packing import ORDER, SQL_SCHEMA
-from sdckit.engines.spark_session import own_session, quiet, require_workers, spark_session
+from sdckit.engines.spark_session import context_of, own_session, quiet, require_workers, spark_session
 from sdckit.engines.spark_worker import RESULTS, Finish, Scan, SendBlocks, SendBuckets
 
 if TYPE_CHECKING:
@@ -57,11 +57,10 @@ class SparkTransport:
         partitions: int | None = None,
     ) -> None:
         shared = session or spark_session(master)
-        with quiet():
-            require_workers(shared.sparkContext)
+        self.context = context_of(shared)
+        require_workers(self.context)
         self.source, self.rows, self.partitions = source, source.rows, partitions
         self.session = own_session(shared)
-        self.context = shared.sparkContext
         self.cores = max(self.context.defaultParallelism, 1)
         fair = self.rows // (self.cores * TASKS_A_CORE)  # so that all cores have work
         self.bucket_rows = min(WORKER_BYTES // BYTES_A_ROW, max(fair, SMALL_BUCKET))
@@ -106,7 +105,7 @@ class SparkTransport:
 
     def _results(self, frame: DataFrame, tasks: int, step: str) -> dict[int, Any]:
         """Return the results of blocks or buckets by number; raise the error that a worker raised."""
-        rows = Job(frame, tasks).run(step)
+        rows = Job(self.context, frame.collect, tasks).run(step)
         # Unpickled is only what our own tasks have pickled.
         return {row.place: pickle.loads(bytes(row.result)) for row in rows}  # noqa: S301
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from sdckit.engines.source import Source
 from sdckit.engines.spark_job import Job
-from sdckit.engines.spark_session import quiet, require_workers
+from sdckit.engines.spark_session import context_of, quiet, require_workers
 from sdckit.engines.spark_worker import described_errors
 
 if TYPE_CHECKING:
@@ -54,14 +54,15 @@ def aligned_source(
         raise ValueError(f"scratch is {scratch}; name a folder that all workers see, such as /mnt/shared/tmp")
     if masked is not None and key is None:
         raise ValueError("rows of two Spark DataFrames have no order; name the column of records with key=")
+    context = context_of(original.sparkSession)
+    require_workers(context)
     with quiet():
-        require_workers(original.sparkSession.sparkContext)
         frame, others = _named(original, "o"), []
         if masked is not None and key is not None:
             frame, others = _joined(original, masked, key), masked.columns
         writes = WriteParts(str(folder), tuple(original.columns), tuple(others))
         frame = frame.mapInArrow(writes, WRITTEN)
-    parts = sorted(Job(frame).run("writing Parquet files"))
+    parts = sorted(Job(context, frame.collect).run("writing Parquet files"))
     if not parts:
         raise ValueError("the Spark DataFrame has no rows")
     paths = [[folder / side / part[side] for part in parts if part[side]] for side in SIDES]
@@ -129,7 +130,7 @@ def _require_keys(ours: DataFrame, theirs: DataFrame, key: str) -> None:
         "keys in the original only": count(present & (keys["theirs"] == 0)),
         "keys in the masked data only": count(present & (keys["ours"] == 0)),
     }
-    (found,) = Job(keys.agg(*facts.values())).run("matching keys")
+    (found,) = Job(context_of(ours.sparkSession), keys.agg(*facts.values()).collect).run("matching keys")
     wrong = [f"{number} {fact}" for fact, number in zip(facts, found, strict=True) if number]
     if wrong:
         raise ValueError(f"key {key!r} does not match records one by one: {', '.join(wrong)}; correct them")

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from sdckit import progress
 from sdckit.engines.spark_worker import error_in
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from collections.abc import Callable
 
-LOOKED = 0.2  # seconds between two looks at the tasks that are done
+    from pyspark import SparkContext, StatusTracker
+
+LOOKED = 0.2  # seconds between two looks at the job
+WATCHED = 1.0  # seconds between two questions to Spark, which cost it time
 CANCELLED = 150  # looks until a job that does not end is left alone
+IDLE = 100  # looks until it is said that nothing runs
 
 
 class Job:
-    """Computes the rows of a frame in a thread, so that it can be watched and cancelled.
+    """Collects small results in a thread, so that it can be watched and cancelled.
 
     `tasks` is the number of its tasks; without it, those that Spark knows of.
     """
 
-    def __init__(self, frame: DataFrame, tasks: int = 0) -> None:
-        self.context, self.frame, self.tasks = frame.sparkSession.sparkContext, frame, tasks
+    def __init__(self, context: SparkContext, collect: Callable[[], list[Any]], tasks: int = 0) -> None:
+        self.context, self.collect, self.tasks = context, collect, tasks
         self.group = f"sdckit-{uuid.uuid4()}"
-        self.rows: list[Row] = []
+        self.rows: list[Any] = []
         self.error: Exception | None = None
         self.done = 0.0  # share of the tasks
+        self.busy = False
 
-    def run(self, step: str) -> list[Row]:
-        """Return the rows of the frame and show how many tasks are done; cancel the job at Ctrl-C."""
+    def run(self, step: str) -> list[Any]:
+        """Return what is collected and show how many tasks are done; cancel the job at Ctrl-C."""
         from pyspark import InheritableThread  # noqa: PLC0415 - an optional package
 
         job = InheritableThread(target=self._collect, daemon=True)
@@ -38,9 +45,13 @@ class Job:
         watch.start()
         try:
             with progress.track(step, 1.0) as report:
-                while job.is_alive():
+                for look in count():
                     job.join(LOOKED)
                     report(self.done)
+                    if not job.is_alive():
+                        break
+                    if look == IDLE and not self.busy:
+                        progress.print_notice("waiting for Spark: no worker has a free core so far")
         except BaseException:
             self._cancel(job)
             raise
@@ -53,21 +64,26 @@ class Job:
         """Run the job and keep its rows or its error."""
         try:
             self.context.setJobGroup(self.group, "sdckit", interruptOnCancel=True)
-            self.rows = self.frame.collect()
+            self.rows = self.collect()
         except Exception as error:  # noqa: BLE001 - raised again by the thread that waits
             self.error = error
 
     def _watch(self, job: Any) -> None:
         """Keep the share of tasks done, which never falls: tasks of a lost worker run once more."""
-        tracker = self.context.statusTracker()
-        while job.is_alive():
-            jobs = filter(None, map(tracker.getJobInfo, tracker.getJobIdsForGroup(self.group)))
-            stages = {stage for found in jobs for stage in found.stageIds}
-            known = list(filter(None, map(tracker.getStageInfo, stages)))
-            total = self.tasks or sum(stage.numTasks for stage in known)
-            done = sum(stage.numCompletedTasks for stage in known)
-            self.done = max(self.done, min(done / max(total, 1), 1.0))
-            job.join(LOOKED)
+        with suppress(Exception):  # without a connection to Java, the job says why
+            while job.is_alive():
+                self._look(self.context.statusTracker())
+                job.join(WATCHED)
+
+    def _look(self, tracker: StatusTracker) -> None:
+        """Look once at the tasks that run and those that are done."""
+        jobs = filter(None, map(tracker.getJobInfo, tracker.getJobIdsForGroup(self.group)))
+        stages = {stage for found in jobs for stage in found.stageIds}
+        known = list(filter(None, map(tracker.getStageInfo, stages)))
+        total = self.tasks or sum(stage.numTasks for stage in known)
+        done = sum(stage.numCompletedTasks for stage in known)
+        self.busy = self.busy or done > 0 or any(stage.numActiveTasks for stage in known)
+        self.done = max(self.done, min(done / max(total, 1), 1.0))
 
     def _cancel(self, job: Any) -> None:
         """Cancel the job; from another thread, as this one may be in the middle of a call to Java."""

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sdckit.engines.spark_job import Job
 from sdckit.engines.spark_worker import facts
 
 if TYPE_CHECKING:
@@ -32,6 +33,15 @@ MASTERS = r"local(\[[^]]+\])?|spark://.+|yarn|k8s://.+"
 _checked: set[str] = set()  # applications whose workers have what they need
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence pyspark's one warning about new versions of pandas, which is not used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+@quiet()
 def spark_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Return the active Spark session, or start one.
 
@@ -56,7 +66,7 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
 
     running = SparkSession.getActiveSession()
     if running is not None:
-        found = running.sparkContext.master
+        found = context_of(running).master
         if master not in {None, found}:
             raise ValueError(f"a Spark session with master {found} is running, not {master}; stop it first")
         return running
@@ -66,6 +76,7 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
     return SparkSession(_start(master, settings or {}))
 
 
+@quiet()
 def own_session(session: SparkSession) -> SparkSession:
     """Return a session with SQL settings of its own, on the same workers, that leaves partitions alone."""
     own = session.newSession()
@@ -75,12 +86,12 @@ def own_session(session: SparkSession) -> SparkSession:
     return own
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silence pyspark's one warning about new versions of pandas, which is not used here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        yield
+def context_of(session: SparkSession) -> SparkContext:
+    """Return the context of a session; raise TypeError for a session of Spark Connect, which has none."""
+    try:
+        return session.sparkContext
+    except Exception as error:
+        raise TypeError("sessions of Spark Connect cannot be used; give one with a master") from error
 
 
 def require_workers(context: SparkContext) -> None:
@@ -89,9 +100,10 @@ def require_workers(context: SparkContext) -> None:
         return
     count = max(context.defaultParallelism, 2)
     try:
-        found = set(context.parallelize(range(count), count).map(facts).collect())
-    except Exception as error:
-        raise RuntimeError(_no_python(str(error), context)) from error
+        asked = context.parallelize(range(count), count).map(facts)
+        found = set(Job(context, asked.collect).run("asking workers"))
+    except RuntimeError as error:
+        raise RuntimeError(_no_python(str(error.__cause__), context)) from error
     _, _, version, numpy = facts(None)
     remedy = f'install sdckit {version} there (pip install "sdckit[spark]") or set PYSPARK_PYTHON'
     for host, python, theirs, numpys in sorted(found, key=str):
