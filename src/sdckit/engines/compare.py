@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from sdckit.engines.comparison import EngineComparison
 from sdckit.engines.measure_ranks import measure_ranks
 from sdckit.engines.plan import Wanted
 from sdckit.engines.scan import Scan, ScanTotals, merge_scans
-from sdckit.engines.second_scan import Basis, SecondScan, merge_details, shared_power
+from sdckit.engines.second_scan import Basis, DetailTotals, SecondScan, merge_details, shared_power
 from sdckit.engines.transport import Piece, Reads
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.metrics.blocks.distributions import edge_positions, edges_between
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sdckit.engines.totals import RankTotals
     from sdckit.engines.transport import Transport
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.blocks.cell_sums import Cost
 
 ROW_RULES = frozenset({"first", "last"})  # tie rules that depend on the order of rows
 RANDOM = "ties='random' cannot be computed for data read in blocks; use expected, its mean"
@@ -37,6 +39,8 @@ class Questions:
     streams: bool = False
     bins: bool = False
     products: bool = False
+    units: tuple[str, ...] = ()  # of changes bounded by the arctangent
+    costs: tuple[Cost, ...] = ()  # losses that one record may dominate
 
     @classmethod
     def of(cls, metrics: Sequence[Metric], ties: str) -> Questions:
@@ -47,7 +51,20 @@ class Questions:
             raise NotApplicable(RANDOM)
         needs = {metric.needs for metric in metrics if metric.family == "loss"}
         names = {metric.name.partition(":")[0] for metric in metrics}
-        return cls(rules, bool(needs & {"cells", "columns"}), "hellinger" in names, "moments" in needs)
+        costs = [metric.dominated.args[0] for metric in metrics if isinstance(metric.dominated, partial)]
+        return cls(
+            rules,
+            bool(needs & {"cells", "columns"}),
+            "hellinger" in names,
+            "moments" in needs,
+            tuple(dict.fromkeys(scales)),
+            tuple(dict.fromkeys(costs)),
+        )
+
+    @property
+    def details(self) -> bool:
+        """True if a second scan is needed."""
+        return self.streams or self.bins or self.products
 
 
 @dataclass(frozen=True)
@@ -73,8 +90,7 @@ class Comparing:
             group: Basis.of(found, weighted=self.weighted, edges=self._edges(group, ranks))
             for group, found in totals.items()
         }
-        second = SecondScan(self.variables, bases, products=self.questions.products)
-        details = merge_details(self.transport.scan(second, self.reads, step="measuring"))
+        details = self._details(bases) if self.questions.details else {}
         return {
             group: EngineComparison(
                 self.variables,
@@ -85,6 +101,12 @@ class Comparing:
             )
             for group in totals
         }
+
+    def _details(self, bases: Mapping[Group, Basis]) -> dict[Group, DetailTotals]:
+        """Return what needs means, standard deviations or bin edges, from a second scan."""
+        asked = self.questions
+        second = SecondScan(self.variables, bases, asked.units, asked.costs, products=asked.products)
+        return merge_details(self.transport.scan(second, self.reads, step="measuring"))
 
     def _rank_totals(self, totals: Mapping[Group, ScanTotals]) -> dict[Piece, RankTotals]:
         """Return the totals of each variable that need its values in order, where any metric asks for one."""

@@ -26,14 +26,18 @@ class Contributions(NamedTuple):
 
     @classmethod
     def of(cls, values: Floats) -> Contributions:
-        """Return the largest contributions among the values of a block."""
+        """Return the largest contributions among the values of a block; NaN counts 0."""
         sizes = np.abs(values)
-        largest = float(sizes.max(initial=0.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(sizes.sum()):  # the test is cheaper than the replacement
+                sizes = np.nan_to_num(sizes)
+        at = int(np.argmax(sizes)) if sizes.size else 0
+        largest = float(sizes[at]) if sizes.size else 0.0
         if largest == 0:
             return cls(0.0, 0.0, 0.0, 0.0)
         shares = sizes / largest
-        second = float(np.partition(shares, shares.size - 2)[-2]) if shares.size > 1 else 0.0
-        return cls(float(sizes.sum()), largest, float(shares.sum()), second)
+        second = max(shares[:at].max(initial=0.0), shares[at + 1 :].max(initial=0.0))
+        return cls(float(sizes.sum()), largest, float(shares.sum()), float(second))
 
     def merge(self, other: Contributions) -> Contributions:
         """Return the largest contributions of two blocks together."""
@@ -87,9 +91,9 @@ def dominance(cells: VariableCells, x_mean: float, y_mean: float) -> Dominance:
     cost, counts = cells.cost, cells.counts
     x, y, scale = cells.x[counts], cells.y[counts], cells.scale[counts]
     with np.errstate(over="ignore", invalid="ignore"):
-        costs = Contributions.of(np.nan_to_num(cells.costs()[counts] * cells.weights[counts]))
-        unrelated = Contributions.of(np.nan_to_num(cost.of(x, y_mean, scale)))
-        squares = Contributions.of(np.nan_to_num(squared_cost(x, x_mean, 1.0))) if cost == IL1S else None
+        costs = Contributions.of(cells.costs()[counts] * cells.weights[counts])
+        unrelated = Contributions.of(cost.of(x, y_mean, scale))
+        squares = Contributions.of(squared_cost(x, x_mean, 1.0)) if cost == IL1S else None
     if not x.size:
         return Dominance(costs, unrelated, squares, None)
     i = int(np.argmax(np.abs(x)))
