@@ -51,6 +51,7 @@ class Questions:
             raise NotApplicable(RANDOM)
         needs = {metric.needs for metric in metrics if metric.family == "loss"}
         names = {metric.name.partition(":")[0] for metric in metrics}
+        scales = [m.fixed_options.get("scale", "spread") for m in metrics if "il_variables" in m.name]
         costs = [metric.dominated.args[0] for metric in metrics if isinstance(metric.dominated, partial)]
         return cls(
             rules,
