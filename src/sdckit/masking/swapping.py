@@ -12,6 +12,7 @@ from sdckit.core import checks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.buffers import borrowed
+from sdckit.kernels.cell_draws import CellDraws
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
@@ -21,6 +22,7 @@ from sdckit.masking.swapping_kernels import copy_by_rank, level_tails, swap_by_m
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.masking.swapping_kernels import Uniforms
 
 
 class Orders:
@@ -39,7 +41,7 @@ class Orders:
 
 def largest_move(options: dict[str, Any], values: Floats) -> Floats:
     """Return the largest number of ranks by which rank swapping can move a value, for each column."""
-    parameters = _swap_parameters(**options)
+    parameters = swap_parameters(**options)
     if parameters.adapts:
         found = [
             parameters.for_column(column.sorted).window(column.n)[1] for column in Orders(values).columns
@@ -118,7 +120,7 @@ def rank_swap(
     start: str = "lowest",
     r0: float = 0.0,
     k0: float = 0.0,
-    rng: np.random.Generator,
+    rng: np.random.Generator | CellDraws,
     basis: Orders | None = None,
 ) -> Floats:
     """Swap each value of every column with one of near rank.
@@ -182,13 +184,14 @@ def rank_swap(
     [1.0, 2.0, 3.0, 4.0]
     """
     orders = Orders(values) if basis is None else basis
-    parameters = _swap_parameters(p=p, tails=tails, bound=bound, start=start, r0=r0, k0=k0)
-    if orders.short and not parameters.adapts:
+    parameters = swap_parameters(p=p, tails=tails, bound=bound, start=start, r0=r0, k0=k0)
+    if orders.short and not parameters.adapts and not isinstance(rng, CellDraws):
         return _swapped_stack(orders, parameters, rng)
     masked = values.copy(order="F")
     for j, (seen, column) in enumerate(zip(orders.seen, orders.columns, strict=True)):
         if seen.size > 1:
-            masked[seen, j] = swapped(column, parameters, rng)
+            uniforms = rng.of_column(j).sequence() if isinstance(rng, CellDraws) else rng
+            masked[seen, j] = swapped(column, parameters, uniforms)
     return masked
 
 
@@ -231,7 +234,7 @@ class SwapParameters(NamedTuple):
         return tail, checks.whole_share(self.p, n - 2 * tail) - self.exclusive
 
 
-def _swap_parameters(
+def swap_parameters(
     *, p: float, tails: float, bound: str, start: str = "lowest", r0: float = 0.0, k0: float = 0.0
 ) -> SwapParameters:
     """Return `SwapParameters` from the method's options; raise ValueError if both r0 and k0 are set."""
@@ -240,7 +243,7 @@ def _swap_parameters(
     return SwapParameters(p, tails, bound == "exclusive", start == "highest", r0, k0)
 
 
-def swapped(column: OrderedColumn, parameters: SwapParameters, rng: np.random.Generator) -> Floats:
+def swapped(column: OrderedColumn, parameters: SwapParameters, rng: Uniforms) -> Floats:
     """Return one column after rank swapping, its values in the order of the rows."""
     tail, window = parameters.for_column(column.sorted).window(column.n)
     with borrowed(column.n) as scratch:
