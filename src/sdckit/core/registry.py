@@ -20,6 +20,7 @@ from sdckit.core.parameters import parameter_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from sdckit.core.in_blocks import InBlocks
     from sdckit.core.parameters import Parameter
 
 METRICS: dict[str, Metric] = {}
@@ -189,6 +190,7 @@ class Method:
     extra: str | None = None
     place: int = LAST  # position in lists, the smallest first
     colour: str | None = None  # a name of `report.charts`
+    in_blocks: InBlocks | None = None  # how files larger than memory are masked; None: not at all
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to find the method again, for pickles: by its name, since some functions have none."""

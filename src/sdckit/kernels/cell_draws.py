@@ -130,7 +130,7 @@ class CellDraws:
 
     def uniforms(self, rows: Ints, column: int) -> Floats:
         """Return a uniform number from 0, below 1, for each of these rows in a column."""
-        return (self.words(rows, column)[:, 0] >> ELEVEN) * UNIT
+        return (self.words(rows, column)[:, 0] >> ELEVEN).astype(np.float64) * UNIT
 
     def sequence(self) -> UniformSequence:
         """Return the uniform numbers of the first column in a row, from the first on."""

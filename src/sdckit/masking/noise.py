@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdckit.core.in_blocks import InBlocks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.normal_draws import normals
@@ -18,9 +19,14 @@ from sdckit.masking.noise_basis import (
     kim_basis,
     nonzero_spread,
     varying,
+    whole_kim_basis,
+    whole_root,
+    whole_spread,
+    whole_varying,
 )
 
 if TYPE_CHECKING:
+    from sdckit.core.in_blocks import Options, WholeColumns
     from sdckit.kernels.jit import Bools, Floats
 
 BRAND = "Brand 2002, doi:10.1007/3-540-47804-3_8"
@@ -51,6 +57,7 @@ SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCAL
     basis=spread,
     random=True,
     reference=BRAND,
+    in_blocks=InBlocks(needs="squares", basis=whole_spread),
 )
 def noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
@@ -104,6 +111,7 @@ def noise(
     basis=covariance_root,
     random=True,
     reference=BRAND,
+    in_blocks=InBlocks(needs="products", basis=whole_root),
 )
 def correlated_noise(
     values: Floats,
@@ -172,6 +180,7 @@ def _variance_ratio(percent: float, scale: str) -> float:
     basis=kim_basis,
     random=True,
     reference=KIM,
+    in_blocks=InBlocks(needs="products", basis=whole_kim_basis),
 )
 def kim_noise(
     values: Floats,
@@ -236,7 +245,16 @@ def kim_noise(
 def _notes_on_zeros(values: Floats, options: dict[str, Any]) -> list[str]:
     """Return a note on how many cells are 0 and stay 0."""
     del options
-    zeros, seen = int((values == 0).sum()), int((~np.isnan(values)).sum())
+    return _zeros_note(int((values == 0).sum()), int((~np.isnan(values)).sum()))
+
+
+def _whole_zeros(whole: WholeColumns, _options: Options) -> list[str]:
+    """Return a note on how many cells of a file that was read in blocks are 0 and stay 0."""
+    return _zeros_note(int(whole.zeros.sum()), int((whole.seen + whole.zeros * whole.nonzero).sum()))
+
+
+def _zeros_note(zeros: int, seen: int) -> list[str]:
+    """Return a note on how many of the cells with a value are 0 and stay 0; none without zeros."""
     return (
         [f"{zeros} of {seen} cells are 0 and stay 0: the file discloses which records have a zero"]
         if zeros
@@ -253,6 +271,7 @@ def _notes_on_zeros(values: Floats, options: dict[str, Any]) -> list[str]:
     random=True,
     reference=BRAND,
     release_notes=_notes_on_zeros,
+    in_blocks=InBlocks(needs="squares", nonzero=True, basis=whole_spread, notes=_whole_zeros),
 )
 def zero_preserving_noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
@@ -313,6 +332,7 @@ def zero_preserving_noise(
     random=True,
     reference=KIM_WINKLER,
     release_notes=_notes_on_zeros,
+    in_blocks=InBlocks(basis=whole_varying, notes=_whole_zeros),
 )
 def multiplicative_noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Bools | None = None

@@ -11,6 +11,7 @@ from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.scaling import centres, deviations, powers_of_two, spread
 
 if TYPE_CHECKING:
+    from sdckit.core.in_blocks import Options, WholeColumns
     from sdckit.kernels.jit import Bools, Floats, Ints
 
 
@@ -84,3 +85,28 @@ def varying(values: Floats) -> Bools:
 def columns_vary(low: Floats, high: Floats, seen: Ints) -> Bools:
     """Return True for each column with different values, or only one, from extremes and numbers of values."""
     return (low != high) | (seen < 2)
+
+
+# --- the same from facts that were added up over blocks of rows ---
+
+
+def whole_spread(whole: WholeColumns, _options: Options) -> Floats:
+    """Return the standard deviation of each column."""
+    return whole.spread
+
+
+def whole_root(whole: WholeColumns, _options: Options) -> Floats:
+    """Return the root of the covariance of the columns; see `covariance_root`."""
+    assert whole.products is not None  # noqa: S101 - asked for in the registry
+    assert whole.pairs is not None  # noqa: S101
+    return root_of_products(whole.products, whole.pairs, whole.powers, whole.records)
+
+
+def whole_kim_basis(whole: WholeColumns, options: Options) -> KimBasis:
+    """Return what Kim's noise needs to know of the whole file; see `kim_basis`."""
+    return KimBasis(whole_root(whole, options), whole.powers, whole.centres)
+
+
+def whole_varying(whole: WholeColumns, _options: Options) -> Bools:
+    """Return True for each column that has different values, or only one; see `varying`."""
+    return columns_vary(whole.low, whole.high, whole.seen)

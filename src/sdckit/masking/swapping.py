@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.in_blocks import InBlocks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.buffers import borrowed
@@ -21,6 +22,8 @@ from sdckit.masking.group_means import FEWEST
 from sdckit.masking.swapping_kernels import copy_by_rank, level_tails, swap_by_moves, swap_ranks, swap_stack
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.masking.swapping_kernels import Uniforms
 
@@ -58,6 +61,11 @@ def notes_on_tails(values: Floats, options: dict[str, Any]) -> list[str]:
     if not any(0 < tail < FEWEST for tail in tails):
         return []
     return [f"a tail has fewer than {FEWEST} values, so its mean discloses single values; raise tails"]
+
+
+def values_of_all(options: Mapping[str, Any]) -> str | None:
+    """Return the parameters that need the values of a column at once: tails, r0, k0; None without them."""
+    return ", ".join(name for name in ("tails", "r0", "k0") if options[name] > 0) or None
 
 
 @method(
@@ -109,6 +117,7 @@ def notes_on_tails(values: Floats, options: dict[str, Any]) -> list[str]:
     random=True,
     window=largest_move,
     release_notes=notes_on_tails,
+    in_blocks=InBlocks(how="ranks", refused=values_of_all),
     reference="Moore 1996, U.S. Bureau of the Census, Statistical Research Division, RR 96-04",
 )
 def rank_swap(
