@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sdckit.engines.transport import Block, BlockRef
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.rules import Rules
+    from sdckit.rules.edits import WholeFile
 
 
 class Changes(NamedTuple):
@@ -89,7 +90,7 @@ class Finish:
     decimals: tuple[int, ...] | None
     writer: PartWriter
     rules: Rules | None = None
-    rule_decimals: Mapping[str, int] | None = None
+    whole: WholeFile | None = None  # of the columns that rules name
     kept: tuple[str, ...] = ()
 
     @property
@@ -126,7 +127,7 @@ class Finish:
         if self.rules is None:
             return masked
         values = matrix_of(block, self.rules.columns)
-        edits = Edits(self.rules, self.names, values, self.kept, self.rule_decimals)
+        edits = Edits(self.rules, self.names, values, self.kept, self.whole)
         return edits.repaired(masked, self.decimals)
 
 

@@ -87,7 +87,7 @@ def values_at_ranks(
 class Beyond(NamedTuple):
     """Number and exact sum of the values from a cut on, seen from the side of the tail."""
 
-    count: int = 0
+    number: int = 0
     total: int = 0
 
 
@@ -135,12 +135,12 @@ def with_codes(
     for piece, n in enumerate(sizes):
         middle = means[piece] if replaces[piece] == "mean" else values[piece].get(median_rank(n), math.nan)
         ends = [
-            (cut, tail.code(cut, replaces[piece], found.count, rounded_mean(found.total, found.count)))
+            (cut, tail.code(cut, replaces[piece], found.number, rounded_mean(found.total, found.number)))
             for cut, tail, found in zip(cuts[piece], tails[piece], sums[piece], strict=True)
         ]
         codes.append(joined_codes(ends[0], ends[1], middle))
     few = [
-        any(t.by_limit and 0 < b.count < FEWEST for t, b in zip(tails[piece], sums[piece], strict=True))
+        any(t.by_limit and 0 < b.number < FEWEST for t, b in zip(tails[piece], sums[piece], strict=True))
         for piece in range(len(sizes))
     ]
     return [
@@ -156,7 +156,7 @@ def _tails(options: Mapping[str, Any], p: int) -> list[tuple[Tail, Tail]]:
 
 
 def _wanted_ranks(tails: tuple[Tail, Tail], n: int, *, limit: bool) -> set[int]:
-    """Return the ranks at which tails of n values begin by their shares, and the median's if it may be used."""
+    """Return the ranks at which tails of n values begin by their shares, and maybe the median's."""
     upper, lower = (tail.count(n) for tail in tails)
     found = ({n - upper} if upper else set()) | ({lower - 1} if lower else set())
     return found | ({median_rank(n)} if limit and n else set())
@@ -182,4 +182,4 @@ def _sum_tails(
 
 def _plus(one: Beyond, other: Beyond) -> Beyond:
     """Return number and sum of two sets of values together."""
-    return Beyond(one.count + other.count, one.total + other.total)
+    return Beyond(one.number + other.number, one.total + other.total)

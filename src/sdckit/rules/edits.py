@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 NAMED = 4  # most rules that a sentence names
 
 
+class WholeFile(NamedTuple):
+    """Decimals by name and spreads of the columns that rules name, in a file of which a part is repaired.
+
+    The spreads are the original's: those of the masked file are only known when all of it is masked.
+    """
+
+    decimals: Mapping[str, int]
+    spreads: Floats
+
+
 @dataclass(frozen=True)
 class Edits:
     """The edit rules of a table, its original values, its masked columns and those kept unchanged.
@@ -38,7 +48,7 @@ class Edits:
     masked: tuple[str, ...]  # the columns that the method masks
     values: Floats
     kept: tuple[str, ...] = ()  # masked columns that the method's parameters keep unchanged
-    decimals: Mapping[str, int] | None = None  # of other columns in the whole file, if `values` are a part
+    whole: WholeFile | None = None  # where `values` are a part of a file
 
     def keeping(self, kept: Sequence[str]) -> Edits:
         """Return a copy of these edit rules in which the columns `kept` must not change."""
@@ -85,12 +95,14 @@ class Edits:
         """Return the masked columns with the smallest changes that make the edit rules hold."""
         columns = self.rules.columns
         if decimals is not None:
-            given = dict(self.decimals or {}) | dict(zip(self.masked, decimals, strict=True))
+            known = {} if self.whole is None else self.whole.decimals
+            given = {**known, **dict(zip(self.masked, decimals, strict=True))}
             decimals = [
                 given[name] if name in given else decimals_of(self.values[:, j])
                 for j, name in enumerate(columns)
             ]
-        found = self.rules.repaired(self.values_with(masked), decimals, self.free)
+        spreads = None if self.whole is None else self.whole.spreads
+        found = self.rules.repaired(self.values_with(masked), decimals, self.free, spreads)
         result = masked.copy(order="F")
         for j, name in enumerate(columns):
             if self.is_free(name):
