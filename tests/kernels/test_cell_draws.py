@@ -2,11 +2,11 @@
 
 import math
 
-import naive_cell_draws as naive
 import numpy as np
 import pytest
 from scipy import stats
 
+import naive_cell_draws as naive
 from sdckit.kernels.cell_draws import CellDraws, entropy_bytes, fill_words
 from sdckit.kernels.normal_draws import normals
 

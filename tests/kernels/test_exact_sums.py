@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-import naive_cell_draws as naive
 import numpy as np
 import pytest
 
+import naive_cell_draws as naive
 from sdckit.kernels.exact_sums import BELOW, exact_sum, rounded_mean
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.engines.transport import BlockRef, Message
+from sdckit.engines.whole_columns import places_by_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,9 +60,7 @@ class RowParts:
 
 def by_bucket(buckets: Ints, kind: int, *arrays: Array) -> Iterator[Message]:
     """Yield arrays, cut by the bucket of each entry, in the order of the buckets and of the entries."""
-    order = np.argsort(buckets, kind="stable")
-    numbers, starts = np.unique(buckets[order], return_index=True)
-    for number, chosen in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
+    for number, chosen in places_by_number(buckets):
         yield Message(number, kind, tuple(array[chosen] for array in arrays))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from sdckit.engines.transport import Reads
 from sdckit.engines.whole_columns import strata_in
 from sdckit.kernels.cell_draws import CellDraws
+from sdckit.kernels.lexicographic import value_buckets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -62,15 +63,10 @@ class CountCells:
         """Return the number of the block's first row, and the counts of each piece."""
         return block.first, {
             piece: np.bincount(
-                cells_of(values, self.splitters[piece]), minlength=2 * len(self.splitters[piece]) + 1
+                value_buckets(values, self.splitters[piece]), minlength=2 * len(self.splitters[piece]) + 1
             )
             for piece, _, values in values_by_piece(block, self.names)
         }
-
-
-def cells_of(values: Floats, splitters: Floats) -> Ints:
-    """Return the cell of each value: 2i between splitters i - 1 and i, 2i + 1 if equal to splitter i."""
-    return np.searchsorted(splitters, values, "left") + np.searchsorted(splitters, values, "right")
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ class PieceBuckets:
 
     def of_values(self, values: Floats, block: int) -> Ints:
         """Return the bucket of each value of a block, from its first row's number; values in row order."""
-        cells = cells_of(values, self.splitters)
+        cells = value_buckets(values, self.splitters)
         found = self.bucket[cells]
         for cell in self.cut:
             here = np.flatnonzero(cells == cell)

@@ -34,11 +34,18 @@ def matrix_of(block: Block, names: Sequence[str]) -> Floats:
 def strata_in(block: Block) -> Iterator[tuple[int, Ints]]:
     """Yield the number of each stratum that has rows in a block, with these rows; 0 without strata."""
     if block.strata is None:
-        yield 0, np.arange(block.rows)
+        if block.rows:
+            yield 0, np.arange(block.rows)
         return
-    order = np.argsort(block.strata, kind="stable")
-    numbers, starts = np.unique(block.strata[order], return_index=True)
-    yield from zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)
+    yield from places_by_number(block.strata)
+
+
+def places_by_number(numbers: Ints) -> Iterator[tuple[int, Ints]]:
+    """Yield each number that occurs in an array, in ascending order, with the places where it stands."""
+    order = np.argsort(numbers, kind="stable")
+    found, starts = np.unique(numbers[order], return_index=True)
+    if found.size:
+        yield from zip(found.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def without_zeros(values: Floats) -> Floats:
