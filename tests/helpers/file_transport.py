@@ -12,7 +12,12 @@ class FileTransport:
     def __init__(self, source, *, blocks=1, bucket_rows=1000, seed=0, retry=0.0):
         self.source, self.rows, self.bucket_rows = source, source.rows, bucket_rows
         self.refs = source.blocks_of(-(-source.rows // blocks))
-        self.order, self.retry, self.steps = random.Random(seed), retry, []
+        self.order, self.retry, self.blocks = random.Random(seed), retry, {}
+
+    def _read(self, ref, reads):
+        if (ref, reads) not in self.blocks:
+            self.blocks[ref, reads] = self.source.read(ref, reads)
+        return self.blocks[ref, reads]
 
     def _shuffled(self, items):
         items = list(items)
@@ -27,15 +32,15 @@ class FileTransport:
         return found
 
     def scan(self, task, reads, *, step):
-        self.steps.append(step)
-        done = {ref: self._run(task, self.source.read(ref, reads)) for ref in self._shuffled(self.refs)}
+        del step
+        done = {ref: self._run(task, self._read(ref, reads)) for ref in self._shuffled(self.refs)}
         return [done[ref] for ref in self.refs]
 
     def exchange(self, first, reads, stages, last, *, step):
-        self.steps.append(step)
+        del step
         made = {}
         for ref in self._shuffled(self.refs):
-            made[ref.first] = self._run(first, self.source.read(ref, reads))
+            made[ref.first] = self._run(first, self._read(ref, reads))
         for stage in stages:
             buckets = self._delivered(made)
             made = {bucket: self._run(stage, bucket, buckets[bucket]) for bucket in self._shuffled(buckets)}

@@ -11,10 +11,10 @@ from sdckit.masking.mask_matrix import apply
 
 NAMES = ("money", "zeros", "rate")
 SEED = 5
-CUTS = [(1, 10_000), (7, 200), (40, 61)]  # blocks of the file, and rows to a bucket
+CUTS = [(1, 10_000), (7, 90), (40, 31)]  # blocks of the file, and rows to a bucket
 
 
-def survey(n=1200, seed=1):
+def survey(n=500, seed=1):
     """A file with text, money in cents with gaps, whole numbers with zeros, and skewed rates."""
     rng = np.random.default_rng(seed)
     money = [None if i % 17 == 3 else v for i, v in enumerate(rng.normal(5000, 900, n).round(2).tolist())]

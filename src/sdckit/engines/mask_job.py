@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sdckit.engines.whole_columns import Counts
     from sdckit.kernels.cell_draws import CellDraws
 
+ROOM = 2 / 3  # share of a bucket's rows that are used: a row with its number and partner takes more memory
 FIRST_STRATUM = 1  # stream of draws of the first stratum; stream 0 is that of cells
 
 
@@ -122,7 +123,8 @@ class MaskJob:
         """Mask by ranks: swap the values of ranks, or average runs of them."""
         p, parts = len(self.names), self._parts()
         sizes = [int(n) for one in columns for n in one.seen]
-        buckets = find_buckets(self.transport, self.names, sizes, self.transport.bucket_rows)
+        largest = max(1, int(ROOM * self.transport.bucket_rows))
+        buckets = find_buckets(self.transport, self.names, sizes, largest)
         swaps, runs = self._swaps(sizes), self._runs(sizes)
         skipped = frozenset(piece for piece, run in runs.items() if run.n < run.k)
         first = SendValues(self.names, buckets, parts, skipped, swaps)

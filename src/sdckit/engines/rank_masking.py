@@ -139,14 +139,23 @@ class Runs:
     k: int
     aggregate: str
 
-    def first_ranks(self, ranks: Ints) -> Ints:
-        """Return the first rank of the run that each rank belongs to."""
-        return np.minimum(ranks // self.k, max(self.n // self.k - 1, 0)) * self.k
+    @property
+    def last(self) -> int:
+        """First rank of the last run."""
+        return max(self.n // self.k - 1, 0) * self.k
+
+    def begin(self, rank: int) -> int:
+        """Return the first rank of the run that a rank belongs to."""
+        return min(rank // self.k * self.k, self.last)
+
+    def end(self, rank: int) -> int:
+        """Return the rank after the run that a rank belongs to."""
+        return self.n if rank >= self.last else self.begin(rank) + self.k
 
     def published(self, first: int, values: Floats) -> Floats:
         """Return what is published of ascending values from rank `first` on, which make whole runs."""
-        begins = self.first_ranks(np.arange(first, first + values.size))
-        return run_aggregates(values, np.flatnonzero(np.diff(begins, prepend=-1)), self.k, self.aggregate)
+        starts = np.arange(first, min(self.last, first + values.size - 1) + 1, self.k) - first
+        return run_aggregates(values, starts, self.k, self.aggregate)
 
 
 @dataclass(frozen=True)
@@ -164,10 +173,15 @@ class SendRuns:
         if not values.size:
             return
         number = self.buckets.piece_of(bucket)
-        piece = self.buckets.pieces[number]
-        ranks = np.arange(*piece.interval(bucket))
-        owner = piece.of_ranks(self.runs[number].first_ranks(ranks))
-        yield from by_bucket(owner, MOVED, ranks, values, rows)
+        piece, runs = self.buckets.pieces[number], self.runs[number]
+        first, end = piece.interval(bucket)
+        begin = runs.begin(first)
+        cut = min(runs.end(first), end) if begin < first else first  # up to there, an earlier bucket's run
+        if cut > first:
+            owner = int(piece.of_ranks(np.array([begin]))[0])
+            yield Message(owner, MOVED, (np.array([first]), values[: cut - first], rows[: cut - first]))
+        if end > cut:
+            yield Message(bucket, MOVED, (np.array([cut]), values[cut - first :], rows[cut - first :]))
 
 
 @dataclass(frozen=True)
@@ -182,13 +196,15 @@ class AverageRuns:
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield the messages of a bucket of ranks."""
         yield from self.parts.passed_on(messages)
-        ranks, values, rows = joined(messages, MOVED, 3)
-        if not ranks.size:
+        found = sorted(
+            (message for message in messages if message.kind == MOVED), key=lambda one: int(one.arrays[0][0])
+        )
+        if not found:
             return
-        order = np.argsort(ranks, kind="stable")
+        firsts, values, rows = joined(found, MOVED, 3)
         number = self.buckets.piece_of(bucket)
-        found = self.runs[number].published(int(ranks.min()), values[order])
-        yield from self.parts.sent(number % self.columns, rows[order], found)
+        published = self.runs[number].published(int(firsts[0]), values)
+        yield from self.parts.sent(number % self.columns, rows, published)
 
 
 def touched(bucket: int, messages: Sequence[Message]) -> Iterator[Message]:

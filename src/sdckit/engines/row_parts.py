@@ -30,7 +30,7 @@ class RowParts:
     @classmethod
     def of(cls, rows: int, columns: int, largest: int) -> RowParts:
         """Return parts with so few rows that all their columns fit where `largest` rows of one do."""
-        return cls(rows, max(1, min(rows, 4 * largest // (4 + columns))))
+        return cls(rows, max(1, min(rows, 3 * largest // (3 + 2 * columns))))
 
     def ref(self, part: int) -> BlockRef:
         """Return the rows of a part."""
