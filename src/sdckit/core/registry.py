@@ -20,6 +20,7 @@ from sdckit.core.parameters import parameter_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from sdckit.core.in_blocks import InBlocks
     from sdckit.core.parameters import Parameter
 
 METRICS: dict[str, Metric] = {}
@@ -163,7 +164,7 @@ class Method:
     preserves, such as "column means (aggregate=mean, complete data)", conditions in parentheses; the tests
     check each of them. A method that is not `paired` makes rows that stand for no original record, so that
     no metric can compare row by row. `paired_by` names the parameter whose columns pair rows with records
-    again.
+    again. `in_blocks` says how files that do not fit into memory are masked; None: they are not.
     """
 
     name: str
@@ -189,6 +190,7 @@ class Method:
     extra: str | None = None
     place: int = LAST  # position in lists, the smallest first
     colour: str | None = None  # a name of `report.charts`
+    in_blocks: InBlocks | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to find the method again, for pickles: by its name, since some functions have none."""

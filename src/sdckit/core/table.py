@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats, Ints
 
 LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
+MOST_DECIMALS = 15
 SAFE_DIGITS = 10**15  # a decimal of up to 15 digits comes back from float64 as it was
 
 
@@ -364,10 +365,12 @@ def is_number(cell: object) -> bool:
 def decimals_of(values: Floats) -> int:
     """Return the largest number of decimals, at most 15, that the values of a column have."""
     seen = values[np.abs(values) < LARGEST_INTEGER]  # larger values are whole numbers
-    for decimals in range(15):
-        if (np.round(seen, decimals) == seen).all():
-            return decimals
-    return 15
+    return next((d for d in range(MOST_DECIMALS) if fits_decimals(seen, d)), MOST_DECIMALS)
+
+
+def fits_decimals(values: Floats, decimals: int) -> bool:
+    """Return True if rounding to a number of decimals changes no value."""
+    return bool((np.round(values, decimals) == values).all())
 
 
 def round_column(values: Floats, decimals: int) -> Floats:
@@ -382,6 +385,9 @@ def unchanged_columns(original: Floats, masked: Floats) -> Bools:
     same: Bools = ((original == masked) | gaps).all(axis=0)
     if not same.any():
         return same
-    observed = (~gaps).sum(axis=0)
-    constant = np.fmin.reduce(original) == np.fmax.reduce(original)
-    return same & (observed > 0) & ~(constant & (observed > 1))
+    return same & can_change((~gaps).sum(axis=0), np.fmin.reduce(original), np.fmax.reduce(original))
+
+
+def can_change(seen: Ints, low: Floats, high: Floats) -> Bools:
+    """Return True for each column that masking should change: it has a value, and not one in many records."""
+    return (seen > 0) & ~((low == high) & (seen > 1))

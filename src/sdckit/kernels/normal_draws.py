@@ -1,7 +1,8 @@
 """Standard normal random numbers by the ziggurat method, three times as fast as numpy's.
 
 The ziggurat method covers the density by 256 layers of equal area, so that one random word and one
-comparison suffice for 99 draws of 100. The words come from the SFC64 generator, seeded by the caller's.
+comparison suffice for 99 draws of 100. The words come from the SFC64 generator, seeded by the caller's;
+for draws that belong to cells, each cell has its own, whose state is made of the cell's random words.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sdckit.kernels.cell_draws import CellDraws, write_words
 from sdckit.kernels.jit import Floats, inlined, inner, kernel
 
 if TYPE_CHECKING:
@@ -58,27 +60,6 @@ def _uniform(word: np.uint64) -> float:
     return (np.float64(word >> ELEVEN) + 0.5) * UNIT
 
 
-@kernel
-def _fill_normals(state: Words, width: Floats, share: Floats, out: Floats) -> None:
-    """Fill an array with standard normal draws, given the generator's state and the ziggurat's layers."""
-    for j in range(out.size):
-        while True:
-            word = _next_word(state)
-            layer = np.int64(word & LOWEST)
-            side = 2.0 * _uniform(word) - 1.0
-            x = side * width[layer]
-            if abs(side) < share[layer]:
-                break
-            if layer == 0:
-                x = math.copysign(_tail_draw(state), side)
-                break
-            upper = math.exp((x * x - width[layer] * width[layer]) / 2)
-            lower = math.exp((x * x - width[layer + 1] * width[layer + 1]) / 2)
-            if upper + _uniform(_next_word(state)) * (lower - upper) < 1.0:
-                break
-        out[j] = x
-
-
 @inner
 def _tail_draw(state: Words) -> float:
     """Return a standard normal draw conditional on being beyond `EDGE`, where the tail begins."""
@@ -88,15 +69,52 @@ def _tail_draw(state: Words) -> float:
             return EDGE + x
 
 
-def normals(rng: np.random.Generator, shape: Sequence[int]) -> Floats:
+@inner
+def _normal(state: Words, width: Floats, share: Floats) -> float:
+    """Return a standard normal draw, given the generator's state and the ziggurat's layers."""
+    while True:
+        word = _next_word(state)
+        layer = np.int64(word & LOWEST)
+        side = 2.0 * _uniform(word) - 1.0
+        x = side * width[layer]
+        if abs(side) < share[layer]:
+            return x
+        if layer == 0:
+            return math.copysign(_tail_draw(state), side)
+        upper = math.exp((x * x - width[layer] * width[layer]) / 2)
+        lower = math.exp((x * x - width[layer + 1] * width[layer + 1]) / 2)
+        if upper + _uniform(_next_word(state)) * (lower - upper) < 1.0:
+            return x
+
+
+@kernel
+def _fill_normals(state: Words, width: Floats, share: Floats, out: Floats) -> None:
+    """Fill an array with standard normal draws, given the generator's state and the ziggurat's layers."""
+    for j in range(out.size):
+        out[j] = _normal(state, width, share)
+
+
+@kernel
+def _fill_cell_normals(
+    key: Words, rows: Words, place: Words, width: Floats, share: Floats, out: Floats
+) -> None:
+    """Fill an array with the standard normal draw of each row at a place."""
+    state = np.empty(4, np.uint64)
+    for i in range(rows.size):
+        write_words(key, rows[i], place, state)  # a random state needs no warm-up
+        out[i] = _normal(state, width, share)
+
+
+def normals(rng: np.random.Generator | CellDraws, shape: Sequence[int]) -> Floats:
     """Return an array of independent standard normal numbers.
 
     Parameters
     ----------
     rng
-        Generator from which the seed of these draws is drawn.
+        Generator from which the seed of these draws is drawn; or draws that belong to cells, which give the
+        same number to a cell whatever else is asked for.
     shape
-        Shape of the array.
+        Shape of the array; for draws that belong to cells one line for each column, one place for each row.
 
     Returns
     -------
@@ -107,9 +125,21 @@ def normals(rng: np.random.Generator, shape: Sequence[int]) -> Floats:
     >>> normals(np.random.default_rng(1), (2, 3)).shape
     (2, 3)
     """
+    if isinstance(rng, CellDraws):
+        return _cell_normals(rng, shape)
     state = np.ones(4, np.uint64)  # the last word is a counter
     state[:3] = np.frombuffer(rng.bytes(24), "<u8")
     out = np.empty(shape)
     _fill_normals(state, WIDTH, SHARE, np.empty(WARM_UP))
     _fill_normals(state, WIDTH, SHARE, out.reshape(-1))
+    return out
+
+
+def _cell_normals(draws: CellDraws, shape: Sequence[int]) -> Floats:
+    """Return the standard normal numbers of cells: a line for each column, or one line for one column."""
+    out = np.empty(shape)
+    lines = out.reshape(-1, shape[-1])
+    key, rows = draws.key_words(), draws.row_numbers(shape[-1])
+    for j, line in enumerate(lines):
+        _fill_cell_normals(key, rows, draws.place(j), WIDTH, SHARE, line)
     return out

@@ -20,12 +20,22 @@ def powers_of_two(values: Floats) -> Floats:
 
 def deviations(values: Floats, weights: Floats | None = None) -> Floats:
     """Return observed cells minus their column's mean; 0 for missing cells and in a constant column."""
+    return deviations_from(values, centres(values, weights))
+
+
+def centres(values: Floats, weights: Floats | None = None) -> Floats:
+    """Return the mean of each column's observed cells; NaN for a constant column."""
     seen = ~np.isnan(values)
     share = seen if weights is None else seen * weights[:, None]
     mean = (np.where(seen, values, 0.0) * share).sum(0) / np.maximum(share.sum(0), np.finfo(float).tiny)
     # The mean of equal values can miss them by a last bit, and no spread must grow from that.
     constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
-    return np.where(seen & ~constant, values - mean, 0.0)
+    return np.where(constant, np.nan, mean)
+
+
+def deviations_from(values: Floats, means: Floats) -> Floats:
+    """Return observed cells minus the mean of their column; 0 for missing cells and where the mean is NaN."""
+    return np.where(~np.isnan(values) & ~np.isnan(means), values - means, 0.0)
 
 
 def spread(values: Floats, weights: Floats | None = None) -> Floats:

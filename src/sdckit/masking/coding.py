@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core import checks
+from sdckit.core.in_blocks import InBlocks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
 from sdckit.masking.group_means import FEWEST, each_by_itself, window_zero
+from sdckit.masking.noise_basis import whole_spread
+from sdckit.masking.tail_codes import Tail, coded_count, column_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.core.in_blocks import Options, WholeColumns
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.masking.tail_codes import Codes
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239"
 FINEST = 2.0**50  # a value of that many bases has no digits to lose
@@ -90,6 +94,7 @@ def round_to_multiples(column: Floats, base: float) -> Floats:
     half_width=half_bases,
     one_by_one=each_by_itself,
     reference=HANDBOOK,
+    in_blocks=InBlocks(needs="squares", basis=whole_spread),
 )
 def round_to(
     values: Floats,
@@ -151,49 +156,6 @@ def round_to(
 # --- top and bottom coding ---
 
 
-def coded_count(share: float, n: int) -> int:
-    """Return how many of n values are top-coded for a share of them: at least three if there are three."""
-    return min(max(FEWEST, checks.whole_share_up(share, n)), n) if share > 0 else 0
-
-
-def mean_of(values: Floats) -> float:
-    """Return the mean of an array without overflow; exactly the common value if all values are equal."""
-    unit = float(powers_of_two(values[:, None])[0])
-    mean = float((values / unit).mean() * unit)
-    return min(max(mean, float(values.min())), float(values.max()))
-
-
-def top_coded(values: Floats, share: float, limit: float, replace: str) -> tuple[Bools, float]:
-    """Return which values are top-coded and what replaces them; a finite limit overrides the share."""
-    n = len(values) - int(np.isnan(values).sum())
-    if math.isfinite(limit):
-        coded = values > limit
-        code = limit
-    elif count := coded_count(share, n):
-        code = float(np.partition(values, n - count)[n - count])  # NaN comes last
-        coded = values >= code
-    else:
-        return np.zeros(len(values), bool), limit
-    # The mean of so few values would disclose them; a limit that the user gave discloses nothing.
-    few = np.count_nonzero(coded) < FEWEST and math.isfinite(limit)
-    return coded, code if replace == "limit" or few else mean_of(values[coded])
-
-
-def code_column(
-    column: Floats, shares: tuple[float, float], limits: tuple[float, float], replace: str
-) -> Floats:
-    """Return one column with its smallest and largest values coded, by shares or by limits."""
-    masked = column.copy()
-    high, top = top_coded(column, shares[1], limits[1], replace)
-    low, bottom = top_coded(-column, shares[0], -limits[0], replace)
-    if (high & low).any():  # some values are coded at both ends: no value is left between them
-        seen = np.sort(column[~np.isnan(column)])
-        masked[~np.isnan(column)] = mean_of(seen) if replace == "mean" else seen[(len(seen) - 1) // 2]
-        return masked
-    masked[high], masked[low] = top, -bottom
-    return masked
-
-
 def move_towards_mean(values: Floats, share: float) -> Floats:
     """Return the matrix with a share of the records, those farthest from the mean, moved towards it."""
     powers = powers_of_two(values)
@@ -211,6 +173,22 @@ def move_towards_mean(values: Floats, share: float) -> Floats:
     return np.where(outside[:, None], (values / powers - centred * cut_by[:, None]) * powers, values)
 
 
+def column_tails(
+    p: int, *, top: float, bottom: float, above: Floats | None, below: Floats | None
+) -> list[tuple[Tail, Tail]]:
+    """Return the upper and the lower tail of each of p columns; ValueError for limits in the wrong order."""
+    upper = np.full(p, math.inf) if above is None else above
+    lower = np.full(p, -math.inf) if below is None else below
+    for low, high in zip(lower, upper, strict=True):
+        if low > high:
+            raise ValueError(
+                f"the limit below is {low:g} and the limit above {high:g}; give the smaller one below"
+            )
+    return [
+        (Tail(top, float(high)), Tail(bottom, -float(low))) for low, high in zip(lower, upper, strict=True)
+    ]
+
+
 def coding_window(options: dict[str, Any], values: Floats) -> int:
     """Return the largest move in ranks that coding causes: 0 by column, n if whole records are moved."""
     return 0 if options["multivariate"] == "each" else len(values)
@@ -225,19 +203,40 @@ def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
     """Return notes on replacement values that are original values or stand for fewer than three."""
     if options["multivariate"] == "distance":
         return []
+    few = False
+    for limits, sign in ((options["above"], 1), (options["below"], -1)):
+        if limits is not None:
+            counts = (sign * values > sign * limits).sum(axis=0)
+            few |= bool(((counts > 0) & (counts < FEWEST)).any())
+    return limit_notes(options, (~np.isnan(values)).sum(axis=0), few=few)
+
+
+def limit_notes(options: Options, seen: Ints, *, few: bool) -> list[str]:
+    """Return the notes on columns with so many values; `few` says that a limit is passed by one or two."""
     notes = []
-    n = (~np.isnan(values)).sum(axis=0)
     shares = [share for share in (options["top"], options["bottom"]) if share > 0]
     if shares and options["replace"] == "limit":
         notes.append("limits from a share are original values; replace='mean' or rounded limits show none")
-    if any(0 < share * count <= FEWEST - 1 for share in shares for count in n):
+    if any(0 < share * count <= FEWEST - 1 for share in shares for count in seen):
         notes.append(f"a share of fewer than {FEWEST} values was raised to {FEWEST}")
-    for limits, sign in ((options["above"], 1), (options["below"], -1)):
-        if limits is not None and options["replace"] == "mean":
-            counts = (sign * values > sign * limits).sum(axis=0)
-            if ((counts > 0) & (counts < FEWEST)).any():
-                notes.append(f"fewer than {FEWEST} values beyond a limit show the limit, not their mean")
+    if few and options["replace"] == "mean":
+        notes.append(f"fewer than {FEWEST} values beyond a limit show the limit, not their mean")
     return notes
+
+
+def whole_codes(whole: WholeColumns, _options: Options) -> tuple[Codes, ...]:
+    """Return the codes of the columns of a file that was read in blocks."""
+    return whole.codes
+
+
+def whole_limit_notes(whole: WholeColumns, options: Options) -> list[str]:
+    """Return the notes on replacement values for a file that was read in blocks."""
+    return limit_notes(options, whole.seen, few=whole.few_coded)
+
+
+def needs_all_records(options: Options) -> str | None:
+    """Return the parameter that needs all records at once: coding by distance from the means."""
+    return "multivariate='distance'" if options["multivariate"] == "distance" else None
 
 
 @method(
@@ -271,6 +270,7 @@ def notes_on_limits(values: Floats, options: dict[str, Any]) -> list[str]:
     one_by_one=codes_each_column,
     release_notes=notes_on_limits,
     reference=HANDBOOK,
+    in_blocks=InBlocks(needs="codes", basis=whole_codes, notes=whole_limit_notes, refused=needs_all_records),
 )
 def top_bottom_code(
     values: Floats,
@@ -281,6 +281,7 @@ def top_bottom_code(
     below: Floats | None = None,
     replace: str = "mean",
     multivariate: str = "each",
+    basis: Sequence[Codes] | None = None,
 ) -> Floats:
     """Replace the largest and the smallest values of each column by one common value each.
 
@@ -307,6 +308,8 @@ def top_bottom_code(
         the means, in standard deviations, is drawn straight towards the means until none is farther than
         the farthest of the others. Sums of columns stay right, while ranks and means change, and coding
         again would code more. It takes neither `bottom` nor limits, and `replace` has no part in it.
+    basis
+        The codes of each column, where they are known.
 
     Returns
     -------
@@ -331,22 +334,16 @@ def top_bottom_code(
     >>> top_bottom_code(incomes, above=np.array([75.0]), replace="limit").ravel()
     array([20., 31., 24., 75., 40., 75., 28., 70.])
     """
-    p = values.shape[1]
     if multivariate == "distance":
         if bottom > 0 or above is not None or below is not None:
             raise ValueError(
                 "multivariate is 'distance', which takes no bottom, above or below; leave them out"
             )
         return move_towards_mean(values, top) if top > 0 else values.copy()
-    lower = np.full(p, -math.inf) if below is None else below
-    upper = np.full(p, math.inf) if above is None else above
-    for low, high in zip(lower, upper, strict=True):
-        if low > high:
-            raise ValueError(
-                f"the limit below is {low:g} and the limit above {high:g}; give the smaller one below"
-            )
+    tails = column_tails(values.shape[1], top=top, bottom=bottom, above=above, below=below)
     masked = values.copy(order="K")
-    for j in range(p):
+    for j, (upper, lower) in enumerate(tails):
         column = np.ascontiguousarray(values[:, j])
-        masked[:, j] = code_column(column, (bottom, top), (lower[j], upper[j]), replace)
+        codes = column_codes(column, upper, lower, replace) if basis is None else basis[j]
+        masked[:, j] = codes.applied(column)
     return masked

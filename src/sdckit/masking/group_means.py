@@ -35,6 +35,16 @@ FEWEST = 3  # with two values behind a mean, each respondent could compute the o
 
 def notes_on_medians(_values: Floats, options: dict[str, Any]) -> list[str]:
     """Return a note that the median of an odd number of values is one of the original values."""
+    return median_notes(options)
+
+
+def whole_median_notes(_whole: object, options: Mapping[str, Any]) -> list[str]:
+    """Return the same note for a file that was read in blocks."""
+    return median_notes(options)
+
+
+def median_notes(options: Mapping[str, Any]) -> list[str]:
+    """Return a note that the median of an odd number of values is one of them; none for means."""
     return [] if options["aggregate"] == "mean" else ["medians of an odd number of values are original ones"]
 
 

@@ -13,10 +13,10 @@ from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import count_special
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sdckit.core.registry import Method
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.kernels.jit import Bools, Floats, Ints
 
 
 def apply(
@@ -55,11 +55,16 @@ def groups_of(method: Method, values: Floats, options: dict[str, Any], names: Se
 def enough_records(method: Method, values: Floats, options: dict[str, Any], what: str) -> None:
     """Raise ValueError if the file or a stratum has fewer records than the method needs."""
     present = int((~np.isnan(values)).any(axis=1).sum())  # a record without any value is in no group
+    enough_present(method, present, values.shape[1], options, what)
+
+
+def enough_present(method: Method, present: int, p: int, options: Mapping[str, Any], what: str) -> None:
+    """Raise ValueError if there are fewer records with a value, in p columns, than the method needs."""
     if method.group_size is not None:
         needed = options[method.group_size]
         checks.require_group_size(present, needed, what=what, method=method.name, parameter=method.group_size)
     if method.records is not None:
-        needed = method.records(options, values.shape[1])
+        needed = method.records(dict(options), p)
         checks.require_records(present, needed, what=what, method=method.name)
 
 
@@ -91,11 +96,19 @@ def warn_of_originals(
 
     Columns in `kept`, which are unmasked by intent, are not named.
     """
+    idle = [(stratum, unchanged_columns(original[rows], masked[rows])) for stratum, rows in strata]
+    warn_of_unmasked(idle, names, kept=kept, stratified=stratified)
+
+
+def warn_of_unmasked(
+    idle: Iterable[tuple[str, Bools]], names: Sequence[str], *, kept: Sequence[str], stratified: bool
+) -> None:
+    """Warn of columns that are unchanged in the file or a stratum, less those in `kept`."""
     found = [
         f"{name!r} in stratum {stratum!r}" if stratified else repr(name)
-        for stratum, rows in strata
-        for name, idle in zip(names, unchanged_columns(original[rows], masked[rows]), strict=True)
-        if idle and name not in kept
+        for stratum, unchanged in idle
+        for name, same in zip(names, unchanged, strict=True)
+        if same and name not in kept
     ]
     if found:
         remedy = "raise the parameter, merge strata" if stratified else "raise the parameter"

@@ -27,6 +27,8 @@ from sdckit.progress import each, track
 from sdckit.rules.edits import edits_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
     from sdckit.kernels.jit import Floats, Ints
@@ -132,15 +134,11 @@ class Job:
         """Return the method's notes on this masking, each with the strata that it concerns."""
         if self.method.release_notes is None:
             return []
-        found: dict[str, list[str]] = {}
+        found = []
         for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
             options = function_options(self.method, chosen, self.names)
-            for text in self.method.release_notes(self.values[rows], options):
-                found.setdefault(text, []).append(repr(stratum))
-        return [
-            text if len(where) == len(self.strata) else f"{text} (strata: {shortened(where)})"
-            for text, where in found.items()
-        ]
+            found.append((stratum, self.method.release_notes(self.values[rows], options)))
+        return notes_by_stratum(found, len(self.strata))
 
     def warn_of_originals(self, masked: Floats) -> None:
         """Warn of columns that masking left unchanged, and of original columns beside synthetic rows."""
@@ -172,14 +170,31 @@ class Job:
     def with_codes(self, masked: Floats) -> Floats:
         """Return the masked matrix with the codes of missing values put back into missing cells."""
         hit = int(np.isin(masked, self.data.roles.na).sum())
-        if hit:
-            fact = f"{hit} masked {plural(hit, 'cell')} fell on a code of missing cells"
-            warn(f"{fact} and will be read as missing; use another code")
+        warn_of_codes_hit(hit)
         result = masked.copy(order="F")
         for column, values, codes in zip(result.T, self.values.T, self.data.codes, strict=True):
             rows = np.isnan(values if self.paired else column)
             column[rows] = codes if self.paired or not codes.size else np.resize(codes, int(rows.sum()))
         return result
+
+
+def warn_of_codes_hit(hit: int) -> None:
+    """Warn of the number of masked cells that have the value of a missing code, if there are any."""
+    if hit:
+        fact = f"{hit} masked {plural(hit, 'cell')} fell on a code of missing cells"
+        warn(f"{fact} and will be read as missing; use another code")
+
+
+def notes_by_stratum(found: Iterable[tuple[str, Sequence[str]]], strata: int) -> list[str]:
+    """Return each note once, with the names of the strata that it concerns unless these are all."""
+    where: dict[str, list[str]] = {}
+    for stratum, notes in found:
+        for text in notes:
+            where.setdefault(text, []).append(repr(stratum))
+    return [
+        text if len(names) == strata else f"{text} (strata: {shortened(names)})"
+        for text, names in where.items()
+    ]
 
 
 def mask_prepared(

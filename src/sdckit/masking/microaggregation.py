@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit import progress
+from sdckit.core.in_blocks import InBlocks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
@@ -19,6 +20,7 @@ from sdckit.masking.group_means import (
     publish,
     run_aggregates,
     share_of_groups,
+    whole_median_notes,
     window_zero,
 )
 
@@ -63,6 +65,7 @@ def weighted_points(points: Floats, weights: Floats) -> Floats:
     groups=mdav_numbers,
     release_notes=notes_on_medians,
     largest_linkage=share_of_groups,
+    in_blocks=InBlocks(how="groups", needs="squares", notes=whole_median_notes),
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def mdav(
@@ -165,6 +168,7 @@ def mdav(
     release_notes=notes_on_medians,
     window=window_zero,
     one_by_one=each_by_itself,
+    in_blocks=InBlocks(how="ranks", notes=whole_median_notes),
     reference="Defays & Nanopoulos 1993; Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -> Floats:

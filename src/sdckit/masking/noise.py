@@ -7,13 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdckit.core.in_blocks import InBlocks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.normal_draws import normals
-from sdckit.kernels.scaling import deviations, powers_of_two, spread
+from sdckit.kernels.scaling import deviations_from, spread
+from sdckit.masking.noise_basis import (
+    KimBasis,
+    correlated_normals,
+    covariance_root,
+    kim_basis,
+    nonzero_spread,
+    varying,
+    whole_kim_basis,
+    whole_root,
+    whole_spread,
+    whole_varying,
+)
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Floats
+    from sdckit.core.in_blocks import Options, WholeColumns
+    from sdckit.kernels.jit import Bools, Floats
 
 BRAND = "Brand 2002, doi:10.1007/3-540-47804-3_8"
 KIM = (
@@ -43,6 +57,7 @@ SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCAL
     basis=spread,
     random=True,
     reference=BRAND,
+    in_blocks=InBlocks(needs="squares", basis=whole_spread),
 )
 def noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
@@ -86,25 +101,6 @@ def noise(
     return draws.T
 
 
-def covariance_root(values: Floats) -> Floats:
-    """Return a matrix R with R'R the covariance of the columns, which may be linearly dependent.
-
-    Cholesky fails where a column is a sum of others, so the root comes from eigenvectors. With
-    missing cells each covariance uses the records that have both variables.
-    """
-    seen = (~np.isnan(values)).astype(np.float64)
-    powers = powers_of_two(values)
-    centred = deviations(values / powers)
-    pairs = seen.T @ seen
-    covariance = (centred.T @ centred) / np.maximum(pairs - 1, 1)
-    size = np.sqrt(np.diag(covariance))
-    unit = np.where(size > 0, size, 1.0)  # work on correlations: columns may differ by many orders of size
-    roots, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
-    # Where columns depend on each other a root is 0, and rounding alone must not bring noise into it.
-    rounding = roots.max() * max(values.shape) * np.finfo(np.float64).eps
-    return np.sqrt(np.where(roots > rounding, roots, 0.0))[:, None] * vectors.T * (size * powers)
-
-
 @method(
     title="correlated noise",
     place=50,
@@ -115,6 +111,7 @@ def covariance_root(values: Floats) -> Floats:
     basis=covariance_root,
     random=True,
     reference=BRAND,
+    in_blocks=InBlocks(needs="products", basis=whole_root),
 )
 def correlated_noise(
     values: Floats,
@@ -165,7 +162,7 @@ def correlated_noise(
     """
     share = _variance_ratio(percent, scale)
     root = covariance_root(values) if basis is None else basis
-    draws = (root * np.sqrt(share)).T @ normals(rng, values.shape[::-1])
+    draws = correlated_normals(rng, root * np.sqrt(share), len(values))
     draws += values.T
     return draws.T
 
@@ -180,9 +177,10 @@ def _variance_ratio(percent: float, scale: str) -> float:
     place=50,
     parameters=(STRENGTH, SCALE),
     keeps=("means and covariances, in expectation", "linear relations between variables (complete data)"),
-    basis=covariance_root,
+    basis=kim_basis,
     random=True,
     reference=KIM,
+    in_blocks=InBlocks(needs="products", basis=whole_kim_basis),
 )
 def kim_noise(
     values: Floats,
@@ -190,7 +188,7 @@ def kim_noise(
     percent: float = 10.0,
     scale: str = "sd",
     rng: np.random.Generator,
-    basis: Floats | None = None,
+    basis: KimBasis | None = None,
 ) -> Floats:
     """Add noise with the correlations of the data, then shrink towards the mean to keep variances.
 
@@ -210,7 +208,7 @@ def kim_noise(
     rng
         Source of randomness.
     basis
-        `covariance_root(values)`, where it is known.
+        `kim_basis(values)`, where it is known.
 
     Returns
     -------
@@ -235,25 +233,28 @@ def kim_noise(
     1.00 0.71
     """
     share = _variance_ratio(percent, scale)
-    root = covariance_root(values) if basis is None else basis
+    root, powers, means = kim_basis(values) if basis is None else basis
     shrink = np.sqrt(1 + share)
-    powers = powers_of_two(values)
-    draws = (root * (np.sqrt(share) / shrink)).T @ normals(rng, values.shape[::-1])
+    draws = correlated_normals(rng, root * (np.sqrt(share) / shrink), len(values))
     # As changes of the values: a column without spread then stays as it is to the last bit.
-    draws -= (share / (shrink * (1 + shrink)) * powers * deviations(values / powers)).T
+    draws -= (share / (shrink * (1 + shrink)) * powers * deviations_from(values / powers, means)).T
     draws += values.T
     return draws.T
-
-
-def _nonzero_spread(values: Floats) -> Floats:
-    """Return the standard deviation of each column's cells other than 0."""
-    return spread(np.where(values == 0, np.nan, values))
 
 
 def _notes_on_zeros(values: Floats, options: dict[str, Any]) -> list[str]:
     """Return a note on how many cells are 0 and stay 0."""
     del options
-    zeros, seen = int((values == 0).sum()), int((~np.isnan(values)).sum())
+    return _zeros_note(int((values == 0).sum()), int((~np.isnan(values)).sum()))
+
+
+def _whole_zeros(whole: WholeColumns, _options: Options) -> list[str]:
+    """Return a note on how many cells of a file that was read in blocks are 0 and stay 0."""
+    return _zeros_note(int(whole.zeros.sum()), int((whole.seen + whole.zeros * whole.nonzero).sum()))
+
+
+def _zeros_note(zeros: int, seen: int) -> list[str]:
+    """Return a note on how many of the cells with a value are 0 and stay 0; none without zeros."""
     return (
         [f"{zeros} of {seen} cells are 0 and stay 0: the file discloses which records have a zero"]
         if zeros
@@ -266,10 +267,11 @@ def _notes_on_zeros(values: Floats, options: dict[str, Any]) -> list[str]:
     place=50,
     parameters=(STRENGTH,),
     keeps=("zeros", "column means, in expectation"),
-    basis=_nonzero_spread,
+    basis=nonzero_spread,
     random=True,
     reference=BRAND,
     release_notes=_notes_on_zeros,
+    in_blocks=InBlocks(needs="squares", nonzero=True, basis=whole_spread, notes=_whole_zeros),
 )
 def zero_preserving_noise(
     values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Floats | None = None
@@ -313,7 +315,7 @@ def zero_preserving_noise(
     >>> print(masked == 0)
     [ True False  True False False]
     """
-    sizes = (_nonzero_spread(values) if basis is None else basis) * (percent / 100)
+    sizes = (nonzero_spread(values) if basis is None else basis) * (percent / 100)
     draws = normals(rng, values.shape[::-1])
     draws *= sizes[:, None]
     masked = values + draws.T
@@ -326,11 +328,15 @@ def zero_preserving_noise(
     place=50,
     parameters=(FACTOR,),
     keeps=("zeros", "column means, in expectation"),
+    basis=varying,
     random=True,
     reference=KIM_WINKLER,
     release_notes=_notes_on_zeros,
+    in_blocks=InBlocks(basis=whole_varying, notes=_whole_zeros),
 )
-def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.random.Generator) -> Floats:
+def multiplicative_noise(
+    values: Floats, *, percent: float = 10.0, rng: np.random.Generator, basis: Bools | None = None
+) -> Floats:
     """Multiply every cell by a random factor with mean 1.
 
     The noise is as large as the value: large values are changed much, small ones little, zeros not at
@@ -349,6 +355,8 @@ def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.rando
         Standard deviation of the factor, in percent.
     rng
         Source of randomness.
+    basis
+        `varying(values)`, where it is known.
 
     Returns
     -------
@@ -373,9 +381,7 @@ def multiplicative_noise(values: Floats, *, percent: float = 10.0, rng: np.rando
     >>> print(f"{masked[0]:.0f} {(masked[1:] / x[1:]).mean():.2f} {(masked[1:] / x[1:]).std():.2f}")
     0 1.00 0.10
     """
-    sizes = np.full(values.shape[1], percent / 100)
-    constant = np.fmin.reduce(values, axis=0) == np.fmax.reduce(values, axis=0)
-    sizes[constant & ((~np.isnan(values)).sum(0) > 1)] = 0.0
+    sizes = np.where(varying(values) if basis is None else basis, percent / 100, 0.0)
     draws = normals(rng, values.shape[::-1])
     draws *= sizes[:, None]
     draws += 1.0

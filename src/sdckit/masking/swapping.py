@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.in_blocks import InBlocks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.buffers import borrowed
+from sdckit.kernels.cell_draws import CellDraws
 from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
@@ -20,7 +22,10 @@ from sdckit.masking.group_means import FEWEST
 from sdckit.masking.swapping_kernels import copy_by_rank, level_tails, swap_by_moves, swap_ranks, swap_stack
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.masking.swapping_kernels import Uniforms
 
 
 class Orders:
@@ -39,7 +44,7 @@ class Orders:
 
 def largest_move(options: dict[str, Any], values: Floats) -> Floats:
     """Return the largest number of ranks by which rank swapping can move a value, for each column."""
-    parameters = _swap_parameters(**options)
+    parameters = swap_parameters(**options)
     if parameters.adapts:
         found = [
             parameters.for_column(column.sorted).window(column.n)[1] for column in Orders(values).columns
@@ -56,6 +61,11 @@ def notes_on_tails(values: Floats, options: dict[str, Any]) -> list[str]:
     if not any(0 < tail < FEWEST for tail in tails):
         return []
     return [f"a tail has fewer than {FEWEST} values, so its mean discloses single values; raise tails"]
+
+
+def values_of_all(options: Mapping[str, Any]) -> str | None:
+    """Return the parameters that need the values of a column at once: tails, r0, k0; None without them."""
+    return ", ".join(name for name in ("tails", "r0", "k0") if options[name] > 0) or None
 
 
 @method(
@@ -107,6 +117,7 @@ def notes_on_tails(values: Floats, options: dict[str, Any]) -> list[str]:
     random=True,
     window=largest_move,
     release_notes=notes_on_tails,
+    in_blocks=InBlocks(how="ranks", refused=values_of_all),
     reference="Moore 1996, U.S. Bureau of the Census, Statistical Research Division, RR 96-04",
 )
 def rank_swap(
@@ -118,7 +129,7 @@ def rank_swap(
     start: str = "lowest",
     r0: float = 0.0,
     k0: float = 0.0,
-    rng: np.random.Generator,
+    rng: np.random.Generator | CellDraws,
     basis: Orders | None = None,
 ) -> Floats:
     """Swap each value of every column with one of near rank.
@@ -182,13 +193,14 @@ def rank_swap(
     [1.0, 2.0, 3.0, 4.0]
     """
     orders = Orders(values) if basis is None else basis
-    parameters = _swap_parameters(p=p, tails=tails, bound=bound, start=start, r0=r0, k0=k0)
-    if orders.short and not parameters.adapts:
+    parameters = swap_parameters(p=p, tails=tails, bound=bound, start=start, r0=r0, k0=k0)
+    if orders.short and not parameters.adapts and not isinstance(rng, CellDraws):
         return _swapped_stack(orders, parameters, rng)
     masked = values.copy(order="F")
     for j, (seen, column) in enumerate(zip(orders.seen, orders.columns, strict=True)):
         if seen.size > 1:
-            masked[seen, j] = swapped(column, parameters, rng)
+            uniforms = rng.of_column(j).sequence() if isinstance(rng, CellDraws) else rng
+            masked[seen, j] = swapped(column, parameters, uniforms)
     return masked
 
 
@@ -231,7 +243,7 @@ class SwapParameters(NamedTuple):
         return tail, checks.whole_share(self.p, n - 2 * tail) - self.exclusive
 
 
-def _swap_parameters(
+def swap_parameters(
     *, p: float, tails: float, bound: str, start: str = "lowest", r0: float = 0.0, k0: float = 0.0
 ) -> SwapParameters:
     """Return `SwapParameters` from the method's options; raise ValueError if both r0 and k0 are set."""
@@ -240,7 +252,7 @@ def _swap_parameters(
     return SwapParameters(p, tails, bound == "exclusive", start == "highest", r0, k0)
 
 
-def swapped(column: OrderedColumn, parameters: SwapParameters, rng: np.random.Generator) -> Floats:
+def swapped(column: OrderedColumn, parameters: SwapParameters, rng: Uniforms) -> Floats:
     """Return one column after rank swapping, its values in the order of the rows."""
     tail, window = parameters.for_column(column.sorted).window(column.n)
     with borrowed(column.n) as scratch:

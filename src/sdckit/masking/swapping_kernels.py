@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 
-from sdckit.kernels.jit import Floats, Ints, inlined, inner, kernel
+from sdckit.kernels.jit import Floats, Int, Ints, inlined, inner, kernel
 from sdckit.progress import track
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sdckit.kernels.cell_draws import UniformSequence
+
+    Uniforms = np.random.Generator | UniformSequence
 
 Words = npt.NDArray[np.uint64]  # one bit per rank, set once its value has been swapped
 
@@ -31,13 +40,14 @@ def _is_taken(taken: Words, rank: np.uint64) -> bool | np.bool_:
 
 
 @kernel
-def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) -> int | np.int64:
+def _sweep(
+    i: int, stop: int, n: int, window: int, taken: Words, ordered: Floats, base: int, draws: Floats, used: int
+) -> tuple[Int, Int]:
     """Swap each value not yet swapped, from rank `i` upwards, with a random one at most `window` ahead.
 
-    Returns the rank to go on with when the draws run out.
+    `ordered` has the values from rank `base` on, of n in all. Returns the rank to go on with, `stop` or more
+    unless the draws ran out, and how many draws were used up to then.
     """
-    n = ordered.size
-    used = 0
     word = np.uint64(i) >> WORD
     passed = (ONE << (np.uint64(i) & LAST)) - ONE  # ranks of this word that the sweep has left behind
     while word < np.uint64(taken.size):
@@ -45,10 +55,10 @@ def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) ->
         while free != NONE:
             lowest = free & (~free + ONE)
             rank = np.int64(word << WORD) + BIT_NUMBER[(lowest * DE_BRUIJN) >> LEADING]
-            if used + TRIES + 1 > draws.size:
-                return rank
+            if rank >= stop or used + TRIES + 1 > draws.size:
+                return rank, used
             width = min(window, n - 1 - rank)
-            here = other = np.uint64(rank)
+            other = np.uint64(rank)
             if width > 0:
                 for _ in range(TRIES):
                     other = np.uint64(rank + 1 + int(draws[used] * width))
@@ -58,13 +68,14 @@ def _sweep(i: int, window: int, taken: Words, ordered: Floats, draws: Floats) ->
                 if _is_taken(taken, other):
                     other = np.uint64(_pick_free(rank, width, taken, draws[used]))
                     used += 1
-                ordered[here], ordered[other] = ordered[other], ordered[here]
+                here, there = rank - base, np.int64(other) - base
+                ordered[here], ordered[there] = ordered[there], ordered[here]
                 taken[other >> WORD] |= ONE << (other & LAST)
             passed |= lowest | (lowest - ONE)
             free = ~(taken[word] | passed)
         word += ONE
         passed = NONE
-    return n
+    return n, used
 
 
 @inner
@@ -90,26 +101,58 @@ def _no_ranks_taken(n: int) -> Words:
     return taken
 
 
-def swap_ranks(ordered: Floats, window: int, rng: np.random.Generator) -> None:
+def swap_ranks(ordered: Floats, window: int, rng: Uniforms) -> None:
     """Swap ascending values in place, each with a random other one, none by more than `window` ranks."""
     n = ordered.size
     if window < 1 or n < 2:
         return
     taken = _no_ranks_taken(n)
-    draws = np.empty(max(min(BATCH, n), 2 * TRIES))
+    draws = _empty_draws(n)
     i = 0
     with track("rank swapping", n) as report:
         while i < n:
-            i = int(_sweep(i, window, taken, ordered, rng.random(out=draws)))
+            i = int(_sweep(i, n, n, window, taken, ordered, 0, rng.random(out=draws), 0)[0])
             report(i)
+
+
+def partner_ranks(n: int, window: int, rng: Uniforms, stretch: int) -> Iterator[Ints]:
+    """Yield the rank that each rank swaps with in `swap_ranks`, by stretches of ranks; itself if none.
+
+    Takes as much memory as a stretch and the window behind it, and a bit for each rank.
+    """
+    if window < 1:
+        yield from (np.arange(first, min(first + stretch, n)) for first in range(0, n, stretch))
+        return
+    taken, draws = _no_ranks_taken(n), _empty_draws(n)
+    i, used = 0, draws.size
+    partners = np.empty(0)
+    for first in range(0, n, stretch):
+        end = min(first + stretch, n)
+        partners = np.append(
+            partners, np.arange(first + partners.size, min(end + window, n), dtype=np.float64)
+        )
+        while i < end:
+            if used + TRIES + 1 > draws.size:
+                rng.random(out=draws)
+                used = 0
+            found = _sweep(i, end, n, window, taken, partners, first, draws, used)
+            i, used = int(found[0]), int(found[1])
+        yield partners[: end - first].astype(np.int64)
+        partners = partners[end - first :]
+
+
+def _empty_draws(n: int) -> Floats:
+    """Return the array for the random numbers of one batch, for n ranks."""
+    return np.empty(max(min(BATCH, n), 2 * TRIES))
 
 
 @kernel
 def _sweep_stack(reached: Ints, window: int, taken: Words, ordered: Floats, draws: Floats) -> None:
     """Go on with rank swapping in each of several sorted columns, from the rank that it has reached."""
+    n = ordered.shape[1]
     for j in range(len(ordered)):
-        if reached[j] < ordered.shape[1]:
-            reached[j] = _sweep(reached[j], window, taken[j], ordered[j], draws[j])
+        if reached[j] < n:
+            reached[j] = _sweep(reached[j], n, n, window, taken[j], ordered[j], 0, draws[j], 0)[0]
 
 
 def swap_stack(ordered: Floats, window: int, rng: np.random.Generator) -> None:

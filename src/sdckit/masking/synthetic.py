@@ -14,7 +14,7 @@ from sdckit.kernels.normal_draws import normals
 from sdckit.kernels.scaling import deviations, powers_of_two, spread
 from sdckit.masking.coding import HANDBOOK
 from sdckit.masking.group_means import window_zero
-from sdckit.masking.noise import covariance_root
+from sdckit.masking.noise_basis import covariance_root
 from sdckit.masking.shuffling import normal_correlations, window_unless_given
 from sdckit.masking.swapping import Orders
 

@@ -68,10 +68,15 @@ class Rules:
         return self.broken(values).sum(axis=0)
 
     def repaired(
-        self, values: Floats, decimals: Sequence[int] | None, free: Sequence[bool] | Bools
+        self,
+        values: Floats,
+        decimals: Sequence[int] | None,
+        free: Sequence[bool] | Bools,
+        spreads: Floats | None = None,
     ) -> Floats:
         """Return the records with the smallest changes that make all rules hold; see `repair.repaired`."""
-        return repair.repaired(self.columns, self.rules, values, decimals, np.asarray(free, np.bool_))
+        may_change = np.asarray(free, np.bool_)
+        return repair.repaired(self.columns, self.rules, values, decimals, may_change, spreads)
 
     def projected(self, values: Floats, spread: Floats) -> Floats:
         """Return for each record the nearest point that satisfies the rules; see `project.projected`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,26 @@ from sdckit.core.warning_texts import warn
 from sdckit.rules.parse import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
     from sdckit.core.table import Table
-    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.rules import Rules
 
 
 NAMED = 4  # most rules that a sentence names
+
+
+class WholeFile(NamedTuple):
+    """Decimals by name and spreads of the columns that rules name, in a file of which a part is repaired.
+
+    The spreads are the original's: those of the masked file are only known when all of it is masked.
+    """
+
+    decimals: Mapping[str, int]
+    spreads: Floats
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,7 @@ class Edits:
     masked: tuple[str, ...]  # the columns that the method masks
     values: Floats
     kept: tuple[str, ...] = ()  # masked columns that the method's parameters keep unchanged
+    whole: WholeFile | None = None  # where `values` are a part of a file
 
     def keeping(self, kept: Sequence[str]) -> Edits:
         """Return a copy of these edit rules in which the columns `kept` must not change."""
@@ -70,7 +81,7 @@ class Edits:
     @property
     def summary(self) -> str:
         """Texts of the first few rules, joined by semicolons."""
-        return shortened(self.rules.texts, NAMED, "; ")
+        return summary_of(self.rules)
 
     def values_with(self, masked: Floats) -> Floats:
         """Return the columns that rules name, with the masked values in place of the original ones."""
@@ -84,12 +95,14 @@ class Edits:
         """Return the masked columns with the smallest changes that make the edit rules hold."""
         columns = self.rules.columns
         if decimals is not None:
-            given = dict(zip(self.masked, decimals, strict=True))
+            known = {} if self.whole is None else self.whole.decimals
+            given = {**known, **dict(zip(self.masked, decimals, strict=True))}
             decimals = [
                 given[name] if name in given else decimals_of(self.values[:, j])
                 for j, name in enumerate(columns)
             ]
-        found = self.rules.repaired(self.values_with(masked), decimals, self.free)
+        spreads = None if self.whole is None else self.whole.spreads
+        found = self.rules.repaired(self.values_with(masked), decimals, self.free, spreads)
         result = masked.copy(order="F")
         for j, name in enumerate(columns):
             if self.is_free(name):
@@ -98,25 +111,65 @@ class Edits:
 
     def notes(self, before: Floats, after: Floats) -> list[str]:
         """Return sentences on how many masked cells the repair changed and how many it suppressed."""
-        lost = int((np.isnan(after) & ~np.isnan(before)).sum())
-        touched = int(((before != after) & ~np.isnan(before)).sum()) - lost
-        cells = int((~np.isnan(before)).sum())
-        rate = f"{touched} of {cells} masked cells were changed"
-        complete = " without a missing cell" if np.isnan(after).any() else ""
-        notes = [f"edit rules hold in every record{complete} ({self.summary}): {rate}"]
-        if lost:
-            notes.append(f"cells that could not meet the edit rules and were suppressed: {lost}")
-        return notes
+        return repair_notes(self.rules, RepairCounts.of(before, after))
 
     def warn_of_originals(self, original: Floats, before: Floats, after: Floats) -> None:
         """Warn of masked columns in which the repair brings every original value back."""
         back = unchanged_columns(original, after) & ~unchanged_columns(original, before)
-        found = ", ".join(repr(name) for name, idle in zip(self.masked, back, strict=True) if idle)
-        if found:
-            warn(
-                f"not masked, the edit rules bring every original value back: {found}; "
-                "also mask the other columns of these rules, or drop the rules"
-            )
+        warn_of_values_brought_back(self.masked, back)
+
+
+class RepairCounts(NamedTuple):
+    """How many masked cells there are, and how many of them a repair changed, suppressed or left missing."""
+
+    cells: int = 0
+    changed: int = 0
+    lost: int = 0
+    missing: int = 0
+
+    @classmethod
+    def of(cls, before: Floats, after: Floats) -> RepairCounts:
+        """Return the counts of a repair from the masked columns before and after it."""
+        seen, gone = ~np.isnan(before), np.isnan(after)
+        lost = int((gone & seen).sum())
+        return cls(int(seen.sum()), int(((before != after) & seen).sum()) - lost, lost, int(gone.sum()))
+
+    def plus(self, other: RepairCounts) -> RepairCounts:
+        """Return the counts of two parts of a file together."""
+        return RepairCounts(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def repair_notes(found: Rules, counts: RepairCounts) -> list[str]:
+    """Return sentences on how many masked cells a repair changed and how many it suppressed."""
+    rate = f"{counts.changed} of {counts.cells} masked cells were changed"
+    complete = " without a missing cell" if counts.missing else ""
+    notes = [f"edit rules hold in every record{complete} ({summary_of(found)}): {rate}"]
+    if counts.lost:
+        notes.append(f"cells that could not meet the edit rules and were suppressed: {counts.lost}")
+    return notes
+
+
+def summary_of(found: Rules) -> str:
+    """Return the texts of the first few rules, joined by semicolons."""
+    return shortened(found.texts, NAMED, "; ")
+
+
+def warn_of_values_brought_back(masked: Sequence[str], back: Bools) -> None:
+    """Warn of masked columns, marked in `back`, to which the repair brings every original value back."""
+    found = ", ".join(repr(name) for name, idle in zip(masked, back, strict=True) if idle)
+    if found:
+        warn(
+            f"not masked, the edit rules bring every original value back: {found}; "
+            "also mask the other columns of these rules, or drop the rules"
+        )
+
+
+def warn_of_broken_rules(found: Rules, counts: Sequence[int] | Ints) -> None:
+    """Warn of each rule that the original breaks in so many records."""
+    for text, count in zip(found.texts, counts, strict=True):
+        if count:
+            often = f"{count} {plural(int(count), 'record')}"
+            warn(f"the original itself breaks the rule {text} in {often}; the masked file will not")
 
 
 def named_columns(given: Any, table: Table) -> list[str]:
@@ -150,12 +203,5 @@ def edits_of(given: Any, data: PreparedTable) -> Edits | None:
         return None
     column_numbers = [names.index(name) for name in found.columns]
     edits = Edits(found, masked, np.asfortranarray(values[:, column_numbers]))
-    broken = {
-        text: int(count)
-        for text, count in zip(found.texts, found.violations(edits.values), strict=True)
-        if count
-    }
-    for text, count in broken.items():
-        often = f"{count} {plural(count, 'record')}"
-        warn(f"the original itself breaks the rule {text} in {often}; the masked file will not")
+    warn_of_broken_rules(found, found.violations(edits.values))
     return edits

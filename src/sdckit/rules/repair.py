@@ -32,6 +32,7 @@ def repaired(
     values: Floats,
     decimals: Sequence[int] | None,
     free: Bools,
+    spreads: Floats | None = None,
 ) -> Floats:
     """Return the records with the smallest changes that make all edit rules hold.
 
@@ -55,6 +56,9 @@ def repaired(
         written file. None does not round: sums hold as floating-point sums of the cells.
     free
         Which columns may change; the others keep their values, and rules on them alone are left as they are.
+    spreads
+        Spread of each column in the whole file, where `values` are a part of it; `decimals` are then those of
+        the whole file, too.
 
     Returns
     -------
@@ -81,10 +85,12 @@ def repaired(
     """
     found = np.array(values, np.float64, order="F")
     digits = None
-    if decimals is not None:  # columns that must stay may show more decimals than masked ones
+    if decimals is not None and spreads is not None:
+        digits = list(decimals)
+    elif decimals is not None:  # columns that must stay may show more decimals than masked ones
         digits = [d if f else decimals_of(c) for d, f, c in zip(decimals, free, values.T, strict=True)]
-    spreads = spread(values)
-    for block in blocks_of(columns, rules, free, spreads, digits):
+    units = spread(values) if spreads is None else spreads
+    for block in blocks_of(columns, rules, free, units, digits):
         cells = np.ascontiguousarray(found[:, block.columns])
         found[:, block.columns] = repair_block(block, cells)
     return found
