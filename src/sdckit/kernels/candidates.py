@@ -48,19 +48,41 @@ def count_candidates(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
 
     The fingerprint is the sum of a fixed pseudo-random number for each candidate's row.
     """
-    trees = forest.build(np.empty((len(targets.blocks), 0)), *targets)
-    marks = np.append(np.uint64(0), np.cumsum(_marks(trees.rows), dtype=np.uint64))
-    spans = _groups_of_blocks(trees, queries.blocks)
-    found, sums = np.empty(len(queries.blocks), np.int64), np.empty(len(queries.blocks), np.uint64)
+    return Records(targets).count(queries)
 
-    def work(begin: int, end: int) -> None:
-        """Count for the queries begin..end-1."""
-        part, scratch = slice(begin, end), forest_search.scratch_for(0)
-        asked = np.ascontiguousarray(queries.low[part]), np.ascontiguousarray(queries.high[part]), spans[part]
-        forest_search.count_fitting(trees, marks, asked, found[part], sums[part], scratch)
 
-    in_parts(len(found), work)
-    return found, sums
+@dataclass(frozen=True)
+class Records:
+    """Target records of which the facts alone are compared, prepared once for many searches."""
+
+    facts: Side
+
+    @cached_property
+    def forest(self) -> Forest:
+        """The trees of the targets, block by block."""
+        return forest.build(np.empty((len(self.facts.blocks), 0)), *self.facts)
+
+    @cached_property
+    def marks(self) -> UInt64s:
+        """A pseudo-random number for each target's row, summed up in the order of the forest."""
+        return np.append(np.uint64(0), np.cumsum(_marks(self.forest.rows), dtype=np.uint64))
+
+    def count(self, queries: Side) -> tuple[Ints, UInt64s]:
+        """Return the number of each query's candidates, and the fingerprint of their set."""
+        trees, marks = self.forest, self.marks
+        spans = _groups_of_blocks(trees, queries.blocks)
+        found, sums = np.empty(len(queries.blocks), np.int64), np.empty(len(queries.blocks), np.uint64)
+
+        def work(begin: int, end: int) -> None:
+            """Count for the queries begin..end-1."""
+            part, scratch = slice(begin, end), forest_search.scratch_for(0)
+            low, high = (np.ascontiguousarray(ends[part]) for ends in queries[1:])
+            forest_search.count_fitting(
+                trees, marks, (low, high, spans[part]), found[part], sums[part], scratch
+            )
+
+        in_parts(len(found), work)
+        return found, sums
 
 
 def _groups_of_blocks(trees: Forest, blocks: Ints) -> Ints:
