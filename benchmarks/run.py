@@ -16,7 +16,16 @@ from sdckit.core import checks
 if TYPE_CHECKING:
     from timing import Row
 
-BENCHMARKS = ("rank_distance", "rank_swapping", "mdav", "maskings", "linkage", "candidates", "study")
+BENCHMARKS = (
+    "rank_distance",
+    "rank_swapping",
+    "mdav",
+    "maskings",
+    "linkage",
+    "candidates",
+    "sampled_search",
+    "study",
+)
 
 
 RESULTS = Path(__file__).with_name("results.csv")

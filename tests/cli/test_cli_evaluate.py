@@ -343,3 +343,18 @@ def test_strata_that_a_metric_does_not_suit(tmp_path):
     assert done.returncode == 0, done.stderr
     (row,) = [line for line in done.stdout.splitlines() if line.startswith(" a ")]
     assert row.split()[-1] == "-"
+
+
+# --- samples ---
+
+
+def test_linkage_is_estimated_on_sampled_records(tmp_path, survey):
+    words = ["evaluate", "data.csv", "b.csv", *ROLES, "--metrics", "linkage", "--json"]
+    found = json.loads(good(tmp_path, *words, "--sample-queries", "50").stdout)
+    (row,) = (row for row in found["table"] if row["variable"] == "all" and row["stratum"] == "all")
+    full = json.loads(good(tmp_path, *words).stdout)["table"][0]["value"]
+    assert row["ci_low"] <= full <= row["ci_high"]
+    assert f"estimated on 50 of {survey.height} records" in found["meaning"]["linkage"]
+    refused = run_here(tmp_path, "evaluate", "data.csv", *FILES, "--together", "--sample-queries", "50")
+    assert refused.returncode == 2
+    assert "--together and --sample-queries exclude each other; drop one of them" in refused.stderr

@@ -88,7 +88,7 @@ def test_records_permuted_inside_the_facts_are_found_by_chance(name, direction):
         draws.append(drawn.credits.expected.mean())
     error = max(np.std(draws) / np.sqrt(len(draws)), 1e-12)
     assert abs(np.mean(draws) - chance) <= 3 * error
-    stated = real.chances(np.ones(200, bool))
+    stated = real.chances(pair.queries(np.ones(200, bool)))
     assert abs(stated.mean() - chance) <= 3 * max(np.std(stated) / np.sqrt(len(stated)), 1e-12)
 
 
@@ -111,7 +111,7 @@ def test_a_true_record_drawn_from_all_candidates_is_found_by_chance():
             ).expected.mean()
             for _ in range(60)
         ]
-        level = result.chances(np.ones(150, bool)).mean()
+        level = result.chances(pair.queries(np.ones(150, bool))).mean()
         assert level == pytest.approx(np.mean([1 / row.sum() for row in inside]))
         assert abs(np.mean(draws) - level) <= 3 * np.std(draws) / np.sqrt(len(draws))
 

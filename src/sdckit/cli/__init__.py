@@ -33,9 +33,11 @@ from sdckit.cli.options import (
     roles,
     rule_option,
     ruling,
+    sample_option,
     scenario_option,
     search_measuring,
     search_ruling,
+    search_sample_option,
     seed_option,
     set_option,
     ties_seed_option,
@@ -221,6 +223,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @measured_roles
 @metrics_option
 @ruling
+@sample_option
 @ties_seed_option
 @dialect_options
 @outputs
@@ -254,6 +257,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 @click.option("--variables", is_flag=True, help="Also a row for each variable.")
 @click.option("--detail", is_flag=True, help="Also random-order levels and tie ranges; takes longer.")
 @rule_option
+@sample_option
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
 @click.option(
     "--format", "form", metavar="NAME", default="parquet", show_default=True, help="parquet or csv."
@@ -307,6 +311,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     show_default=True,
     help="Draws of each random masking; the median counts.",
 )
+@search_sample_option
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
 @folder_option
 @keep_order_option

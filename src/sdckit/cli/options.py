@@ -128,6 +128,19 @@ metrics_option = click.option(
     metavar="A,B",
     help="Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
 )
+sample_option = click.option(
+    "--sample-queries",
+    metavar="N",
+    help="Estimate linkage on N records drawn at random, each looked up among all others, with a 95 % "
+    "interval.  [default: all records]",
+)
+search_sample_option = click.option(
+    "--sample-queries",
+    metavar="N",
+    help="Judge settings by linkage estimated on N records at first, then on more until an interval settles "
+    "the question; 0 looks up all. The file itself is measured in full.  [default: 2048 of files above "
+    "20000]",
+)
 measuring = _combine_options(metrics_option, ruling, seed_option)
 search_measuring = _combine_options(metrics_option, search_ruling, seed_option)
 grid_option = click.option(

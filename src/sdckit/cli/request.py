@@ -22,9 +22,11 @@ from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation import Measuring, evaluate_pair, evaluate_releases
+from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
+from sdckit.metrics.measuring import Measuring
 from sdckit.metrics.original import Original
+from sdckit.metrics.query_sample import Sampling, sampling_of
 from sdckit.metrics.scenario_risks import require_columns
 from sdckit.selection import sweeping
 from sdckit.selection.limits import check_limits_and_loss, loss_limits, risk_limits
@@ -70,6 +72,7 @@ class CheckedOptions:
     paired: bool = True
     rules: list[str] | None = None
     scenarios: dict[str, Any] = field(default_factory=dict)  # other intruders by name
+    sampling: Sampling | None = None  # of the records on which linkage is estimated; None: all
 
     @property
     def role_columns(self) -> list[str]:
@@ -145,7 +148,7 @@ class CheckedOptions:
         """Return the losses and risks of a pair of original and masked data under these options."""
         known, others = self.disclosure(pair.original.roles.by), checked_scenarios(self.scenarios)
         require_columns(others, pair.original)
-        options = self.measuring_options | {"scenarios": others}
+        options = self.measuring_options | {"scenarios": others, "sampling": self.sampling}
         how = Measuring.of(disclosure=known, per_record=per_record, **options)
         return _with_options(evaluate_pair(self.checked_pair(pair), known, how))
 
@@ -203,6 +206,7 @@ def check_options(given: dict[str, Any], default_rule: str = "pairwise") -> Chec
         stratified=True if given.get("stratified") else False if given.get("unstratified") else None,
         paired=not given.get("unpaired", False),
         rules=list(given["rules"]) or None,
+        sampling=sampling_of(given.get("sample_queries")),
     )
     if checked.made_by is not None:
         record = registry.method_named(checked.made_by)
@@ -240,6 +244,7 @@ def check_sweep_options(given: dict[str, Any]) -> tuple[CheckedOptions, Any, dic
         "workers": given["workers"] and checks.checked_count("workers", given["workers"]),
         "per_variable": given["variables"],
         "detail": given["detail"],
+        "sample_queries": given["sample_queries"],
     }
     return check_options(given | {"as_json": False, "as_csv": False}, "penalise"), plan, more
 
@@ -282,6 +287,7 @@ def check_search_options(given: dict[str, Any]) -> dict[str, Any]:
         "replications": checks.checked_count("replications", given["replications"]),
         "decimals": check_decimals(given),
         "workers": given["workers"] and checks.checked_count("workers", given["workers"]),
+        "sample_queries": given["sample_queries"],
     }
 
 
@@ -356,6 +362,8 @@ def _check_together(given: dict[str, Any], masked: Sequence[Path]) -> None:
         raise ValueError("--together needs at least two masked files and there is 1; name the others")
     if given["report"]:
         raise ValueError("--together and --report exclude each other; drop one of them")
+    if sampling_of(given["sample_queries"]):
+        raise ValueError("--together and --sample-queries exclude each other; drop one of them")
     metrics_together(parsing.parse_names(given["metrics"]))
 
 

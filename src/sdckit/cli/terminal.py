@@ -276,7 +276,7 @@ def scenario_tables(result: Evaluation) -> list[Table]:
     words = {True: "met", False: "not met", None: "-"}
     rows = [
         [name, known, risk, number(value), number(limit), words[met]]
-        for name, known, risk, value, limit, met in result.scenarios.rows()
+        for name, known, risk, value, limit, met, *_ in result.scenarios.rows()
     ]
     table = plain_table(["scenario", "intruder knows", "risk", "value", "limit", "limit is"], rows, right=3)
     table.columns[-1].justify = "left"

@@ -16,8 +16,10 @@ from sdckit.kernels import forest, forest_search, kd_tree
 from sdckit.kernels.kd_tree import PART, in_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sdckit.kernels.forest import Forest
-    from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
+    from sdckit.kernels.jit import Floats, Ints, UInt64s
     from sdckit.kernels.kd_tree import Tree
 
 PAIRS = 50_000_000  # of records, compared between two checks for Ctrl-C: a fraction of a second
@@ -46,19 +48,41 @@ def count_candidates(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
 
     The fingerprint is the sum of a fixed pseudo-random number for each candidate's row.
     """
-    trees = forest.build(np.empty((len(targets.blocks), 0)), *targets)
-    marks = np.append(np.uint64(0), np.cumsum(_marks(trees.rows), dtype=np.uint64))
-    spans = _groups_of_blocks(trees, queries.blocks)
-    found, sums = np.empty(len(queries.blocks), np.int64), np.empty(len(queries.blocks), np.uint64)
+    return Records(targets).count(queries)
 
-    def work(begin: int, end: int) -> None:
-        """Count for the queries begin..end-1."""
-        part, scratch = slice(begin, end), forest_search.scratch_for(0)
-        asked = np.ascontiguousarray(queries.low[part]), np.ascontiguousarray(queries.high[part]), spans[part]
-        forest_search.count_fitting(trees, marks, asked, found[part], sums[part], scratch)
 
-    in_parts(len(found), work)
-    return found, sums
+@dataclass(frozen=True)
+class Records:
+    """Target records of which the facts alone are compared, prepared once for many searches."""
+
+    facts: Side
+
+    @cached_property
+    def forest(self) -> Forest:
+        """The trees of the targets, block by block."""
+        return forest.build(np.empty((len(self.facts.blocks), 0)), *self.facts)
+
+    @cached_property
+    def marks(self) -> UInt64s:
+        """A pseudo-random number for each target's row, summed up in the order of the forest."""
+        return np.append(np.uint64(0), np.cumsum(_marks(self.forest.rows), dtype=np.uint64))
+
+    def count(self, queries: Side) -> tuple[Ints, UInt64s]:
+        """Return the number of each query's candidates, and the fingerprint of their set."""
+        trees, marks = self.forest, self.marks
+        spans = _groups_of_blocks(trees, queries.blocks)
+        found, sums = np.empty(len(queries.blocks), np.int64), np.empty(len(queries.blocks), np.uint64)
+
+        def work(begin: int, end: int) -> None:
+            """Count for the queries begin..end-1."""
+            part, scratch = slice(begin, end), forest_search.scratch_for(0)
+            low, high = (np.ascontiguousarray(ends[part]) for ends in queries[1:])
+            forest_search.count_fitting(
+                trees, marks, (low, high, spans[part]), found[part], sums[part], scratch
+            )
+
+        in_parts(len(found), work)
+        return found, sums
 
 
 def _groups_of_blocks(trees: Forest, blocks: Ints) -> Ints:
@@ -119,13 +143,6 @@ class Targets:
         return forest.build(self.points, *self.facts)
 
     @cached_property
-    def place(self) -> Ints:
-        """The place of each target in the forest."""
-        found = np.empty(len(self.points), np.int64)
-        found[self.forest.rows] = np.arange(found.size)
-        return found
-
-    @cached_property
     def queries_at_once(self) -> int:
         """Number of queries between two checks for Ctrl-C: fewer where records are compared one by one."""
         sizes = np.diff(self.forest.starts[self.forest.roots[:-1]]).ravel()
@@ -140,35 +157,78 @@ class Targets:
         As the function `count_closer` does; `facts` are those about the queries.
         """
         same = facts.blocks == self.facts.blocks[truth]
-        if self.plain and same.all() and _permutes(truth, len(self.points)) and not np.isnan(queries).any():
+        if self.plain and same.all() and not np.isnan(queries).any():
             return kd_tree.count_closer(self.tree, queries, truth, tolerance, places)
         found = np.zeros((2, len(queries)), np.int64)
         found[0] = places
-        order = self._by_truth(truth, same)
+        order, place = kd_tree.order_by_place(self.forest.rows, truth)
+        order = order if same.all() else order[same[order]]
 
         def work(begin: int, end: int) -> None:
             """Count for some of the queries, in the order of their true targets."""
             part = order[begin:end]
-            asked = queries.take(part, axis=0), facts.low.take(part, axis=0), facts.high.take(part, axis=0)
-            counts, scratch = np.empty((2, part.size), np.int64), forest_search.scratch_for(queries.shape[1])
-            true = self.place[truth[part]]
-            forest_search.count_closer(self.forest, asked, true, tolerance, places, counts, scratch)
-            found[0, part], found[1, part] = counts
+            true, asked = truth[part], Asked(queries.take(part, axis=0), take(facts, part))
+            own = own_distances(asked, self.points.take(true, axis=0), take(self.facts, true))
+            leaf = self.forest.leaf[place[true]]
+            home = self.forest.tree[leaf]
+            homes = np.column_stack([leaf, home, self.forest.family[home]])
+            found[:, part] = self._search(asked, own, homes, tolerance, places)
 
         in_parts(order.size, work, self.queries_at_once)
         return found
 
-    def _by_truth(self, truth: Ints, same: Bools) -> Ints:
-        """Return the queries in their true target's block, in its order: leaves stay in the cache."""
-        if _permutes(truth, len(self.points)):
-            query_of = np.empty_like(truth)
-            query_of[truth] = np.arange(truth.size)
-            order = query_of[self.forest.rows]
-        else:
-            order = np.argsort(self.place[truth])
-        return order if same.all() else order[same[order]]
+    def count_within(self, asked: Asked, own: Floats, tolerance: float, places: int = 1) -> Ints:
+        """Return how many of these targets are closer to each query than its true record, and how many tie.
+
+        The true records, at the squared distances `own`, may be among other targets: counts of several sets
+        of targets add up (see `add_counts`).
+        """
+        found = np.empty((2, len(asked.points)), np.int64)
+        spans = _groups_of_blocks(self.forest, asked.facts.blocks)
+
+        def work(begin: int, end: int) -> None:
+            """Count for the queries begin..end-1."""
+            part = slice(begin, end)
+            homes = np.column_stack([np.full(len(spans[part]), -1), spans[part, 0], spans[part]])
+            some = Asked(asked.points[part], take(asked.facts, part))
+            found[:, part] = self._search(some, own[part], homes, tolerance, places)
+
+        in_parts(len(asked.points), work, self.queries_at_once)
+        return found
+
+    def _search(self, asked: Asked, own: Floats, homes: Ints, tolerance: float, places: int) -> Ints:
+        """Return the counts of closer and of tied candidates in the groups that `homes` names."""
+        counts = np.empty((2, len(own)), np.int64)
+        scratch = forest_search.scratch_for(self.points.shape[1])
+        forest_search.count_closer(self.forest, asked.arrays, own, homes, tolerance, places, counts, scratch)
+        return counts
 
 
-def _permutes(truth: Ints, n: int) -> bool:
-    """Return True if `truth` names each of n rows once."""
-    return truth.size == n and bool((np.bincount(truth, minlength=n) == 1).all())
+class Asked(NamedTuple):
+    """Query records: their values, and the facts about them."""
+
+    points: Floats
+    facts: Side
+
+    @property
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        """Values and ends of intervals as kernels take them."""
+        low, high = (np.ascontiguousarray(ends) for ends in self.facts[1:])
+        return np.ascontiguousarray(self.points), low, high
+
+
+def own_distances(asked: Asked, points: Floats, facts: Side) -> Floats:
+    """Return the squared distance of each query to its true record, given its values and facts.
+
+    Over shared cells, times all cells / shared cells; infinite without any, NaN where the facts exclude the
+    true record.
+    """
+    found = np.empty(len(points))
+    forest_search.own_distances(Asked(points, facts).arrays, asked.arrays, found)
+    return np.where(facts.blocks == asked.facts.blocks, found, np.nan)
+
+
+def add_counts(parts: Iterable[Ints], places: int = 1) -> Ints:
+    """Return the counts of closer and of tied candidates among all targets, from those in several sets."""
+    closer, tied = np.sum(list(parts), axis=0)
+    return np.stack([np.minimum(closer, places), np.where(closer < places, tied, 0)])

@@ -118,25 +118,26 @@ def count_fitting(
 # --- records closer than the true one -----------------------------------------------------------------
 
 
-@inlined
-def _own_distance(columns: Floats, size: Int, query: Query) -> float:
-    """Return the squared distance to a record over shared cells, scaled to all; NaN if intervals exclude it.
+@kernel
+def own_distances(true: Query, queries: Query, found: Floats) -> None:
+    """Write the squared distance of each query to its true record over shared cells, scaled to all cells.
 
-    The record's values are those at the first place of its leaf's columns; without a shared cell the
-    distance is infinite.
+    It is infinite without a shared cell, and NaN where intervals exclude the true record.
     """
-    point, low, high = query
-    p, q = len(point), len(low)
-    total, shared, fits = 0.0, 0, True
-    for j in range(p):
-        difference = columns[j * size] - point[j]
-        if difference == difference:  # noqa: PLR0124 - false for NaN
-            total += difference * difference
-            shared += 1
-    for d in range(q):
-        fits &= (columns[(p + d) * size] <= high[d]) & (columns[(p + q + d) * size] >= low[d])
-    distance = total * (p / shared) if shared else np.inf
-    return distance if fits else np.nan
+    values, first, last = true
+    points, low, high = queries
+    p, q = points.shape[1], low.shape[1]
+    for k in range(len(points)):
+        total, shared, fits = 0.0, 0, True
+        for j in range(p):
+            difference = values[k, j] - points[k, j]
+            if difference == difference:  # noqa: PLR0124 - false for NaN
+                total += difference * difference
+                shared += 1
+        for d in range(q):
+            fits &= (first[k, d] <= high[k, d]) & (last[k, d] >= low[k, d])
+        distance = total * (p / shared) if shared else np.inf
+        found[k] = distance if fits else np.nan
 
 
 @inlined
@@ -274,27 +275,26 @@ def _count_in_tree(
 def count_closer(
     forest: Forest,
     queries: Query,
-    truth: Ints,
+    distances: Floats,
+    homes: Ints,
     tolerance: float,
     places: int,
     found: Ints,
     scratch: Scratch,
 ) -> None:
-    """Write how many candidates are closer to each query than the true one (to `places`), and how many tie.
+    """Write how many candidates are closer to each query than its true one (to `places`), and how many tie.
 
-    `truth` gives the places of the true records in the forest, in the blocks of the queries. The leaf of the
-    true record is searched first, then the rest of its group, then the other groups of the block.
+    `distances` are those of the true records, which need not be in the forest; NaN where facts exclude it.
+    `homes` has, for each query, the leaf to search first (-1 for none), the group to search first, and the
+    groups of its block: the first and the one after the last.
     """
-    columns, starts, order, family = forest.columns, forest.starts, forest.order, forest.family
+    order = forest.order
     points, low, high = queries
-    p, q, shared = points.shape[1], low.shape[1], scratch[1]
+    p, shared = points.shape[1], scratch[1]
     for k in range(len(points)):
-        query = points[k], low[k], high[k]
-        leaf = forest.leaf[truth[k]]
-        first, size = starts[leaf, 0], starts[leaf, 1] - starts[leaf, 0]
-        own = _own_distance(columns[first * (p + 2 * q) + truth[k] - first :], size, query)
-        home = forest.tree[leaf]
-        head, groups = family[home, 0], family[home, 1] - family[home, 0]
+        query, own = (points[k], low[k], high[k]), distances[k]
+        leaf, home, head = homes[k, 0], homes[k, 1], homes[k, 2]
+        groups = homes[k, 3] - head
         closer = within = np.int64(0)
         for turn in range(groups):
             group = head + (home - head + turn) % groups

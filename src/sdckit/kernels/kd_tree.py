@@ -266,11 +266,11 @@ def _count_around(
 
 @kernel
 def _count_closer(
-    tree: Tree, queries: Floats, begin: int, tolerance: float, places: int, found: Ints, scratch: Scratch
+    tree: Tree, queries: Floats, truth: Ints, tolerance: float, places: int, found: Ints, scratch: Scratch
 ) -> None:
     """Write for each query how many records are closer than the true one (up to `places`), and how many tie.
 
-    The true records are those of the tree from position `begin` on. Under strong masking, half of the true
+    `truth` gives the positions of the true records in the tree. Under strong masking, half of the true
     record's neighbours are closer to the query than the true record is: their leaf is searched first.
     """
     points, leaf_of = tree.points, tree.leaf
@@ -278,10 +278,10 @@ def _count_closer(
         point = queries[k]
         own = 0.0
         for j in range(len(point)):
-            difference = points[begin + k, j] - point[j]
+            difference = points[truth[k], j] - point[j]
             own += difference * difference
         nearest, farthest = own * (1 - tolerance), own * (1 + tolerance)
-        closer, within = _count_around(tree, point, nearest, farthest, places, leaf_of[begin + k], scratch)
+        closer, within = _count_around(tree, point, nearest, farthest, places, leaf_of[truth[k]], scratch)
         found[0, k] = min(closer, places)
         found[1, k] = within - closer if closer < places else 0
 
@@ -289,24 +289,38 @@ def _count_closer(
 def count_closer(tree: Tree, queries: Floats, truth: Ints, tolerance: float, places: int = 1) -> Ints:
     """Return how many records are closer to each query than its true one (up to `places`), and how many tie.
 
-    `truth` gives the rows of the true records, each once; the true one is among those that tie. Squared
-    distances that differ by less than the tolerance, relative to their size, are equal. The second count is
-    0 where the first has reached `places`.
+    `truth` gives the rows of the true records; the true one is among those that tie. Squared distances that
+    differ by less than the tolerance, relative to their size, are equal. The second count is 0 where the
+    first has reached `places`.
     """
     found = np.empty((2, len(queries)), np.int64)
-    query_of = np.empty_like(truth)
-    query_of[truth] = np.arange(truth.size)
+    order, place = order_by_place(tree.rows, truth)
 
     def work(begin: int, end: int) -> None:  # neighbours in sequence: their leaves stay in the cache
-        """Count for the queries whose true records are begin..end-1 of the tree, leaf by leaf."""
-        part = query_of[tree.rows[begin:end]]
+        """Count for some of the queries, in the order of their true records, leaf by leaf."""
+        part = order[begin:end]
         counts = np.empty((2, part.size), np.int64)
         scratch = (np.empty(DEEP, np.int64), np.empty(WIDTH))
-        _count_closer(tree, queries.take(part, axis=0), begin, tolerance, places, counts, scratch)
+        true = place[truth[part]]
+        _count_closer(tree, queries.take(part, axis=0), true, tolerance, places, counts, scratch)
         found[0, part], found[1, part] = counts
 
     in_parts(truth.size, work)
     return found
+
+
+def order_by_place(rows: Ints, truth: Ints) -> tuple[Ints, Ints]:
+    """Return the queries in the order of their true records in a tree, and the place of each row there.
+
+    `rows` are the rows in the order of the tree, `truth` the true row of each query.
+    """
+    place = np.empty(rows.size, np.int64)
+    place[rows] = np.arange(rows.size)
+    if truth.size == rows.size and bool((np.bincount(truth, minlength=rows.size) == 1).all()):
+        query_of = np.empty_like(truth)
+        query_of[truth] = np.arange(truth.size)
+        return query_of[rows], place  # without sorting
+    return np.argsort(place[truth]), place
 
 
 def in_parts(n: int, work: Callable[[int, int], None], size: int = PART) -> None:

@@ -57,11 +57,22 @@ class Evaluation:
             raise self._not_measured(metric)
         return math.nan if found[0] is None else float(found[0])
 
-    def _scenario_values(self) -> dict[str, float]:
+    def upper_end(self, metric: str) -> float:
+        """Return the upper end of a metric's interval, or its value where this is no estimate; else NaN.
+
+        A limit is met only if it meets it.
+        """
+        if metric in (labels := self._scenario_values("ci_high")):
+            return self[metric] if math.isnan(labels[metric]) else labels[metric]
+        name = registry.current_name(metric)
+        found = self.summary.filter(pl.col("metric") == name)["ci_high"].drop_nulls()
+        return float(found[0]) if len(found) else self[metric]
+
+    def _scenario_values(self, column: str = "value") -> dict[str, float]:
         """Return the values of all scenarios by a label such as "linkage (press)"; NaN without one."""
         rows = () if self.scenarios is None else self.scenarios.iter_rows(named=True)
         return {
-            f"{row['metric']} ({row['scenario']})": math.nan if row["value"] is None else row["value"]
+            f"{row['metric']} ({row['scenario']})": math.nan if row[column] is None else row[column]
             for row in rows
         }
 

@@ -32,7 +32,7 @@ SCHEMA: dict[Any, Any] = {  # typed for polars, which takes more kinds of keys t
     "n_both_missing": pl.Int64,
 }
 WHOLE = (pl.col("variable") == "all") & (pl.col("stratum") == "all")  # the rows of the whole file
-FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String and not name.startswith("ci_")]
+FIGURES = [name for name, kind in SCHEMA.items() if kind != pl.String]
 
 
 def tidy_table(rows: list[dict[str, Any]]) -> pl.DataFrame:
@@ -47,7 +47,7 @@ def table_figures(comparison: Comparison, score: Score) -> Floats:
     counts = comparison.counts
     numbers = (score.used, score.left_out, counts.suppressed, counts.imputed, counts.neither)
     none = np.full(comparison.p, np.nan)
-    columns = [*(none if level is None else level.variables for level in levels), *numbers]
+    columns = [*(none if level is None else level.variables for level in levels), none, none, *numbers]
     return np.vstack([whole_file_figures(comparison, score), np.array(columns, np.float64).T])
 
 
@@ -55,6 +55,7 @@ def whole_file_figures(comparison: Comparison, score: Score) -> list[float]:
     """Return the numbers of a score for the whole file, in the order of `FIGURES`."""
     levels = (score.value, score.random, score.tie_low, score.tie_high)
     found = [math.nan if level is None else level.overall for level in levels]
+    found += [math.nan, math.nan] if score.estimate is None else score.estimate[:2]
     found += [sum(score.used.tolist()), sum(score.left_out.tolist())]  # faster than numpy for a few columns
     if comparison.complete:
         return [*found, 0.0, 0.0, 0.0]

@@ -120,9 +120,9 @@ def _of_single(result: Evaluation, number: int) -> Evaluation:
 def _of_attack(attack: JointAttack, like: Evaluation) -> Evaluation:
     """Return the linkage of an attack on the releases, with records if the evaluation `like` has them."""
     pair, metric = attack.result.pair, registry.metrics_named([LINKAGE])[0]
-    chosen = np.ones(pair.original.n, np.bool_)
+    queries = pair.queries(np.ones(pair.original.n, np.bool_))
     each = like.records is not None
-    score = score_attacks([attack.result], chosen, parts={}, detail=True, per_record=each)
+    score = score_attacks([attack.result], queries, parts={}, detail=True, per_record=each)
     return replace(
         like,
         table=tidy_table(table_rows(metric, "all", pair, score)),

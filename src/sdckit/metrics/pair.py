@@ -27,6 +27,7 @@ from sdckit.metrics.blocks.coupled_columns import CoupledColumns, couple_quantil
 from sdckit.metrics.blocks.scaled_numbers import Scaled
 from sdckit.metrics.counts import Counts
 from sdckit.metrics.original import Original
+from sdckit.metrics.query_sample import Queries, QuerySample
 from sdckit.metrics.variable_pair import VariablePair
 from sdckit.progress import each
 
@@ -50,7 +51,8 @@ class Pair:
     what else is published about the masking. `by_position` is True where rows are paired by their order, so
     that the order of the published rows may tell something; sweeps and searches judge shuffled rows. `places`
     gives the row of the masked table for each original, None where they are aligned. `whole` is the pair of
-    the whole file, for that of a stratum with the row numbers `rows`.
+    the whole file, for that of a stratum with the row numbers `rows`. `sample` says on how many records
+    linkage is estimated; it may grow, and what was found on the smaller sample is used again.
     """
 
     original: Original
@@ -65,6 +67,7 @@ class Pair:
     strata: Sequence[tuple[str, Ints]] = ()  # name and rows of each stratum that was masked separately
     whole: Pair | None = None
     marks: Mapping[str, Ints] | None = None  # of missing cells, see `missing_marks`; None: as in the original
+    sample: QuerySample | None = None  # None: linkage is measured on all records
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)
@@ -324,11 +327,27 @@ class Pair:
         self.disclosure = disclosure
         self.strata = self.original.strata if disclosure.by else ()
 
+    def queries(self, chosen: Bools) -> Queries:
+        """Return those of the chosen records that are looked up: all, or as many as the sample has."""
+        records = int(chosen.sum())
+        if self.sample is None or self.sample.size >= records:
+            return Queries(chosen, records)
+        order = self.sample.order(self.original.n, self.original.cache)
+        return Queries(order[chosen[order]][: self.sample.size], records, self.sample)
+
     def take(self, rows: Ints, original: Original | None = None) -> Pair:
         """Return the pair restricted to the given row numbers."""
         masked = np.asfortranarray(self.masked[rows])
         part = original or self.original.take(rows)
-        return Pair(part, masked, rows=rows, rules=self.rules, disclosure=self.disclosure, whole=self)
+        return Pair(
+            part,
+            masked,
+            rows=rows,
+            rules=self.rules,
+            disclosure=self.disclosure,
+            whole=self,
+            sample=self.sample,
+        )
 
     @property
     def parts(self) -> list[tuple[str, Pair]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
 
+    Measure = Callable[[Pair, Metric, float | None], Evaluation]
+
 SCHEMA: dict[Any, Any] = {
     "scenario": pl.String,
     "known": pl.String,
@@ -29,6 +30,8 @@ SCHEMA: dict[Any, Any] = {
     "value": pl.Float64,
     "limit": pl.Float64,
     "met": pl.Boolean,
+    "ci_low": pl.Float64,  # where the value is estimated on a sample of records
+    "ci_high": pl.Float64,
 }
 
 
@@ -48,29 +51,34 @@ def pair_in(pair: Pair, scenario: Scenario) -> Pair:
     return replace(pair, original=original_in(pair.original, scenario), cache={})
 
 
-def scenario_table(
-    scenarios: Sequence[Scenario], pair: Pair, measure: Callable[[Pair, Metric], Evaluation]
-) -> pl.DataFrame | None:
+def scenario_table(scenarios: Sequence[Scenario], pair: Pair, measure: Measure) -> pl.DataFrame | None:
     """Return a row for each risk in each scenario: what is known, value, limit, and whether it is met.
 
-    `measure` evaluates a metric on a pair. None without scenarios.
+    `measure` evaluates a metric on a pair, given its limit if it has one. An estimate meets a limit if the
+    upper end of its interval does. None without scenarios.
     """
     rows: list[tuple[Any, ...]] = []
     for scenario in each("measuring", scenarios):
         other = pair_in(pair, scenario)
         for metric in each("measuring", scenario.metrics):
-            value = _value(other, metric, measure)
             limit = scenario.limits.get(metric.name)
-            met = None if limit is None else value is not None and value <= limit
-            rows.append((scenario.name, ", ".join(scenario.known), metric.name, value, limit, met))
+            value, low, high = _figures(other, metric, limit, measure)
+            upper = value if high is None else high
+            met = None if limit is None else upper is not None and upper <= limit
+            known = ", ".join(scenario.known)
+            rows.append((scenario.name, known, metric.name, value, limit, met, low, high))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row") if scenarios else None
 
 
-def _value(pair: Pair, metric: Metric, measure: Callable[[Pair, Metric], Evaluation]) -> float | None:
-    """Return the value of a metric on a pair; None where it has none."""
+def _figures(
+    pair: Pair, metric: Metric, limit: float | None, measure: Measure
+) -> tuple[float | None, float | None, float | None]:
+    """Return the value of a metric on a pair and the ends of its interval; None where there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # given for the default intruder
         with suppress(checks.NotApplicable):
-            value = measure(pair, metric)[metric.name]
-            return None if math.isnan(value) else value
-    return None
+            value, low, high = (
+                measure(pair, metric, limit).summary.select("value", "ci_low", "ci_high").row(0)
+            )
+            return value, low, high
+    return None, None, None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.query_sample import Estimate
 
 
 @dataclass(frozen=True)
@@ -40,3 +41,4 @@ class Score:
     parts: dict[str, float] = field(default_factory=dict)  # components of the value, by name
     subject: str = ""  # names of the columns that the value is about, where these are not the variables
     attack: WorstAttack | None = None  # the attack that the value of a linkage risk is from
+    estimate: Estimate | None = None  # where the value is that of a sample of records

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.metrics.query_sample import larger_estimate, mean_estimate
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
@@ -43,12 +44,15 @@ def score_within_strata(
 
     names = [name for name in known[0][0].parts if all(name in score.parts for score, _ in known)]
     parts = {name: mean([score.parts[name] for score, _ in known]) for name in names}
-    value = mean([score.value.overall for score, _ in known])
+    values = [score.value.overall for score, _ in known]
+    value = mean(values)
+    within = mean_estimate(values, [score.estimate for score, _ in known], sizes)
+    estimate = larger_estimate(whole.estimate, within)
     attack = max((score for score, _ in known), key=lambda score: score.value.overall).attack
     if attack is not None and attack.name in parts:  # each stratum may have its own worst attack
         attack = replace(attack, name=max(parts, key=parts.__getitem__))
     if not value > whole.value.overall:
-        return whole
+        return replace(whole, estimate=estimate)
     levels = [score.random.overall for score, _ in known if score.random is not None]
     none = whole.value.variables
     return replace(
@@ -60,6 +64,7 @@ def score_within_strata(
         records=_records_within_strata(whole.records, known),
         parts=parts,
         attack=attack,
+        estimate=estimate,
         notes=(*whole.notes, "linkage is for an intruder who knows the strata and searches within them"),
     )
 

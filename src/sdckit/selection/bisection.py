@@ -14,14 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sdckit.core import checks, registry
 from sdckit.core.scenarios import checked_scenarios, limits_of, risk_of
 from sdckit.core.warning_texts import collect_warnings, warn
-from sdckit.metrics.evaluation_table import FIGURES
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
+from sdckit.metrics.query_sample import sampling_of
 from sdckit.metrics.risk.untouched import untouched_names
 from sdckit.metrics.scenario_risks import require_columns
 from sdckit.progress import ProgressCallback, reported_to, track
@@ -34,6 +32,7 @@ from sdckit.selection.limits import (
     require_reachable,
     require_reachable_in,
     risk_limits,
+    search_sampling,
     unpaired_rows_error,
     unpaired_rows_fact,
 )
@@ -77,6 +76,7 @@ def recommend(
     rules: Any = None,
     decimals: int | str | None = None,
     replications: int = REPLICATIONS,
+    sample_queries: int | None = None,
     rng: Any = None,
     workers: int | None = None,
     folder: str | Path | None = None,
@@ -107,6 +107,10 @@ def recommend(
         Round as `mask` does, also in the release: settings are judged by what would be released.
     replications : int
         How many tables a random method draws at each setting; the median of their risks is compared.
+    sample_queries : int, optional
+        Judge settings by linkage estimated on so many records at first, drawn at random; more are drawn until
+        a 95 % interval lies on one side of the limit, at most 65,536 of a large file. By default 2,048 of
+        files with more than 20,000 records; 0 looks up all records. The release is measured on all records.
     rng : None, int or numpy Generator
         None draws fresh entropy.
     folder : path, optional
@@ -130,6 +134,7 @@ def recommend(
     True
     """
     limits = check_limits_and_loss(max_risk, minimise, max_loss=max_loss)
+    sampling_of(sample_queries)  # raises an error for what is no number of records
     minimise, others = registry.current_name(minimise), checked_scenarios(scenarios, limited=True)
     repeated = checks.checked_count("replications", replications)
     threads = sweeping.available_cores() if workers is None else checks.checked_count("workers", workers)
@@ -164,6 +169,7 @@ def recommend(
     require_values(task)
     limits |= limits_of(others)
     safe, bounded = risk_limits(limits), groups_bound_risk(task)
+    task = replace(task, sampling=search_sampling(sample_queries, prepared.n, safe))
     bisections = [Bisection(grid, safe, bounded=bounded) for grid in settings_by_strength(settings)]
     place = opened(SearchFolder, folder, task.identity, rng, task.length)
     with reported_to(progress), place as (entropy, checkpoint):
@@ -250,6 +256,16 @@ class Bisection:
                     return position
         return len(self.settings)
 
+    def bounded_point(self, point: Point) -> Point:
+        """Return a measured setting, the upper ends of estimates cut at a proven bound on the risk."""
+        largest = point.setting.method.largest_linkage if self.bounded else None
+        if largest is None:
+            return point
+        bound = largest(point.setting.options)
+        known = {name: registry.metrics_named([risk_of(name)])[0] for name in point.upper}
+        cut = {name: min(end, bound) for name, end in point.upper.items() if known[name].bounded_by_method}
+        return replace(point, upper=point.upper | cut)
+
     def next_position(self) -> int | None:
         """Return the position of the setting to measure next; None once the answer is known."""
         meets = {position: point.meets(self.limits) for position, point in self.measured.items()}
@@ -295,15 +311,11 @@ def run_bisections(
                 for bisection, position in pending
                 for i in range(1, 1 + (replications if bisection.settings[position].method.random else 1))
             ]
-            found = run_all(task, runs, entropy, workers, checkpoint, processes)[
-                :, :: len(FIGURES) * len(task.groups)
-            ]
+            found = run_all(task, runs, entropy, workers, checkpoint, processes)
             for bisection, position in pending:
                 setting = bisection.settings[position]
                 rows = [i for i, run in enumerate(runs) if run.setting is setting]
-                medians = np.median(found[rows], axis=0)
-                values = {label: float(v) for label, v in zip(task.labels, medians, strict=True)}
-                bisection.measured[position] = Point(setting, values)
+                bisection.measured[position] = bisection.bounded_point(task.point(setting, found[rows]))
             maskings += len(runs)
             done += len(pending)
     return maskings

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
 from sdckit.core.scenarios import checked_risk_limits, risk_of
 from sdckit.core.uniques import floor_of_data, floor_text, weights_text
 from sdckit.core.warning_texts import warn
+from sdckit.metrics.query_sample import Sampling, sampling_of
 from sdckit.metrics.risk.untouched import blocks_of_original
 
 if TYPE_CHECKING:
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
 SUPPRESSED = "suppressed"  # the loss that every search measures beside the one it minimises
 UNITS = "linkage_units"
+SAMPLED_FROM = 20_000  # records of a file from which on a search judges settings on samples
+FIRST_QUERIES, MOST_QUERIES = 2_048, 65_536  # records that a search looks up, at first and at most
+MEASURED_UP_TO = 10_000_000  # records of a release that are all looked up
+RELEASE_QUERIES = 1_000_000  # records that are looked up at first in a longer one
 
 
 class LimitsMissed(ValueError):  # noqa: N818 - not a fault of the input
@@ -111,6 +117,20 @@ def require_reachable_in(scenarios: Iterable[Scenario], original: Original) -> N
             raise LimitsMissed(f"scenario {scenario.name}: {reason}") from reason
 
 
+def search_sampling(size: int | None, n: int, limits: Mapping[str, float]) -> Sampling | None:
+    """Return on which samples of n records a search judges settings; None for all records.
+
+    Without a given size, files of some length are sampled.
+    """
+    found = sampling_of(FIRST_QUERIES if size is None and n > SAMPLED_FROM else size)
+    return found and replace(found, limits=dict(limits), most=max(found.first, MOST_QUERIES))
+
+
+def release_sampling(n: int, limits: Mapping[str, float]) -> Sampling | None:
+    """Return on which samples of n records a release is measured; None for all records."""
+    return Sampling(RELEASE_QUERIES, limits=dict(limits)) if n > MEASURED_UP_TO else None
+
+
 def unpaired_rows_fact(methods: Iterable[str]) -> str:
     """Return the fact that no risk can be limited for these methods, whose rows stand for no record."""
     names = ", ".join(dict.fromkeys(methods))
@@ -131,8 +151,8 @@ def require_tied_rows(method: str, original: Original) -> None:
 def require_limits(limits: Mapping[str, float], result: Evaluation) -> None:
     """Raise `LimitsMissed` if a measured risk or loss exceeds its limit or has no value."""
     for name, limit in limits.items():
-        if not result[name] <= limit:
-            raise LimitsMissed(f"{name} is {result[name]:.4f}, above {limit:g}; draw again")
+        if not result.upper_end(name) <= limit:
+            raise LimitsMissed(f"{name} is {result.upper_end(name):.4f}, above {limit:g}; draw again")
 
 
 def warn_of_units(limits: Mapping[str, float], result: Evaluation) -> None:

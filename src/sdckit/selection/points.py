@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ class Point:
 
     setting: Setting
     values: dict[str, float]
+    upper: dict[str, float] = field(default_factory=dict)  # ends of intervals, of values that are estimates
 
     @property
     def method(self) -> str:
@@ -45,20 +46,24 @@ class Point:
     def public(self) -> Point:
         """Return a copy in which losses that one record may dominate are NaN."""
         hidden = {name: math.nan for name in self.values if registry.may_be_dominated(name)}
-        return Point(self.setting, self.values | hidden)
+        return replace(self, values=self.values | hidden)
+
+    def judged(self, name: str) -> float:
+        """Return what is compared with the limit: the upper end of an interval, or the value itself."""
+        return self.upper.get(name, self.values[name])
 
     def meets(self, limits: Mapping[str, float]) -> bool:
         """Return True if every risk or loss is at most its limit; one without a value meets none."""
-        return all(self.values[risk] <= limit for risk, limit in limits.items())
+        return all(self.judged(risk) <= limit for risk, limit in limits.items())
 
     def excess(self, limits: Mapping[str, float]) -> float:
         """Return the largest difference of a risk and its limit; infinite if a risk has no value."""
-        found = [self.values[risk] - limit for risk, limit in limits.items()]
+        found = [self.judged(risk) - limit for risk, limit in limits.items()]
         return float("inf") if any(map(math.isnan, found)) else max(found)
 
     def broken_limits(self, limits: Mapping[str, float]) -> list[str]:
         """Return the names of the risks that exceed their limit or have no value."""
-        return [risk for risk, limit in limits.items() if not self.values[risk] <= limit]
+        return [risk for risk, limit in limits.items() if not self.judged(risk) <= limit]
 
     def cost(self, metric: str) -> float:
         """Return how far a loss lies from its best value: 0 at the best, infinite without a value."""
@@ -84,14 +89,19 @@ def weakest_safe_position(
     return next(allowed, None)
 
 
-def points_of_sweep(summary: pl.DataFrame, settings: Iterable[Setting]) -> list[Point]:
-    """Return the measured settings of a sweep, from its summary table."""
+def points_of_sweep(
+    summary: pl.DataFrame, settings: Iterable[Setting], upper_ends: pl.DataFrame | None = None
+) -> list[Point]:
+    """Return the measured settings of a sweep, from its summary and the upper ends of its estimates."""
+    upper: dict[tuple[str, str], dict[str, float]] = {}
+    for method, text, metric, end in () if upper_ends is None else upper_ends.iter_rows():
+        upper.setdefault((method, text), {})[metric] = end
     known = {(setting.method.name, setting.text): setting for setting in settings}
     points = []
     for row in metrics_by_setting(summary).iter_rows(named=True):
         method, text, _ = (row.pop(name) for name in KEYS)
         values = {name: math.nan if value is None else value for name, value in row.items()}
-        points.append(Point(known[method, text], values))
+        points.append(Point(known[method, text], values, upper.get((method, text), {})))
     return points
 
 

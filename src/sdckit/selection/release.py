@@ -22,8 +22,9 @@ from sdckit.core.scenarios import (
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.jit import Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
-from sdckit.metrics.evaluation import Measuring, evaluate_pair
+from sdckit.metrics.evaluation import evaluate_pair
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.measuring import Measuring
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.metrics.scenario_risks import require_columns
@@ -33,6 +34,7 @@ from sdckit.selection.limits import (
     LimitsMissed,
     check_loss_limits,
     loss_limits,
+    release_sampling,
     require_limits,
     require_tied_rows,
     warn_of_units,
@@ -126,6 +128,7 @@ class ReleasePlan:
             per_record=self.per_record,
             rng=rng,
             scenarios=self.scenarios,
+            sampling=release_sampling(pair.original.n, self.limits),
         )
         result = evaluate_pair(pair, made.disclosure, how)
         return replace(result, notes=(*result.notes, *made.notes))

@@ -20,6 +20,7 @@ from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
+from sdckit.metrics.query_sample import sampling_of
 from sdckit.metrics.scenario_risks import original_in
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.rules.edits import edits_of
@@ -78,10 +79,17 @@ class Sweep:
             )
         )
 
+    @property
+    def upper_ends(self) -> pl.DataFrame:
+        """Table of the upper ends of intervals by setting and metric, where values are estimates: medians."""
+        ends = self.table.filter(WHOLE & pl.col("ci_high").is_not_null())
+        keys = [*points.KEYS[:2], "metric"]
+        return ends.group_by(keys, maintain_order=True).agg(pl.col("ci_high").median())
+
     @cached_property
     def curves(self) -> list[points.Curve]:
         """The measured settings grouped by method and fixed parameters, each group from weak to strong."""
-        return points.curves_of(points.points_of_sweep(self.summary, self.settings))
+        return points.curves_of(points.points_of_sweep(self.summary, self.settings, self.upper_ends))
 
     @cached_property
     def files(self) -> int:
@@ -181,6 +189,7 @@ def sweep(
     draws: str = "common",
     per_variable: bool = False,
     detail: bool = False,
+    sample_queries: int | None = None,
     rng: Any = None,
     workers: int | None = None,
     folder: str | Path | None = None,
@@ -221,6 +230,9 @@ def sweep(
     detail : bool
         True adds the value for a random order and the range over tie orders, which takes several times
         longer.
+    sample_queries : int, optional
+        As for `evaluate`: estimate linkage on so many records, drawn at random. `recommend` then compares
+        the upper ends of the intervals with the limits.
     rng : None, int or numpy Generator
         None draws fresh entropy. Keep a seed secret: with it the maskings can be undone.
     workers : int, optional
@@ -255,6 +267,7 @@ def sweep(
         "draws": checks.one_of("rule for draws", draws, DRAWS),
         "per_variable": per_variable,
         "detail": detail,
+        "sampling": sampling_of(sample_queries),
     }
     warned: list[str] = []
     with collect_warnings(warned):
@@ -348,9 +361,7 @@ def _results_table(task: Task, runs: Sequence[Run], found: Floats, name: str) ->
         pl.all().fill_nan(None)
     )
     rows = np.arange(len(runs) * len(labelled))
-    table = pl.concat(
-        [heads[rows // len(labelled)], labels[rows % len(labelled)], numbers], how="horizontal"
-    ).with_columns(ci_low=None, ci_high=None)
+    table = pl.concat([heads[rows // len(labelled)], labels[rows % len(labelled)], numbers], how="horizontal")
     whole = [metric.name for metric in task.metrics if not metric.by_variable]
     kept = (pl.col("variable") == "all") | ~pl.col("metric").is_in(whole)
     return table.filter(kept).select(*HEAD, *SCHEMA).cast(SCHEMA)

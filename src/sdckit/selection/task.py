@@ -18,6 +18,7 @@ from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_f
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.risk.kept_columns import digest_of_columns, keep_columns
 from sdckit.metrics.stratified_risk import score_within_strata
+from sdckit.selection.points import Point
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sdckit.core.scenarios import Scenario
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.original import Original
+    from sdckit.metrics.query_sample import Sampling
     from sdckit.metrics.score import Score
     from sdckit.rules.edits import Edits
     from sdckit.selection.checkpoint import Checkpoint
@@ -106,6 +108,7 @@ class Task:
     decimals: tuple[int, ...] | None = None  # of each column; None does not round
     edits: Edits | None = None  # rules that masked records are made to obey
     scenarios: Sequence[ScenarioTask] = ()  # what other intruders know; not in sweeps
+    sampling: Sampling | None = None  # of the records on which linkage is estimated; None: all
 
     @property
     def groups(self) -> list[Stratum]:
@@ -158,6 +161,7 @@ class Task:
             else list(self.edits.rules.texts),  # a list, as JSON stores it
             "scenarios": [[one.scenario.name, [*one.scenario.known], one.labels] for one in self.scenarios]
             or None,
+            "sample queries": None if self.sampling is None else repr(self.sampling),
             "version": f"sdckit {VERSION}, numpy {np.__version__}",
         }
 
@@ -188,6 +192,19 @@ class Task:
             raise refused
         return left
 
+    def point(self, setting: Setting, found: Floats) -> Point:
+        """Return a setting with the medians of its runs, from the numbers of each run."""
+        width = len(FIGURES) * len(self.groups) * len(self.variables)
+        first = found.reshape(len(found), -1, width)  # run x label x figure of the whole file, and others
+        values, ends = (first[:, :, FIGURES.index(name)] for name in ("value", "ci_high"))
+        exact = np.isnan(ends)
+        upper = np.median(np.where(exact, values, ends), axis=0)
+        return Point(
+            setting,
+            dict(zip(self.labels, np.median(values, axis=0).tolist(), strict=True)),
+            {label: float(upper[i]) for i, label in enumerate(self.labels) if not exact[:, i].all()},
+        )
+
     def measure(self, run: Run, entropy: int) -> Floats:
         """Mask the data as one run says and measure the masked data; return all numbers as one array."""
         rng = stream_generator(entropy, run.stream(self.draws))
@@ -203,10 +220,15 @@ class Task:
         if pairs[0].special_counts[1]:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
         rows = run.setting.paired
-        found = [self._figures_of(metric, pairs, options, rows=rows) for metric in self.metrics]
+        found = [self._figures_of(metric.name, metric, pairs, options, rows=rows) for metric in self.metrics]
+        _forget(pairs)
         for one in self.scenarios:
             known = self._pairs(masked, run.setting, edits, one.whole.original)
-            found += [self._figures_of(metric, known, options, rows=rows) for metric in one.scenario.metrics]
+            found += [
+                self._figures_of(label, metric, known, options, rows=rows)
+                for label, metric in zip(one.labels, one.scenario.metrics, strict=True)
+            ]
+            _forget(known)
         return np.concatenate([np.ravel(line) for lines in found for line in lines])
 
     def _pairs(self, masked: Floats, setting: Setting, edits: Edits | None, original: Original) -> list[Pair]:
@@ -237,17 +259,22 @@ class Task:
         return self.edits.keeping(masking.kept_columns(setting.method, setting.options))
 
     def _figures_of(
-        self, metric: Metric, pairs: list[Pair], options: dict[str, Any], *, rows: bool
+        self, label: str, metric: Metric, pairs: list[Pair], options: dict[str, Any], *, rows: bool
     ) -> list[Any]:
         """Return the numbers of one metric for each group of records; NaN where it does not apply."""
-        scores: list[Score | None] = []
-        for pair in pairs:
-            try:
-                fits = rows or not metric.paired
-                scores.append(metric.score_with(pair, options, detail=self.detail) if fits else None)
-            except checks.NotApplicable:
-                scores.append(None)
-        scores[0] = score_within_strata(metric, scores, pairs)
+
+        def measure() -> list[Score | None]:
+            """Return the metric's scores on the whole file and on each stratum."""
+            scores: list[Score | None] = []
+            for pair in pairs:
+                try:
+                    fits = rows or not metric.paired
+                    scores.append(metric.score_with(pair, options, detail=self.detail) if fits else None)
+                except checks.NotApplicable:
+                    scores.append(None)
+            return [score_within_strata(metric, scores, pairs), *scores[1:]]
+
+        scores = measure() if self.sampling is None else self.sampling.scores(label, pairs, measure)
         none = np.full(len(self.variables) * len(FIGURES), np.nan)
         describe = table_figures if self.per_variable else whole_file_figures
         return [
@@ -279,3 +306,9 @@ class Task:
         for stratum in self.strata:
             masked[stratum.rows] = stratum.mask(setting, rng)
         return masked
+
+
+def _forget(pairs: Iterable[Pair]) -> None:
+    """Free what was cached for pairs: it refers to them, so that their memory would be freed late."""
+    for pair in pairs:
+        pair.cache.clear()

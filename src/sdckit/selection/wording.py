@@ -50,6 +50,11 @@ def limits_text(allowed: Mapping[str, float], label: Callable[[str], str] = str)
 def risks_text(point: Point, allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
     """Return the measured risks of a setting as text, each beside its limit."""
     return ", ".join(
-        f"{label(risk)} {_value_text(point.values[risk])} (limit {limit:g})"
+        f"{label(risk)} {_value_text(point.values[risk])} ({_end_text(point, risk)}limit {limit:g})"
         for risk, limit in allowed.items()
     )
+
+
+def _end_text(point: Point, risk: str) -> str:
+    """Return the upper end of an estimate as text; empty for a value of all records."""
+    return f"estimated, at most {point.upper[risk]:.4f}; " if risk in point.upper else ""

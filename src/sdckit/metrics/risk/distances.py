@@ -19,7 +19,7 @@ from sdckit.kernels.scaling import powers_of_two, whitening_axes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
 
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
@@ -57,13 +57,19 @@ class TieBlocks:
 
 def tie_blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> TieBlocks:
     """Return first and last rank of the values equal to each cell's, from the sorted columns."""
-    first = np.full(values.shape, np.nan)
-    last = first.copy()
+    n, p = values.shape
+    found = np.full((2, p, n), np.nan)
     for j, column in enumerate(columns):
-        seen = ~missing[:, j]
-        first[seen, j] = column.first[column.rank]
-        last[seen, j] = column.last[column.rank]
-    return TieBlocks(first, last, columns)
+        rows = column.order if column.n == n else np.flatnonzero(~missing[:, j])[column.order]
+        _write_tie_blocks(rows, column.first, column.last, found[0, j], found[1, j])
+    return TieBlocks(np.ascontiguousarray(found[0].T), np.ascontiguousarray(found[1].T), columns)
+
+
+@kernel
+def _write_tie_blocks(rows: Ints, first: Ints, last: Ints, firsts: Floats, lasts: Floats) -> None:
+    """Write the ends of the tie block at each rank to the row that has this rank."""
+    for i in range(len(rows)):
+        firsts[rows[i]], lasts[rows[i]] = first[i], last[i]
 
 
 class Scale(NamedTuple):

@@ -11,6 +11,9 @@ from sdckit.kernels.jit import UInt64s, kernel
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.risk.linkage_attacks import Credits
+
+SHORT = 2**20  # different last digits of marks that are compared first
 
 
 @kernel
@@ -40,6 +43,15 @@ def row_marks(*parts: Floats | Ints | UInt64s) -> UInt64s:
     return marks
 
 
+def rows_like(marks: UInt64s, rows: Ints) -> Ints:
+    """Return all rows whose mark is that of one of the given rows, in ascending order."""
+    short = (marks & np.uint64(SHORT - 1)).astype(np.int64)
+    seen = np.zeros(SHORT, np.bool_)
+    seen[short[rows]] = True
+    some = np.flatnonzero(seen[short])  # few, so that whole marks are compared for few
+    return some[np.isin(marks[some], marks[rows])]
+
+
 class RecordClasses:
     """Records grouped by equal labels: each record's class and the number of records in it."""
 
@@ -65,3 +77,11 @@ class RecordClasses:
     def single(self, values: Floats) -> Floats:
         """Return the values, 0 for records that have an equal."""
         return values if self.alone else values * (self.sizes[self.numbers] == 1)
+
+    def shared(self, credits_of_each: Credits) -> Credits:
+        """Return the success of each query, shared among the queries of its class."""
+        return type(credits_of_each)(
+            self.means(credits_of_each.expected),
+            self.single(credits_of_each.strict),
+            self.means(credits_of_each.optimistic),
+        )

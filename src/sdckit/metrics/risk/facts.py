@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.classes import class_numbers, number_values
-from sdckit.kernels.candidates import Side, count_candidates, take
+from sdckit.kernels.candidates import Records, Side, take
+from sdckit.metrics.risk.candidate_counts import count_by_kind
 from sdckit.metrics.risk.distances import (
     TieBlocks,
     cached_value,
@@ -38,7 +39,7 @@ from sdckit.metrics.risk.distances import (
     tie_blocks_of_files,
     tie_blocks_of_values,
 )
-from sdckit.metrics.risk.equal_records import RecordClasses, row_marks
+from sdckit.metrics.risk.equal_records import row_marks
 from sdckit.metrics.risk.fact_relations import (
     Relation,
     base_relation,
@@ -65,8 +66,6 @@ if TYPE_CHECKING:
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
 CERTAIN, DOUBTFUL, UNMOVED = "certain", "doubtful", "unmoved by rules"
-
-KINDS = 4_000_000  # pairs of kinds of records up to which kinds are compared instead of records
 
 Sides = tuple[Side, Side]  # of originals and of published records
 
@@ -108,8 +107,19 @@ class Facts:
     def candidates(self, direction: str, run: str = CERTAIN) -> tuple[Ints, UInt64s]:
         """Return each query's number of candidates, and a mark that is equal for equal sets of them."""
         if (direction, run) not in self.cache:
-            self.cache[direction, run] = _count(*self.sides(direction, run))
+            self.cache[direction, run] = count_by_kind(*self.sides(direction, run))
         found: tuple[Ints, UInt64s] = self.cache[direction, run]
+        return found
+
+    def candidates_of(self, direction: str, run: str, rows: Ints) -> tuple[Ints, UInt64s]:
+        """Return the same for some of the queries; marks are comparable within one answer only."""
+        targets, queries = self.sides(direction, run)
+        if (direction, run) in self.cache or self.equalities(run) or 2 * len(rows) > self.n:
+            counts, marks = self.candidates(direction, run)
+            return counts[rows], marks[rows]
+        if (direction, run, "records") not in self.cache:
+            self.cache[direction, run, "records"] = Records(targets)
+        found: tuple[Ints, UInt64s] = self.cache[direction, run, "records"].count(take(queries, rows))
         return found
 
     def contain_truth(self, run: str, truth: Ints) -> Any:
@@ -129,31 +139,6 @@ class Facts:
 def _excludes(side: Side) -> bool:
     """Return True if the facts about the records of a file exclude some record of the other file."""
     return bool(side.low.shape[1]) or bool((side.blocks != side.blocks[0]).any())
-
-
-def _count(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
-    """Return the number of candidates of each query and a mark of their set."""
-    if not targets.low.shape[1]:
-        sizes = np.bincount(targets.blocks, minlength=int(queries.blocks.max()) + 1)
-        return sizes[queries.blocks], row_marks(queries.blocks)
-    kinds = [RecordClasses(row_marks(*side)) for side in (targets, queries)]
-    if len(kinds[0].sizes) * len(kinds[1].sizes) > KINDS:
-        return count_candidates(targets, queries)
-    ours, theirs = take(targets, kinds[0].firsts), take(queries, kinds[1].firsts)
-    counts, marks = _count_kinds(ours, theirs, kinds[0].sizes)
-    return counts[kinds[1].numbers], marks[kinds[1].numbers]
-
-
-def _count_kinds(targets: Side, queries: Side, sizes: Ints) -> tuple[Ints, UInt64s]:
-    """Return the candidates of each kind of query, given the facts about kinds of targets and their sizes."""
-    fits = np.array(
-        [
-            (targets.blocks == block) & ((low <= targets.high) & (targets.low <= high)).all(axis=1)
-            for block, low, high in zip(*queries, strict=True)
-        ]
-    )
-    marks = row_marks(np.arange(len(sizes)))
-    return fits @ sizes, np.where(fits, marks, np.uint64(0)).sum(axis=1, dtype=np.uint64)
 
 
 def facts_of(pair: Pair) -> Facts:

@@ -41,8 +41,8 @@ class Credits(NamedTuple):
 class LinkageAttack(Protocol):
     """Interface of a linkage attack, prepared once from a pair of files."""
 
-    def credits(self, truth: Ints) -> Credits:
-        """Return the success of each query i if its true record were target truth[i]."""
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
+        """Return the success of each query, or of some rows of them, if `truth` were their true targets."""
         ...
 
 
@@ -79,17 +79,26 @@ class NearestAttack:
         """The k-d tree of the target records."""
         return kd_tree.build(self.targets) if self.known_tree is None else self.known_tree
 
-    def credits(self, truth: Ints) -> Credits:
+    @cached_property
+    def inside_facts(self) -> candidates.Targets:
+        """The target records with the facts about them."""
+        facts = candidates.no_facts(len(self.targets)) if self.sides is None else self.sides[0]
+        return candidates.Targets(self.targets, facts)
+
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 if no candidate is nearer than the true one, shared among ties."""
+        queries = self.queries if rows is None else self.queries.take(rows, axis=0)
         if self.sides is None and self.complete:
-            counts = kd_tree.count_closer(self.tree, self.queries, truth, TOLERANCE, self.places)
+            counts = kd_tree.count_closer(self.tree, queries, truth, TOLERANCE, self.places)
         else:
-            sides = self.sides or (
-                candidates.no_facts(len(self.targets)),
-                candidates.no_facts(len(self.queries)),
-            )
-            counts = candidates.count_closer(self.targets, self.queries, truth, sides, TOLERANCE, self.places)
+            facts = candidates.no_facts(len(queries)) if self.sides is None else _some(self.sides[1], rows)
+            counts = self.inside_facts.count_closer(queries, truth, facts, TOLERANCE, self.places)
         return credits_of_counts(counts[0], counts[1], self.places)
+
+
+def _some(side: candidates.Side, rows: Ints | None) -> candidates.Side:
+    """Return the facts about some rows, or about all if None."""
+    return side if rows is None else candidates.take(side, rows)
 
 
 @dataclass(frozen=True)
@@ -119,18 +128,33 @@ class SamePlacesAttack:
     @cached_property
     def without(self) -> Ints:
         """Queries that have no candidate with the same places."""
-        return np.flatnonzero(candidates.count_candidates(*self.refined)[0] == 0)
+        return self.without_among(None)
 
-    def credits(self, truth: Ints) -> Credits:
+    def without_among(self, rows: Ints | None) -> Ints:
+        """Return the positions, among some queries, of those that have no candidate with the same places."""
+        counts = candidates.count_candidates(self.refined[0], _some(self.refined[1], rows))[0]
+        return np.flatnonzero(counts == 0)
+
+    @cached_property
+    def preferred(self) -> candidates.Targets:
+        """The target records with the facts about them, the same places of missing cells as one of them."""
+        return candidates.Targets(self.targets, self.refined[0])
+
+    @cached_property
+    def others(self) -> candidates.Targets:
+        """The target records with the facts about them, whatever cells they miss."""
+        return candidates.Targets(self.targets, self.sides[0])
+
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success among its preferred candidates, or among all if none is preferred."""
-        counts = candidates.count_closer(
-            self.targets, self.queries, truth, self.refined, TOLERANCE, self.places
-        )
-        rest = self.without
+        queries = self.queries if rows is None else self.queries.take(rows, axis=0)
+        facts = _some(self.refined[1], rows)
+        counts = self.preferred.count_closer(queries, truth, facts, TOLERANCE, self.places)
+        rest = self.without if rows is None else self.without_among(rows)
         if rest.size:
-            asked = self.sides[0], candidates.take(self.sides[1], rest)
-            counts[:, rest] = candidates.count_closer(
-                self.targets, self.queries[rest], truth[rest], asked, TOLERANCE, self.places
+            facts = candidates.take(_some(self.sides[1], rows), rest)
+            counts[:, rest] = self.others.count_closer(
+                queries[rest], truth[rest], facts, TOLERANCE, self.places
             )
         return credits_of_counts(counts[0], counts[1], self.places)
 
@@ -143,11 +167,15 @@ class PlainGuess:
     direction: str
     run: str
 
-    def credits(self, truth: Ints) -> Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 / number of candidates if the true record is one, else 0."""
         targets, queries = self.facts.sides(self.direction, self.run)
-        inside = fits(candidates.take(targets, truth), queries).astype(float)
-        count = np.maximum(self.facts.candidates(self.direction, self.run)[0], 1)
+        inside = fits(candidates.take(targets, truth), _some(queries, rows)).astype(float)
+        if rows is None:
+            count = self.facts.candidates(self.direction, self.run)[0]
+        else:
+            count = self.facts.candidates_of(self.direction, self.run, rows)[0]
+        count = np.maximum(count, 1)
         return Credits(inside / count, inside * (count == 1), inside)
 
 
@@ -166,23 +194,20 @@ class WindowAttack:
     width: int | Floats  # one for all variables, or one for each
 
     @cached_property
-    def boxes(self) -> tuple[Floats, Floats]:
-        """Smallest and largest rank that each query's value may have had before masking, per variable."""
-        return self.queries.first - self.width, self.queries.last + self.width
+    def tree(self) -> Tree:
+        """The k-d tree of the first ranks of the targets."""
+        return kd_tree.build(self.targets.first)
 
-    @cached_property
-    def candidates(self) -> Ints:
-        """Number of targets whose ranks all differ from the query's by at most the published move."""
-        low, high = self.boxes
+    def candidates(self, low: Floats, high: Floats) -> Ints:
+        """Return how many targets have ranks between those given, tie blocks that reach in included."""
         if self.targets.complete and self.queries.complete:
-            return kd_tree.count_inside(
-                kd_tree.build(self.targets.first), self.targets.block_starts(low), high
-            )
+            return kd_tree.count_inside(self.tree, self.targets.block_starts(low), high)
         return missing_cells.count_overlaps(self.targets.first, self.targets.last, low, high)
 
-    def credits(self, truth: Ints) -> Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success: 1 / number of candidates if the true record is one, else 0."""
-        low, high = self.boxes
+        some = slice(None) if rows is None else rows
+        low, high = self.queries.first[some] - self.width, self.queries.last[some] + self.width
         inside = missing_cells.overlaps(self.targets.first[truth], self.targets.last[truth], low, high)
-        count = np.maximum(self.candidates, 1)
+        count = np.maximum(self.candidates(low, high), 1)
         return Credits(inside / count, inside * (count == 1.0), inside.astype(float))

@@ -7,18 +7,17 @@ shared on both sides: among targets that are equally good, and among queries tha
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.metrics.risk.attack_kinds import ATTACKS, BOTH, DEFAULTS, DIRECTIONS, TO_MASKED, TO_ORIGINAL
-from sdckit.metrics.risk.chance_level import permutations
-from sdckit.metrics.risk.distances import cached_value, known_columns, squared_lengths
-from sdckit.metrics.risk.equal_records import RecordClasses, row_marks
-from sdckit.metrics.risk.facts import CERTAIN, DOUBTFUL, Facts, facts_of
-from sdckit.metrics.risk.linkage_attacks import TOLERANCE, Credits, PlainGuess
+from sdckit.metrics.query_sample import estimate_of_largest
+from sdckit.metrics.risk.attack_kinds import ATTACKS, BOTH, DIRECTIONS, TO_MASKED, TO_ORIGINAL
+from sdckit.metrics.risk.attack_results import AttackResult, attack_result
+from sdckit.metrics.risk.distances import cached_value, squared_lengths
+from sdckit.metrics.risk.facts import CERTAIN, DOUBTFUL, facts_of
+from sdckit.metrics.risk.linkage_attacks import TOLERANCE
 from sdckit.metrics.risk.one_to_one import MatchingAttack
 from sdckit.metrics.risk.row_order import row_orders
 from sdckit.metrics.score import Score, Values, WorstAttack
@@ -26,106 +25,12 @@ from sdckit.metrics.score import Score, Values, WorstAttack
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.kernels.jit import Bools, Floats
     from sdckit.metrics.pair import Pair
-    from sdckit.metrics.risk.linkage_attacks import LinkageAttack
+    from sdckit.metrics.query_sample import Estimate, Queries
 
 __all__ = ["ATTACKS", "BOTH", "DIRECTIONS", "TO_MASKED", "TO_ORIGINAL"]
 OUTLIERS = 0.02  # share of the records, those farthest from the mean, whose risk is reported separately
-
-
-class AttackResult:
-    """Result of one attack on a pair: the success on each record, and what chance would give."""
-
-    def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
-        self.pair, self.name, self.options = pair, name, options
-        self.direction, self.run = options["direction"], options["run"]
-        self.attack: LinkageAttack = ATTACKS[name].make(pair, options)
-        self.credits = self.shared_credits(np.arange(pair.original.n))
-
-    @property
-    def facts(self) -> Facts:
-        """The facts of the pair."""
-        return facts_of(self.pair)
-
-    @cached_property
-    def classes(self) -> RecordClasses:
-        """Classes of queries that look the same to the attack."""
-        seen = ATTACKS[self.name].sees
-        if seen == "facts":
-            marks = self.facts.candidates(self.direction, self.run)[1]
-            return cached_value(
-                self.facts.cache, f"{self.direction} {self.run}", lambda: RecordClasses(marks)
-            )
-        if seen == "points":
-            return self.classes_of(self.attack.queries)  # type: ignore[attr-defined]
-        return cached_value(
-            self.pair.cache, f"equal {self.direction} {self.run}", lambda: self.classes_of(self.cells)
-        )
-
-    @property
-    def cells(self) -> Floats:
-        """Cells of the queries in the variables that the intruder knows."""
-        pair = self.pair
-        return known_columns(pair, pair.masked if self.direction == TO_ORIGINAL else pair.original.values)
-
-    def classes_of(self, points: Floats) -> RecordClasses:
-        """Return classes of queries that are equal in these cells and have the same candidates."""
-        marks = row_marks(points)
-        classes = RecordClasses(marks)
-        if classes.alone or not self.facts.ties(self.run):
-            return classes
-        return RecordClasses(row_marks(marks, self.facts.candidates(self.direction, self.run)[1]))
-
-    def shared_credits(self, truth: Ints) -> Credits:
-        """Return the success of each query, shared among queries that look the same."""
-        alone = self.attack.credits(truth)
-        return Credits(
-            self.classes.means(alone.expected),
-            self.classes.single(alone.strict),
-            self.classes.means(alone.optimistic),
-        )
-
-    def mean(self, values: Floats, chosen: Bools) -> float:
-        """Return the mean of the values over the chosen records; NaN where none is chosen."""
-        return float(values[chosen].mean()) if chosen.any() else math.nan
-
-    @cached_property
-    def truths(self) -> list[Ints]:
-        """Random assignments of true records inside the facts, where all facts are equalities."""
-        inside = ATTACKS[self.name].inside_facts and self.facts.ties()
-        return list(
-            permutations(self.pair.original.n, self.facts.runs[CERTAIN][0].blocks if inside else None)
-        )
-
-    @cached_property
-    def unrelated(self) -> list[Floats]:
-        """Success of each guess, from 0 to 1, for several random assignments of the true records."""
-        return [self.shared_credits(truth).expected for truth in self.truths]
-
-    def chances(self, chosen: Bools) -> Floats:
-        """Return the mean success on the chosen originals for each random assignment of true records.
-
-        A true record that is drawn from all candidates is found by any attack with the probability of a plain
-        guess, so that this is the level where facts are intervals and records cannot be permuted freely.
-        """
-        if ATTACKS[self.name].inside_facts and not self.facts.equalities(self.run):
-            guess = PlainGuess(self.facts, self.direction, self.run).credits(np.arange(self.pair.original.n))
-            places = self.options["places"]
-            return np.array([self.mean(np.minimum(places * guess.expected, 1.0), chosen)])
-        forward = self.direction == TO_ORIGINAL
-        return np.array(
-            [
-                self.mean(expected, chosen[truth] if forward else chosen)
-                for truth, expected in zip(self.truths, self.unrelated, strict=True)
-            ]
-        )
-
-
-def attack_result(pair: Pair, name: str, options: dict[str, Any]) -> AttackResult:
-    """Return the result of the named attack on a pair, computed once for each choice of options."""
-    full = DEFAULTS | options
-    return cached_value(pair.cache, f"{name} {sorted(full.items())}", lambda: AttackResult(pair, name, full))
 
 
 def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
@@ -141,44 +46,53 @@ def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
 
 def score_attacks(
     attacks: list[AttackResult],
-    chosen: Bools,
+    queries: Queries,
     *,
     parts: dict[str, float],
     detail: bool,
     per_record: bool,
     notes: tuple[str, ...] = (),
+    tried: int = 1,
 ) -> Score:
-    """Return a Score of the attack that links most of the chosen records; `parts` are stored in it."""
+    """Return a Score of the attack that links most of the queries; `parts` are stored in it.
+
+    `tried` is the number of attacks of which it is the worst.
+    """
     pair = attacks[0].pair
     none = np.full(pair.p, np.nan)
-    worst = worst_attack(attacks, chosen)
+    worst = worst_attack(attacks, queries)
+    found = worst.credits_of(queries)
     extra: dict[str, Any] = {}
     if detail:
-        levels = [attack.chances(chosen) for attack in attacks]
+        levels = [attack.chances(queries) for attack in attacks]
         size = max(level.size for level in levels)
         chances = np.max([np.broadcast_to(level, size) for level in levels], axis=0)
         extra["random"] = Values(float(chances.mean()), none)
-        low, high = (
-            worst.mean(values, chosen) for values in (worst.credits.strict, worst.credits.optimistic)
-        )
+        low, high = mean_or_nan(found.strict), mean_or_nan(found.optimistic)
         if low < high:
             extra |= {"tie_low": Values(low, none), "tie_high": Values(high, none)}
     if per_record:
-        extra["records"] = np.where(chosen, worst.credits.expected, np.nan)
+        extra["records"] = queries.scatter(found.expected, pair.original.n)
     return Score(
-        Values(worst.mean(worst.credits.expected, chosen), none),
+        Values(mean_or_nan(found.expected), none),
         pair.counts.both,
         np.zeros(pair.p, np.int64),
         parts=parts,
         attack=WorstAttack(worst.name, worst.direction),
         notes=notes,
+        estimate=estimate_of_largest(float(found.expected.sum()), queries, tried),
         **extra,
     )
 
 
-def worst_attack(attacks: list[AttackResult], chosen: Bools) -> AttackResult:
-    """Return the attack that links most of the chosen records, the first of equals."""
-    means = [attack.mean(attack.credits.expected, chosen) for attack in attacks]
+def mean_or_nan(values: Floats) -> float:
+    """Return the mean of the values; NaN without any."""
+    return float(values.mean()) if values.size else math.nan
+
+
+def worst_attack(attacks: list[AttackResult], queries: Queries) -> AttackResult:
+    """Return the attack that links most of the queries, the first of equals."""
+    means = [mean_or_nan(attack.credits_of(queries).expected) for attack in attacks]
     return attacks[int(np.nanargmax(means)) if not np.isnan(means).all() else 0]
 
 
@@ -191,16 +105,18 @@ def score_attack(
     runs = facts_of(pair).runs if ATTACKS[name].inside_facts else (CERTAIN,)
     results = [attack_result(pair, name, options | {"run": run}) for run in runs]
     comparable = bool(pair.counts.both[pair.known_variables].any())  # else there is nothing to compare
-    chosen = np.full(pair.original.n, comparable)
-    attack = worst_attack(results, chosen)
+    queries = pair.queries(np.full(pair.original.n, comparable))
+    attack = worst_attack(results, queries)
+    found = attack.credits_of(queries)
     parts = {
-        "strict": attack.mean(attack.credits.strict, chosen),
-        "optimistic": attack.mean(attack.credits.optimistic, chosen),
-        "outliers": attack.mean(attack.credits.expected, outliers(pair)),
+        "strict": mean_or_nan(found.strict),
+        "optimistic": mean_or_nan(found.optimistic),
+        "outliers": mean_or_nan(attack.credits_of(pair.queries(outliers(pair))).expected),
     }
     if isinstance(attack.attack, MatchingAttack):
         parts["mean_distance"] = attack.attack.mean_distance
-    return score_attacks([attack], chosen, parts=parts, detail=detail, per_record=per_record)
+    more: dict[str, Any] = {"parts": parts, "detail": detail, "per_record": per_record}
+    return score_attacks([attack], queries, tried=len(results), **more)
 
 
 def applicable_attacks(pair: Pair, direction: str) -> Iterator[AttackResult]:
@@ -228,17 +144,33 @@ def score_linkage(
             "column nor a missing cell ties rows to records; use a metric such as ks"
         )
     attacks = list(applicable_attacks(pair, direction))
-    chosen = np.ones(pair.original.n, np.bool_) if share is None else outliers(pair, share)
+    queries = pair.queries(np.ones(pair.original.n, np.bool_) if share is None else outliers(pair, share))
+    weak: dict[AttackResult, float] = {}
+    if queries.sample is not None:
+        weak = cached_value(pair.cache, f"weak {direction} {share}", dict)
+    strong = [attack for attack in attacks if attack not in weak]
+    means = weak | {attack: mean_or_nan(attack.credits_of(queries).expected) for attack in strong}
     parts: dict[str, float] = {}
     for attack in attacks:
-        value = attack.mean(attack.credits.expected, chosen)
-        parts[attack.name] = max(value, parts.get(attack.name, value))
-    notes = () if share is not None else linkage_notes(pair, attacks, parts)
-    return score_attacks(attacks, chosen, parts=parts, detail=detail, per_record=per_record, notes=notes)
+        parts[attack.name] = max(means[attack], parts.get(attack.name, means[attack]))
+    notes = () if share is not None else linkage_notes(pair, worst_attack(strong, queries), parts)
+    more: dict[str, Any] = {"parts": parts, "detail": detail, "per_record": per_record, "notes": notes}
+    score = score_attacks(strong, queries, tried=len(attacks), **more)
+    for attack in strong:
+        if _is_weak(means[attack], queries, score.estimate):
+            weak[attack] = means[attack]
+            attack.forget()
+    return score
 
 
-def linkage_notes(pair: Pair, attacks: list[AttackResult], parts: dict[str, float]) -> tuple[str, ...]:
-    """Return notes on what row order and doubtful columns add to linkage."""
+def _is_weak(mean: float, queries: Queries, largest: Estimate | None) -> bool:
+    """Return True if an attack's interval lies below that of the largest, so that no more is drawn for it."""
+    own = None if largest is None else estimate_of_largest(mean * queries.drawn, queries)
+    return own is not None and largest is not None and own.high < largest.low
+
+
+def linkage_notes(pair: Pair, worst: AttackResult, parts: dict[str, float]) -> tuple[str, ...]:
+    """Return notes on what row order and doubtful columns add to linkage, given the worst attack."""
     notes = []
     if "row_order" in parts:
         columns = ", ".join(dict.fromkeys(order.column for order in row_orders(pair)))
@@ -250,8 +182,7 @@ def linkage_notes(pair: Pair, attacks: list[AttackResult], parts: dict[str, floa
     facts = facts_of(pair)
     if DOUBTFUL in facts.runs:
         changed = ", ".join(name for name, case in facts.cases.items() if case == "d")
-        run = worst_attack(attacks, np.ones(pair.original.n, np.bool_)).run
-        counted = "with" if run == DOUBTFUL else "without"
+        counted = "with" if worst.run == DOUBTFUL else "without"
         notes.append(
             f"unmasked columns that differ from the original in some records: {changed}; linkage is the "
             f"larger value, {counted} them"
@@ -280,7 +211,7 @@ def explain_linkage(score: Score, *, whom: str = "", worst: bool = False) -> str
         text = f"the worst of {tried} {'attacks' if tried > 1 else 'attack'} ({name}): {text}"
     if score.random is not None:
         text += f"; chance alone would give {_percent_text(score.random.overall)}"
-    return text
+    return text if score.estimate is None else f"{text} ({score.estimate.text})"
 
 
 def _percent_text(share: float) -> str:

@@ -121,8 +121,12 @@ class MatchingAttack:
             found[block.queries] = block.links
         return found
 
-    def credits(self, truth: Ints) -> Credits:
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success in finding its true target, shared among equally good links."""
+        if rows is not None:
+            every = np.zeros(len(self.queries), np.int64)
+            every[rows] = truth
+            return Credits(*(values[rows] for values in self.credits(every)))
         place = np.full(len(self.targets), -1)
         expected, strict = np.zeros(len(truth)), np.zeros(len(truth))
         for block in self.blocks:

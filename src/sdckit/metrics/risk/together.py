@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.risk.attack_results import AttackResult
     from sdckit.metrics.risk.facts import Sides
-    from sdckit.metrics.risk.linkage_scores import AttackResult
 
 FILES = ("standardised", "corrected", "whitened", "blocks", "breaks rules", "untouched")  # not of the facts
 NO_CHANGE = 1e-300  # mean squared change, relative to the variable's size, below which its inverse overflows
