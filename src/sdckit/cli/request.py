@@ -22,8 +22,9 @@ from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.evaluation import Measuring, evaluate_pair, evaluate_releases
+from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
+from sdckit.metrics.measuring import Measuring
 from sdckit.metrics.original import Original
 from sdckit.metrics.scenario_risks import require_columns
 from sdckit.selection import sweeping

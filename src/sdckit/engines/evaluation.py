@@ -12,9 +12,9 @@ from sdckit.core.disclosure import Disclosure, checked_disclosure, disclosure_of
 from sdckit.engines.compare import Comparing, Questions
 from sdckit.engines.opening import Opened, Settings, opened
 from sdckit.metrics.dominated import dominated_rows
-from sdckit.metrics.evaluation import Measuring, score_groups
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
+from sdckit.metrics.measuring import Measuring, score_groups
 from sdckit.metrics.notes import missing_notes, small_strata_notes, unmasked_notes
 from sdckit.progress import reported_to
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, HasDisclosure, disclosure_of
 from sdckit.core.engine_choice import on_engines
-from sdckit.core.scenarios import Scenario, checked_scenarios
+from sdckit.core.scenarios import checked_scenarios
 from sdckit.core.table import names_of
 from sdckit.core.undecided import warn_of_masked_weights
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
@@ -24,6 +23,7 @@ from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.evaluation_together import evaluate_together, given_releases, metrics_together
 from sdckit.metrics.knowledge import knowledge_of_pair
+from sdckit.metrics.measuring import Measuring, score_groups
 from sdckit.metrics.notes import (
     missing_notes,
     rule_notes,
@@ -36,14 +36,10 @@ from sdckit.metrics.notes import (
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row, pair_of
 from sdckit.metrics.scenario_risks import require_columns, scenario_table
-from sdckit.metrics.stratified_risk import measures_linkage, score_within_strata
+from sdckit.metrics.stratified_risk import measures_linkage
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.rules import Rules, rules_of
 from sdckit.rules.edits import named_columns
-
-if TYPE_CHECKING:
-    from sdckit.core.registry import Metric
-    from sdckit.metrics.score import Score
 
 
 @on_engines("evaluation")
@@ -223,44 +219,6 @@ def _original_for(disclosed: Sequence[Disclosure], original: Any, **roles: Any) 
     return Original.of(original, **roles, warn=False)
 
 
-@dataclass(frozen=True)
-class Measuring:
-    """Metrics to compute in an evaluation, and the options that they share.
-
-    `left_out` names metrics that are not computed because rows are not paired. `named` is True if the user
-    named the metrics, so that one without a value is an error.
-    """
-
-    metrics: Sequence[Metric]
-    left_out: Sequence[str]
-    named: bool
-    options: Mapping[str, Any]
-    per_record: bool
-    scenarios: Sequence[Scenario] = ()
-
-    @classmethod
-    def of(
-        cls,
-        metrics: str | Iterable[str] | None,
-        disclosure: Disclosure,
-        *,
-        ties: str = "average",
-        missing: str = "pairwise",
-        per_record: bool = False,
-        rng: Any = None,
-        scenarios: Sequence[Scenario] = (),
-    ) -> Measuring:
-        """Return the metrics and options of an evaluation, checked as far as possible without data."""
-        chosen, left_out = registry.metrics_for_rows(metrics, paired=disclosure.paired)
-        checks.one_of("rule for missing cells", missing, checks.MISSING)
-        options = {"ties": ties, "missing": missing, "rng": rng}
-        return cls(chosen, left_out, metrics is not None, options, per_record, scenarios)
-
-    def of_one(self, metric: Metric) -> Measuring:
-        """Return how one metric is measured by itself."""
-        return replace(self, metrics=[metric], left_out=(), named=True, per_record=False, scenarios=())
-
-
 def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
     """Return the evaluation of a pair of aligned files, also within each stratum and in each scenario."""
     scores = len(how.metrics) * (1 + len(pair.parts))
@@ -328,32 +286,6 @@ def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], 
             alone.append(evaluate_pair(pair, disclosure, replace(how, named=False)))
         report(len(pairs))
         return evaluate_together(pairs, alone)
-
-
-def score_groups(
-    groups: Sequence[tuple[str, Any]], how: Measuring, notes: dict[str, None]
-) -> dict[str, list[Score | None]]:
-    """Return each metric's scores on the whole file and each stratum; None, and a note, without a value."""
-    metrics = how.metrics
-    scores: dict[str, list[Score | None]] = {metric.name: [] for metric in metrics}
-    with track("measuring", len(groups) * len(metrics)) as report:
-        for place, ((_, group), metric) in enumerate(product(groups, metrics)):
-            report(place)
-            whole = group is groups[0][1]
-            score = None
-            each_record = how.per_record and (whole or measures_linkage(metric))
-            try:
-                score = metric.score_with(group, how.options, detail=True, per_record=each_record)
-            except checks.NotApplicable as reason:
-                if how.named and whole:
-                    raise
-                notes[f"left out: {reason}" if whole else f"{metric.name} has no value in some strata"] = None
-            scores[metric.name].append(score)
-    for metric in metrics:
-        scores[metric.name][0] = score_within_strata(
-            metric, scores[metric.name], [pair for _, pair in groups]
-        )
-    return scores
 
 
 def _strata_columns(

@@ -22,8 +22,9 @@ from sdckit.core.scenarios import (
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.jit import Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
-from sdckit.metrics.evaluation import Measuring, evaluate_pair
+from sdckit.metrics.evaluation import evaluate_pair
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.measuring import Measuring
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.metrics.scenario_risks import require_columns
