@@ -51,6 +51,7 @@ def on_engines(module: str, *, tables: int) -> Callable[[Function], Function]:
             asked = any(options.get(name) is not None for name in (*SETTINGS, OUTPUT))
             if not asked and not any(is_path(one) or is_spark_frame(one) for one in data):
                 return function(*given, **options)
+            signature(function).bind(*given, **options)  # refuses a name that it does not have
             run = getattr(import_module(f"sdckit.engines.{module}"), function.__name__)
             return run(function, *given, **options)
 

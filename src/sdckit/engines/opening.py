@@ -160,7 +160,7 @@ def table_of(data: Any) -> Any:
     if not is_path(data):
         return data
     if isinstance(data, (list, tuple)) or Path(data).is_dir():
-        return pl.read_parquet(find_files(data).paths)
+        return find_files(data).scan().collect()
     return read(data).frame
 
 
@@ -189,10 +189,15 @@ def file_of(data: Any, scratch: Path, name: str) -> Any:
         frame = None if table.frame is None else table.frame.to_polars()
         (pl.DataFrame(table.array, table.names) if frame is None else frame).write_parquet(path)
         return path
+    require_parquet(data)
+    return data
+
+
+def require_parquet(data: Any) -> None:
+    """Raise ValueError for the path of a file that is no Parquet file, by its suffix."""
     for path in map(Path, data if isinstance(data, (list, tuple)) else [data]):
         if path.is_file() and not is_parquet(path):
             raise ValueError(f"'{path}' is no Parquet file; write it as Parquet, or use engine='memory'")
-    return data
 
 
 def _spark_files(original: Any, masked: Any, key: Any, scratch: Path) -> Source:
