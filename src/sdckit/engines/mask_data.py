@@ -14,7 +14,7 @@ from sdckit.core.engine_choice import is_path, is_spark_frame
 from sdckit.core.roles import OPTIONS
 from sdckit.core.table import Table
 from sdckit.engines.masking import mask_files
-from sdckit.engines.opening import Settings, aligned_files, table_of, transport_on
+from sdckit.engines.opening import Settings, aligned_files, table_of, transport_on, with_columns_of_array
 from sdckit.io import files
 from sdckit.io.atomic import check_target
 
@@ -70,6 +70,7 @@ def mask_on_engine(
 
     `measure` is called with a folder of the finished part files before the output gets its name.
     """
+    options = with_columns_of_array(data, options)
     given = {name: value for name, value in options.items() if value is not None}
     if "groups" in given:
         raise ValueError(f"the engine {settings.engine} numbers no groups; leave groups= out")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from sdckit.core import checks
@@ -118,9 +119,16 @@ def opened(settings: Settings, original: Any, masked: Any, options: Mapping[str,
     if settings.engine == "memory":
         yield Opened("memory", tuple(table_of(one) for one in (original, masked)))
         return
+    options = with_columns_of_array(original, options)
     with settings.folder() as scratch:
         source = aligned_files(settings, original, masked, options.get("key"), scratch)
         yield _opened(settings, source, options, scratch)
+
+
+def with_columns_of_array(data: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return options of a function with all columns of an array named, since none of them has another role."""
+    array = isinstance(data, (np.ndarray, list, tuple)) and not is_path(data)
+    return {**options, "columns": Table(data).names} if array and options.get("columns") is None else options
 
 
 def is_parquet(data: Any) -> bool:
@@ -134,10 +142,10 @@ def is_parquet(data: Any) -> bool:
 def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scratch: Path) -> Opened:
     """Return files on the engine local or spark, with roles settled by a sample of rows."""
     given = {name: options[name] for name in ROLES if options.get(name) is not None}
-    sample = Original.of(source.sample(SAMPLED), columns=options.get("columns"), **given, warn=False)
     weights = options.get("weights")
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights of files are a column; give its name")
+    sample = Original.of(source.sample(SAMPLED), columns=options.get("columns"), **given, warn=False)
     source = source.with_roles(weights=weights, by=sample.roles.by or None, na=options.get("na"))
     return Opened(str(settings.engine), (), transport_on(settings, source, scratch), source, sample)
 
