@@ -10,6 +10,7 @@ import sdckit as sdc
 from bad_input_engines import MASKED, RECORDS
 
 NOISE = {"method": "noise", "key": "id", "rng": 5, "percent": 30, "decimals": "original"}
+VARIABLES = ["income", "age"]
 LOSSES = ["brmae", "brmse", "mae", "ks"]
 
 
@@ -32,7 +33,7 @@ def test_evaluate_takes_paths(paths, engine):
     found = sdc.evaluate(*map(str, paths), key="id", by="region", metrics=LOSSES, engine=engine)
     assert_frame_equal(table(found), table(wanted), rel_tol=1e-12, abs_tol=0)
     named = sdc.evaluate(masked=[paths[1]], original=paths[0], key="id", metrics="mae", engine=engine)
-    assert named["mae"] == sdc.mae(RECORDS, MASKED, columns=["income", "age"])
+    assert named["mae"] == sdc.mae(RECORDS[VARIABLES], MASKED[VARIABLES])
 
 
 def test_evaluate_takes_tables_on_an_engine():
@@ -134,7 +135,7 @@ def test_spark_frames_in_and_out(spark, tmp_path):
     assert type(masked).__module__.startswith("pyspark.")
     here = pl.DataFrame([row.asDict() for row in masked.collect()]).sort("id")
     assert_frame_equal(here.drop("income", "age"), RECORDS.drop("income", "age"))
-    assert 0 < sdc.brmae(RECORDS, here, columns=["income", "age"]) < 0.5
+    assert 0 < sdc.brmae(RECORDS[VARIABLES], here[VARIABLES]) < 0.5
 
 
 @pytest.mark.spark

@@ -126,7 +126,7 @@ def opened(settings: Settings, original: Any, masked: Any, options: Mapping[str,
 
 
 def with_columns_of_array(data: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return options of a function with all columns of an array named, since none of them has another role."""
+    """Return options with all columns of an array named, since none of them has another role."""
     array = isinstance(data, (np.ndarray, list, tuple)) and not is_path(data)
     return {**options, "columns": Table(data).names} if array and options.get("columns") is None else options
 
