@@ -39,7 +39,7 @@ def test_the_readme_counts_the_methods_of_engines():
 def test_links_within_the_page_lead_to_a_heading():
     slugs = {
         re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-")
-        for line in re.findall(r"^#+ (.*)", PAGE, re.M)
+        for line in re.findall(r"^#+ (.*)", PAGE, re.MULTILINE)
     }
     assert set(re.findall(r"\]\(#([\w-]+)\)", PAGE)) <= slugs
 
