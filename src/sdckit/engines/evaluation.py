@@ -17,12 +17,13 @@ from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.measuring import Measuring, score_groups
 from sdckit.metrics.notes import missing_notes, small_strata_notes, unmasked_notes
-from sdckit.progress import reported_to
+from sdckit.progress import reported_to, track
 
 if TYPE_CHECKING:
     from sdckit.engines.comparison import EngineComparison
     from sdckit.engines.transport import Transport
 
+ALIGNING = 0.3  # share of the progress at which files with a key are aligned
 # Options of `evaluate` that need the whole file at once, and what they are when nobody asks for them.
 WHOLE_FILE: dict[str, Any] = {
     "rows": None,
@@ -52,10 +53,14 @@ def evaluate(
         refuse_options(str(settings.engine), options)
         check_measuring(str(settings.engine), options.get("metrics"), options.get("ties", "average"))
     progress = options.pop("progress", None)
-    with reported_to(progress), opened(settings, original, masked, options) as found:
-        if found.transport is None:
-            return in_memory(*found.tables, **options)
-        return _evaluate_blocks(found, found.transport, options)
+    aligning = 0.0 if options.get("key") is None or settings.engine == "memory" else ALIGNING
+    with reported_to(progress), track("reading", 1.0) as report:
+        report(0.0, aligning)
+        with opened(settings, original, masked, options) as found:
+            report(aligning, 1.0 - aligning)
+            if found.transport is None:
+                return in_memory(*found.tables, **options)
+            return _evaluate_blocks(found, found.transport, options)
 
 
 def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, Any]) -> Evaluation:
