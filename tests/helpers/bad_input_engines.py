@@ -87,7 +87,7 @@ ENGINE_CASES = {
     "no scratch folder": (
         {},
         mask(where="--engine local --scratch no"),
-        "no folder 'no' for intermediate fil",
+        "no folder 'no' for .*; .* with --scratch$",
     ),
     "cut off": (DAMAGED, evaluate(data="cut.parquet"), r"'cut.parquet' is no whole Parquet file \(cut off"),
     "cut off and masked": (DAMAGED, evaluate(masked="cut.parquet"), "'cut.parquet' is no whole Parquet file"),
