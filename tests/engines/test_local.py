@@ -258,7 +258,7 @@ def test_a_full_disk_says_in_one_line_where_and_how_much_is_needed(path, tmp_pat
     assert out.startswith(f"could not write intermediate files to '{tmp_path}': file too large; about "), err
     needed = float(re.search(r"about ([0-9.]+) kB are needed", out)[1])
     assert 32 <= needed <= 2 * 32  # eight blocks of 500 numbers, estimated from those before the error
-    assert out.endswith("are needed: free some space or name another folder with scratch= (--scratch)\n")
+    assert out.endswith("are needed: free some space or name another folder with scratch=\n")
     assert list(tmp_path.iterdir()) == []
 
 

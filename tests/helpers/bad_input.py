@@ -66,7 +66,7 @@ NINE = ["", "", "", *["n"] * 9]
 CASES = {
     "no such input": ({}, mask(data="dta.csv"), "no file 'dta.csv'; check"),
     "no such masked file": ({}, evaluate(masked="msk.csv"), "no file 'msk.csv'; check"),
-    "folder as input": ({"in/x": ""}, mask(data="in"), "'in' is a folder; name a file"),
+    "folder as input": ({"in/x": ""}, mask(data="in"), "the folder 'in' holds no Parquet file; name"),
     "unsupported input": (
         {"data.xlsx": "x"},
         mask(data="data.xlsx"),

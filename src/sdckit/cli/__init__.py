@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sdckit.cli import examples, parsing, terminal
+from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     crosswalk_option,
     decimals_option,
     dialect_options,
+    engine_options,
     folder_option,
     grid_option,
     keep_order_option,
     known_crosswalk_option,
     known_rule_option,
     listing,
+    made_by_options,
     measured_roles,
     measuring,
     method_option,
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run a command of the command line; wrong input prints one line and exits with code 2."""
-    held_warnings = terminal.Warnings()
+    held_warnings = Warnings()
     warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
     with suppress(AttributeError, ValueError):  # a replaced stream, a thread that is not the main one
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -156,6 +159,7 @@ def describe(data: Path, **given: Any) -> None:
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @measuring
+@engine_options
 @dialect_options
 @outputs
 def mask(data: Path, output: Path, **given: Any) -> None:
@@ -177,33 +181,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @click.option(
     "--records", type=click.Path(path_type=Path), help="Write each record's share of the losses to a file."
 )
-@click.option(
-    "--made-by",
-    metavar="METHOD",
-    help="Method that masked the file, with --set for its parameters; attacks use what it discloses.",
-)
-@set_option
-@click.option(
-    "--window",
-    metavar="SHARE",
-    help="Largest move in ranks, a share of the records, if the method is not one of `sdckit methods`.",
-)
-@click.option(
-    "--stratified",
-    is_flag=True,
-    help="Each stratum of --by was masked by itself, so that the window counts ranks within it; default with "
-    "--made-by.",
-)
-@click.option(
-    "--unstratified",
-    is_flag=True,
-    help="The file was masked as a whole, and strata of --by are only measured; default with --window.",
-)
-@click.option(
-    "--unpaired",
-    is_flag=True,
-    help="Rows stand for no original record, as in synthetic data; measures that compare rows are left out.",
-)
+@made_by_options
 @click.option(
     "--private-output",
     is_flag=True,
@@ -225,6 +203,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @ruling
 @sample_option
 @ties_seed_option
+@engine_options
 @dialect_options
 @outputs
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from sdckit import progress
-from sdckit.cli import column_notes, release_output, request, sweep_output, terminal
+from sdckit.cli import (
+    column_notes,
+    engine_commands,
+    engine_request,
+    release_output,
+    request,
+    sweep_output,
+    terminal,
+)
+from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
 from sdckit.cli.release_output import write_release, write_report
 from sdckit.core import checks, registry, settings
 from sdckit.core.undecided import require_decided
@@ -28,7 +33,7 @@ SEARCHING = 0.9  # share of the progress of `recommend` at which the release beg
 MEASURING = 0.9  # share of the progress of `evaluate` at which tables of ranks begin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import numpy as np
@@ -43,14 +48,9 @@ if TYPE_CHECKING:
     AlignedFile = tuple[Source, NDArray[np.int64] | None]  # and the original row of each of its rows
 
 
-def print_held_warnings() -> None:
-    """Print all warnings held back so far, and let later ones be printed at once."""
-    click.get_current_context().obj.show()
-
-
 def read_original(data: Path, checked: CheckedOptions, given: dict[str, Any]) -> Source:
     """Read the original file; raise ValueError if a report is asked for and it has too few records."""
-    source = files.read(data, checked.dialect)
+    source = engine_request.read_data(data, checked.dialect)
     if given["report"]:
         checks.require_reportable_size(source.frame.height)
     return source
@@ -65,13 +65,17 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     settings.check_parameters(method, parameters)
     registry.metrics_for_rows(checked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
     decimals = request.check_decimals(given)
+    release_output.check_unmeasured(given)
+    where = engine_request.engine_for_masking(given, data, output)
+    if where.engine != "memory":
+        engine_commands.mask(where, data, output, checked, given)
+        return
     handed_out = given["release"]
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=handed_out)
-    release_output.check_unmeasured(given)
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     source = read_original(data, checked, given)
-    checked = checked.with_columns_of(given, source)
+    checked = checked.with_columns_of(given, source.frame.columns)
     files.check_format(
         output, release_output.published_columns(source, checked, handed_out=handed_out), source
     )
@@ -113,12 +117,16 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     checked = request.check_options(given)
     request.check_evaluate_options(given, masked, paired=checked.paired)
     release_output.check_crosswalks(given["crosswalks"], masked)
+    where = engine_request.engine_for_evaluating(given, original, masked)
+    if where.engine != "memory":
+        engine_commands.evaluate(where, original, masked, checked, given)
+        return
     if given["records"]:
         request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
     request.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
     source = read_original(original, checked, given)
-    masked_files = {str(path): files.read(path, checked.dialect) for path in masked}
-    checked = checked.with_columns_of(given, source)
+    masked_files = {str(path): engine_request.read_data(path, checked.dialect) for path in masked}
+    checked = checked.with_columns_of(given, source.frame.columns)
     orders = release_output.read_crosswalks(given["crosswalks"], masked, source, checked)
     prepared = checked.prepare(source, "measured", announce=False)
     aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))
@@ -162,28 +170,11 @@ def _evaluate_one(
         return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
 
     notes += write_report(given, make_page)
-    extra = []
-    if given["variables"]:
-        extra += terminal.tables_by(result, "variable")
-    if given["by"]:
-        extra += terminal.tables_by(result, "stratum")
+    extra = terminal.detail_tables(result, given)
     if ranks is not None:
         extra += terminal.rank_tables(ranks)
     more = {} if ranks is None else {"ranks": ranks.rows(named=True)}
     terminal.show_result(shown, given, extra=extra, notes=notes, more=more)
-
-
-@contextmanager
-def warnings_named_after(file: str) -> Iterator[None]:
-    """Begin the errors and warnings that are raised in a `with` block with the name of a file."""
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        try:
-            yield
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"'{file}': {error}") from error
-    for entry in seen:
-        warnings.warn(f"'{file}': {entry.message}", stacklevel=2)
 
 
 def _read_pair(source: Source, original: Original, file: AlignedFile) -> Pair:
@@ -243,7 +234,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     sweep_output.check_folder(output, data)
     request.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
     source = read_original(data, checked, given)
-    checked = checked.with_columns_of(given, source)
+    checked = checked.with_columns_of(given, source.frame.columns)
     original = checked.prepare(source, "measured")
     print_held_warnings()
     place = output / sweep_output.PRIVATE
@@ -287,7 +278,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     request.check_report(given["report"], [data], overwrite=given["overwrite"])
     release_output.check_private_folder(given["folder"], output, given["report"])
     source = read_original(data, checked, given)
-    checked = checked.with_columns_of(given, source)
+    checked = checked.with_columns_of(given, source.frame.columns)
     files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
     original = checked.prepare(source, "masked")
     require_decided(original.roles.undecided)

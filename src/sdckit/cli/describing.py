@@ -26,7 +26,7 @@ def run(data: Path, given: dict[str, Any]) -> None:
     """Run `sdckit describe`: read a file, and print its columns, their roles and recodings worth trying."""
     checked = request.check_options(given | DEFAULTS)
     source = files.read(data, checked.dialect)
-    checked = checked.with_columns_of(given, source)
+    checked = checked.with_columns_of(given, source.frame.columns)
     table = Table(source.frame)
     show(describe_table(table, asked_roles(table, **checked.roles), source.labelled), given)
 

@@ -232,3 +232,55 @@ report_option = click.option(
     type=click.Path(path_type=Path),
     help="Write a report: one HTML file that needs no network.",
 )
+engine_options = _combine_options(
+    click.option(
+        "--engine",
+        metavar="NAME",
+        help="memory; local: Parquet files or folders in blocks of rows; spark: the same on a cluster. The "
+        "last two measure losses only.  [default: memory, or local for Parquet that does not fit there]",
+    ),
+    click.option(
+        "--memory", metavar="SIZE", help="Limit for --engine local, such as 4GB.  [default: what is at hand]"
+    ),
+    click.option(
+        "--master",
+        metavar="ADDRESS",
+        help="Spark cluster, such as spark://host:7077.  [default: on this machine]",
+    ),
+    click.option(
+        "--scratch",
+        metavar="DIR",
+        help="Folder for intermediate files, which are removed; on Spark one that all workers see.  "
+        "[default: the system's]",
+    ),
+)
+made_by_options = _combine_options(
+    click.option(
+        "--made-by",
+        metavar="METHOD",
+        help="Method that masked the file, with --set for its parameters; attacks use what it discloses.",
+    ),
+    set_option,
+    click.option(
+        "--window",
+        metavar="SHARE",
+        help="Largest move in ranks, a share of the records, if the method is not one of `sdckit methods`.",
+    ),
+    click.option(
+        "--stratified",
+        is_flag=True,
+        help="Each stratum of --by was masked by itself, so that the window counts ranks within it; default "
+        "with --made-by.",
+    ),
+    click.option(
+        "--unstratified",
+        is_flag=True,
+        help="The file was masked as a whole, and strata of --by are only measured; default with --window.",
+    ),
+    click.option(
+        "--unpaired",
+        is_flag=True,
+        help="Rows stand for no original record, as in synthetic data; measures that compare rows are left "
+        "out.",
+    ),
+)

@@ -90,9 +90,9 @@ class CheckedOptions:
         """Options of `evaluate` that say how to measure, by argument name."""
         return {"metrics": self.metrics, "ties": self.ties, "missing": self.missing, "rng": self.seed}
 
-    def with_columns_of(self, given: dict[str, Any], source: Source) -> CheckedOptions:
-        """Return these options with column names as the file spells them."""
-        return replace(self, **_role_options(given, source.frame.columns))
+    def with_columns_of(self, given: dict[str, Any], columns: Collection[str]) -> CheckedOptions:
+        """Return these options with column names as the file, which has these columns, spells them."""
+        return replace(self, **_role_options(given, columns))
 
     def prepare(self, source: Source, action: str, *, announce: bool = True) -> Original:
         """Return the original with its roles checked; `action`, such as "masked", is for warnings.
@@ -150,14 +150,14 @@ class CheckedOptions:
         require_columns(others, pair.original)
         options = self.measuring_options | {"scenarios": others, "sampling": self.sampling}
         how = Measuring.of(disclosure=known, per_record=per_record, **options)
-        return _with_options(evaluate_pair(self.checked_pair(pair), known, how))
+        return result_with_options(evaluate_pair(self.checked_pair(pair), known, how))
 
     def measure_together(self, pairs: Sequence[Pair]) -> Evaluation:
         """Return the linkage of several releases together, from their checked pairs."""
         known = self.disclosure(pairs[0].original.roles.by)
         options = self.measuring_options | {"metrics": metrics_together(self.metrics)}
         how = Measuring.of(disclosure=known, **options)
-        return _with_options(evaluate_releases(pairs, [known] * len(pairs), how))
+        return result_with_options(evaluate_releases(pairs, [known] * len(pairs), how))
 
     def record_table(self, result: Evaluation, original: pl.DataFrame) -> pl.DataFrame:
         """Return a table of each record's losses, beside its key or its number from 1."""
@@ -179,7 +179,7 @@ class CheckedOptions:
         }
 
 
-def _with_options(result: Evaluation) -> Evaluation:
+def result_with_options(result: Evaluation) -> Evaluation:
     """Return an evaluation whose notes name options of the command line."""
     return replace(result, notes=tuple(terminal.with_options(note) for note in result.notes))
 

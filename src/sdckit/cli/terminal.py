@@ -32,8 +32,8 @@ WIDTH = 120  # characters of a line if the output is no terminal
 MANY = 10  # largest number of names that are listed in full
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
-    r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|key|max_loss|known|method|na|overwrite|recode"
-    r"|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
+    r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|engine|groups|key|max_loss|known"
+    r"|method|na|overwrite|recode|scratch|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
 LEVEL = re.compile(
     "unrelated|^chance alone|^ties leave"
@@ -101,28 +101,6 @@ def join_names(names: Sequence[str], *, whole: bool = False) -> str:
     return shortened(names, MANY - 1)
 
 
-class Warnings:
-    """Collected warnings of a command, each printed once, and not before the input has passed all checks."""
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-        self.held = True
-
-    def add(self, text: str) -> None:
-        """Record a warning; print it at once if warnings are no longer held back."""
-        if text not in self.seen:
-            self.seen.append(text)
-            if not self.held:
-                print_to_stderr("warning", text)
-
-    def show(self) -> None:
-        """Print the warnings held back so far; later ones are printed at once."""
-        if self.held:
-            self.held = False
-            for text in self.seen:
-                print_to_stderr("warning", text)
-
-
 def plain_table(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
     """Return a rich table without lines; columns from the `right`-th on are aligned right, for numbers."""
     from rich import box  # noqa: PLC0415
@@ -180,6 +158,12 @@ def tables_by(result: Evaluation, rows_by: str) -> list[Table]:
             tables.append(plain_table([rows_by, *shown], rows))
             shown = []
     return tables
+
+
+def detail_tables(result: Evaluation, given: dict[str, Any]) -> list[Table]:
+    """Return the tables by variable and by stratum that the options ask for."""
+    asked = {"variable": given["variables"], "stratum": given["by"]}
+    return [table for rows_by, wanted in asked.items() if wanted for table in tables_by(result, rows_by)]
 
 
 def rank_tables(ranks: pl.DataFrame) -> list[Table]:

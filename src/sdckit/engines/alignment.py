@@ -23,6 +23,7 @@ from sdckit.engines.spill import checked_scratch
 from sdckit.engines.transport import BlockRef, Message
 from sdckit.engines.workers import Workers
 from sdckit.io.atomic import atomic
+from sdckit.progress import track
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ ROW = "number of the original's row"
 KEY = "column of the key"
 BUCKET = "number of the bucket"
 ORIGINAL, MASKED = 0, 1  # kinds of messages
+MATCHING = 0.3  # share of the progress at which rows are written
 TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -78,10 +80,13 @@ def align_by_key(
     threads = max(1, min(os.cpu_count() or 1, int(left * RUNNING) // (block_rows * width)))
     rows = min(block_rows, max(int(left * RUNNING) // (threads * width), 1))
     work = _Alignment(ours, theirs, names, rows, left, threads, place)
-    work.require_matching_keys()
     folder = Path(tempfile.mkdtemp(prefix="sdckit-aligned-", dir=place))
     try:
-        work.write_rows(folder)
+        with track("matching keys", 1.0) as report:
+            report(0.0, MATCHING)
+            work.require_matching_keys()
+            report(MATCHING, 1.0 - MATCHING, "aligning rows")
+            work.write_rows(folder)
         return Source.of(original, folder, block_rows=block_rows)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

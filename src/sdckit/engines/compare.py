@@ -18,6 +18,7 @@ from sdckit.engines.second_scan import Basis, DetailTotals, SecondScan, merge_de
 from sdckit.engines.transport import Piece, Reads
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.metrics.blocks.distributions import edge_positions, edges_between
+from sdckit.progress import track
 
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
     from sdckit.metrics.blocks.cell_sums import Cost
 
+SCANNING = 0.15  # share of the progress that each of the two scans takes
 ROW_RULES = frozenset({"first", "last"})  # tie rules that depend on the order of rows
 RANDOM = "ties='random' cannot be computed for data read in blocks; use expected, its mean"
 
@@ -84,14 +86,18 @@ class Comparing:
 
     def run(self) -> dict[Group, EngineComparison]:
         """Return the comparison of the whole file (None) and of each stratum (its number)."""
-        blocks = self.transport.scan(Scan(self.variables), self.reads, step="reading")
-        totals = merge_scans(blocks)
-        ranks = self._rank_totals(totals)
-        bases = {
-            group: Basis.of(found, weighted=self.weighted, edges=self._edges(group, ranks))
-            for group, found in totals.items()
-        }
-        details = self._details(bases) if self.questions.details else {}
+        with track("reading", 1.0) as report:
+            report(0.0, SCANNING)
+            blocks = self.transport.scan(Scan(self.variables), self.reads, step="reading")
+            totals = merge_scans(blocks)
+            report(SCANNING, 1.0 - 2 * SCANNING, "ranking")
+            ranks = self._rank_totals(totals)
+            bases = {
+                group: Basis.of(found, weighted=self.weighted, edges=self._edges(group, ranks))
+                for group, found in totals.items()
+            }
+            report(1.0 - SCANNING, SCANNING, "measuring")
+            details = self._details(bases) if self.questions.details else {}
         return {
             group: EngineComparison(
                 self.variables,

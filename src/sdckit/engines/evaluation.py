@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core import checks
+from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, checked_disclosure, disclosure_of
 from sdckit.engines.compare import Comparing, Questions
 from sdckit.engines.opening import Opened, Settings, opened
+from sdckit.kernels.tie_rules import TIES
 from sdckit.metrics.dominated import dominated_rows
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.measuring import Measuring, score_groups
 from sdckit.metrics.notes import missing_notes, small_strata_notes, unmasked_notes
-from sdckit.progress import reported_to
+from sdckit.progress import reported_to, track
 
 if TYPE_CHECKING:
     from sdckit.engines.comparison import EngineComparison
     from sdckit.engines.transport import Transport
 
+ALIGNING = 0.3  # share of the progress at which files with a key are aligned
 # Options of `evaluate` that need the whole file at once, and what they are when nobody asks for them.
 WHOLE_FILE: dict[str, Any] = {
     "rows": None,
@@ -30,6 +32,7 @@ WHOLE_FILE: dict[str, Any] = {
     "together": False,
     "unit": None,
     "paired": True,
+    "rules": None,
 }
 
 
@@ -45,17 +48,23 @@ def evaluate(
     **options: Any,
 ) -> Evaluation:
     """Return the evaluation of a masked file on an engine; `in_memory` evaluates tables."""
-    settings = Settings.of(engine, memory=memory, master=master, scratch=scratch)
+    settings = Settings.of(engine, memory=memory, master=master, scratch=scratch).for_data(original, masked)
+    if settings.engine != "memory":
+        refuse_options(str(settings.engine), options)
+        check_measuring(str(settings.engine), options.get("metrics"), options.get("ties", "average"))
     progress = options.pop("progress", None)
-    with reported_to(progress), opened(settings, original, masked, options) as found:
-        if found.transport is None:
-            return in_memory(*found.tables, **options)
-        return _evaluate_blocks(found, found.transport, options)
+    aligning = 0.0 if options.get("key") is None or settings.engine == "memory" else ALIGNING
+    with reported_to(progress), track("reading", 1.0) as report:
+        report(0.0, aligning)
+        with opened(settings, original, masked, options) as found:
+            report(aligning, 1.0 - aligning)
+            if found.transport is None:
+                return in_memory(*found.tables, **options)
+            return _evaluate_blocks(found, found.transport, options)
 
 
 def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation of files that are read in blocks."""
-    refuse_options(found.engine, options)
     disclosure = _disclosure(found, options)
     how = Measuring.of(
         options.get("metrics"),
@@ -65,8 +74,6 @@ def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, 
     )
     offered = [metric for metric in how.metrics if metric.in_blocks]
     refused = [metric.name for metric in how.metrics if not metric.in_blocks]
-    if refused and how.named:
-        raise checks.NotApplicable(_not_offered(found.engine, refused))
     questions = Questions.of(offered, str(how.options["ties"]))
     variables = found.roles.variables
     comparing = Comparing(transport, variables, found.source.weights is not None, questions)
@@ -125,9 +132,18 @@ def _evaluation(
     )
 
 
+def check_measuring(engine: str, metrics: str | Iterable[str] | None, ties: str) -> None:
+    """Raise NotApplicable for a metric that was asked for, or a rule for ties, which an engine has not."""
+    chosen = registry.metrics_named(metrics)
+    refused = [metric.name for metric in chosen if not metric.in_blocks]
+    if refused and metrics is not None:
+        raise checks.NotApplicable(_not_offered(engine, refused))
+    Questions.of(chosen, checks.one_of("rule for ties", ties, TIES))
+
+
 def _not_offered(engine: str, names: Sequence[str]) -> str:
     """Return a sentence that names metrics which need the whole file in memory."""
-    return f"{', '.join(names)}: the engine {engine} reads blocks of rows; use engine memory for these"
+    return f"{', '.join(names)}: the engine {engine} reads blocks of rows; use engine='memory' for these"
 
 
 def refuse_options(engine: str, options: Mapping[str, Any]) -> None:
@@ -136,5 +152,5 @@ def refuse_options(engine: str, options: Mapping[str, Any]) -> None:
     if given:
         raise ValueError(
             f"the engine {engine} reads blocks of rows and takes no {given[0]}; "
-            "leave it out or use engine memory"
+            "leave it out or use engine='memory'"
         )

@@ -61,6 +61,7 @@ def mask_files(
     rules: Any = None,
     roles: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
+    measure: Callable[[Path, Disclosure], None] | None = None,
 ) -> FileMasking:
     """Mask Parquet files block by block, and write the result as Parquet.
 
@@ -88,6 +89,9 @@ def mask_files(
         Roles of columns, as for `mask`: columns, key, weights, by, na, untouched, drop and others.
     parameters
         Parameters of the method.
+    measure
+        Called with a folder of the finished part files and the disclosure record before the output gets its
+        name; after an error there is no output.
 
     Returns
     -------
@@ -121,13 +125,19 @@ def mask_files(
     )
     job.check_sizes(counts)
     places = _decimals(counts, digits)
-    notes = _mask_and_write(job, source, found, counts, places, made, target)
-    notes += [] if rules is None or made is not None else [NO_RULE]
-    source.require_unchanged()
     known = None if made is None else made.within(found.variables)
     disclosure = Disclosure.of(
         record.name, dict(parameters or {}), by=found.by, rules=known, columns=found.variables
     )
+
+    def check(folder: Path) -> None:
+        """Raise ValueError if the original changed meanwhile; then measure the part files if asked for."""
+        source.require_unchanged()
+        if measure is not None:
+            measure(folder, disclosure)
+
+    notes = _mask_and_write(job, source, found, counts, places, made, target, check)
+    notes += [] if rules is None or made is not None else [NO_RULE]
     return FileMasking(target.path, notes, disclosure)
 
 
@@ -203,6 +213,7 @@ def _mask_and_write(
     decimals: tuple[int, ...] | None,
     rules: Rules | None,
     target: Output,
+    check: Callable[[Path], None],
 ) -> list[str]:
     """Mask and write the file, warn of what should not be published so, and return notes."""
     whole = None
@@ -215,6 +226,7 @@ def _mask_and_write(
     with target.parts(schema) as folder:
         finish = Finish(source, job.method.name, job.names, decimals, writer(folder), rules, whole)
         done, by_stratum = job.run(columns, finish)
+        check(folder)
     _warn(job, done, rules)
     notes = notes_by_stratum(zip(job.strata, by_stratum, strict=True), len(job.strata))
     return notes + ([] if rules is None else repair_notes(rules, done.repair))

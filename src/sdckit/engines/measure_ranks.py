@@ -31,6 +31,9 @@ from sdckit.engines.transport import Piece, Reads, Transport
 from sdckit.engines.weighted_stages import PlaceMasked, PlaceOriginal, weighted_cells
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.weighted_ranks import shares_of_largest
+from sdckit.progress import each, track
+
+COUNTING = 0.3  # share of the progress that sampling and counting take, before the exchange
 
 
 def measure_ranks(
@@ -42,7 +45,7 @@ def measure_ranks(
         PiecePlan(piece, one, sizes[piece], nothing, nothing) for piece, one in wanted.items() if sizes[piece]
     ]
     found = {piece: RankTotals(0) for piece in wanted}
-    for group in _groups(plans, together=transport.together):
+    for group in each("ranking", _groups(plans, together=transport.together)):
         names = tuple(dict.fromkeys(plan.piece.variable for plan in group))
         found |= _measure_group(transport, group, Reads(names, names))
     return found
@@ -58,12 +61,19 @@ def _groups(plans: Sequence[PiecePlan], *, together: bool) -> list[list[PiecePla
 
 def _measure_group(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> dict[Piece, RankTotals]:
     """Return the totals of some pieces that are exchanged together."""
-    plans = _counted(transport, _cut(transport, plans, reads), reads)
-    weighted = plans[0].wanted.ties == "weights"  # then all are
-    stage, last = (
-        (PlaceOriginal(plans), PlaceMasked(plans)) if weighted else (RankOriginal(plans), RankMasked(plans))
-    )
-    parts = transport.exchange(Sending(plans), reads, [stage], last, step="ranking")
+    with track("ranking", 1.0) as report:
+        report(0.0, COUNTING / 2)
+        plans = _cut(transport, plans, reads)
+        report(COUNTING / 2, COUNTING / 2)
+        plans = _counted(transport, plans, reads)
+        weighted = plans[0].wanted.ties == "weights"  # then all are
+        stage, last = (
+            (PlaceOriginal(plans), PlaceMasked(plans))
+            if weighted
+            else (RankOriginal(plans), RankMasked(plans))
+        )
+        report(COUNTING, 1.0 - COUNTING)
+        parts = transport.exchange(Sending(plans), reads, [stage], last, step="ranking")
     found = {}
     for plan in plans:
         buckets = range(plan.first_bucket, plan.first_bucket + plan.buckets)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from sdckit.core import checks
 from sdckit.core.engine_choice import ENGINES, is_path, is_spark_frame
+from sdckit.core.prepared import PreparedTable
 from sdckit.core.table import Table, names_of
 from sdckit.engines.parquet_files import find_files
 from sdckit.engines.sizes import choose_engine, memory_at_hand, parse_memory
 from sdckit.engines.source import BLOCK_ROWS, Source
+from sdckit.engines.spill import checked_scratch
 from sdckit.io.atomic import PARQUET_SUFFIXES
 from sdckit.io.files import read
 from sdckit.metrics.original import Original
@@ -50,9 +53,13 @@ class Settings:
             raise ValueError(
                 f"a master is for the engine spark and the engine is {engine}; leave one of them out"
             )
-        size = memory if memory is None or isinstance(memory, int) else parse_memory(memory)
         chosen = "spark" if master is not None else engine
-        return cls(chosen, size, master, None if scratch is None else Path(scratch))
+        if memory is not None and chosen not in {None, "local"}:
+            raise ValueError(
+                f"a memory limit is for the engine local and the engine is {chosen}; leave one of them out"
+            )
+        size = memory if memory is None or isinstance(memory, int) else parse_memory(memory)
+        return cls(chosen, size, master, None if scratch is None else checked_scratch(scratch))
 
     def for_data(self, *data: Any) -> Settings:
         """Return the settings with an engine: the given one, or one that fits the size of the data."""
@@ -65,6 +72,18 @@ class Settings:
         limit = int(memory_at_hand() * SHARE) if self.memory is None else self.memory
         paths = data[0] if isinstance(data[0], (list, tuple)) else [data[0]]
         return replace(self, engine=choose_engine(paths, limit))
+
+    def for_output(self, data: Any, output: Any) -> Settings:
+        """Return the settings for masking data into a file or, which needs blocks of rows, into a folder."""
+        if self.engine is None and output is not None and not Path(output).suffix and is_parquet(data):
+            return replace(self, engine="local")
+        return self.for_data(data)
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Yield a new folder for intermediate files, which is removed after the `with` block."""
+        with tempfile.TemporaryDirectory(prefix="sdckit-", dir=self.scratch) as folder:
+            yield Path(folder)
 
 
 @dataclass(frozen=True)
@@ -100,19 +119,33 @@ def opened(settings: Settings, original: Any, masked: Any, options: Mapping[str,
     if settings.engine == "memory":
         yield Opened("memory", tuple(table_of(one) for one in (original, masked)))
         return
-    with ExitStack() as stack:
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="sdckit-", dir=settings.scratch))
-        source = aligned_files(settings, original, masked, options.get("key"), Path(scratch))
-        yield _opened(settings, source, options, Path(scratch))
+    options = with_columns_of_array(original, options)
+    with settings.folder() as scratch:
+        source = aligned_files(settings, original, masked, options.get("key"), scratch)
+        yield _opened(settings, source, options, scratch)
+
+
+def with_columns_of_array(data: Any, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return options with all columns of an array named, since none of them has another role."""
+    array = isinstance(data, (np.ndarray, list, tuple)) and not is_path(data)
+    return {**options, "columns": Table(data).names} if array and options.get("columns") is None else options
+
+
+def is_parquet(data: Any) -> bool:
+    """Return True for the path of a Parquet file or a folder, or a list of them."""
+    if not is_path(data):
+        return False
+    paths = map(Path, data if isinstance(data, (list, tuple)) else [data])
+    return all(path.is_dir() or path.suffix.lower() in PARQUET_SUFFIXES for path in paths)
 
 
 def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scratch: Path) -> Opened:
     """Return files on the engine local or spark, with roles settled by a sample of rows."""
     given = {name: options[name] for name in ROLES if options.get(name) is not None}
-    sample = Original.of(source.sample(SAMPLED), columns=options.get("columns"), **given, warn=False)
     weights = options.get("weights")
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights of files are a column; give its name")
+    sample = Original.of(source.sample(SAMPLED), columns=options.get("columns"), **given, warn=False)
     source = source.with_roles(weights=weights, by=sample.roles.by or None, na=options.get("na"))
     return Opened(str(settings.engine), (), transport_on(settings, source, scratch), source, sample)
 
@@ -135,7 +168,7 @@ def table_of(data: Any) -> Any:
     if not is_path(data):
         return data
     if isinstance(data, (list, tuple)) or Path(data).is_dir():
-        return pl.read_parquet(find_files(data).paths)
+        return find_files(data).scan().collect()
     return read(data).frame
 
 
@@ -156,16 +189,23 @@ def aligned_files(settings: Settings, original: Any, masked: Any, key: Any, scra
 
 def file_of(data: Any, scratch: Path, name: str) -> Any:
     """Return the paths of Parquet files with the data; a table is written to the scratch folder."""
+    if isinstance(data, PreparedTable):
+        raise TypeError("prepared data are in memory; give the table itself, or use engine='memory'")
     if not is_path(data):
         path = scratch / f"{name}.parquet"
         table = Table(data)
         frame = None if table.frame is None else table.frame.to_polars()
         (pl.DataFrame(table.array, table.names) if frame is None else frame).write_parquet(path)
         return path
-    for path in map(Path, data if isinstance(data, (list, tuple)) else [data]):
-        if path.is_file() and path.suffix.lower() not in PARQUET_SUFFIXES:
-            raise ValueError(f"{path} is no Parquet file, which this engine reads; use engine memory")
+    require_parquet(data)
     return data
+
+
+def require_parquet(data: Any) -> None:
+    """Raise ValueError for the path of a file that is no Parquet file, by its suffix."""
+    for path in map(Path, data if isinstance(data, (list, tuple)) else [data]):
+        if path.is_file() and not is_parquet(path):
+            raise ValueError(f"'{path}' is no Parquet file; write it as Parquet, or use engine='memory'")
 
 
 def _spark_files(original: Any, masked: Any, key: Any, scratch: Path) -> Source:

@@ -66,7 +66,7 @@ class PartWriter:
         ]
         target = Path(self.folder) / PART.format(first)
         hidden = target.with_name(f".{secrets.token_hex(8)}.part")
-        with refused_writes(target.parent):
+        with refused_writes(target.parent.parent):  # the folder of the output
             frame.with_columns(columns).write_parquet(hidden, arrow_schema=self.schema)
             hidden.replace(target)  # a task that runs twice writes the same
 
@@ -96,7 +96,10 @@ def refused_writes(path: Path) -> Iterator[None]:
         with explain_write_errors(path):
             yield
     except POLARS_ERRORS as error:
-        raise OSError(f"could not write '{path}': {str(error).splitlines()[0]}; check the disk") from error
+        reason = str(error).splitlines()[0]  # polars may hide why the system refused
+        raise OSError(
+            f"could not write to '{path}': no space left, or {reason}; free some space or use another folder"
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,7 @@ class MessageStore:
         reason = (error.strerror or "no space left").lower()
         return OSError(
             f"could not write intermediate files to '{self.folder.scratch}': {reason}; about "
-            f"{memory_text(needed)} are needed: free some space or name another folder with scratch= "
-            "(--scratch)"
+            f"{memory_text(needed)} are needed: free some space or name another folder with scratch="
         )
 
 
@@ -134,8 +133,7 @@ def checked_scratch(scratch: AnyPath | None) -> Path:
     folder = Path(tempfile.gettempdir() if scratch is None else scratch)
     if not folder.is_dir():
         raise FileNotFoundError(
-            f"no folder '{folder}' for intermediate files; "
-            "create it or name another with scratch= (--scratch)"
+            f"no folder '{folder}' for intermediate files; create it or name another with scratch="
         )
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -144,7 +142,7 @@ def checked_scratch(scratch: AnyPath | None) -> Path:
         reason = (error.strerror or "unknown reason").lower()
         raise type(error)(
             f"cannot write to the folder '{folder}' for intermediate files: {reason}; "
-            "name another with scratch= (--scratch)"
+            "name another with scratch="
         ) from error
     return folder
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from sdckit.core.engine_choice import on_engines
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.registry import METHODS, import_modules
+from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking.mask_matrix import apply, column_decimals, enough_records, kept_columns, rounded
 from sdckit.masking.mask_table import Masking, mask_prepared
@@ -35,6 +38,10 @@ def mask(data: list[Any] | tuple[Any, ...], method: str, **options: Any) -> Floa
 
 
 @overload
+def mask(data: Any, method: str, *, output: AnyPath, overwrite: bool = False, **options: Any) -> Path: ...
+
+
+@overload
 def mask(data: PreparedTable, method: str, **options: Any) -> Any: ...  # of the type that was prepared
 
 
@@ -59,10 +66,15 @@ def mask(
     recode: Mapping[str, Any] | None = None,
     rules: Any = None,
     groups: str | None = None,
+    engine: str | None = None,
+    memory: int | str | None = None,
+    master: str | None = None,
+    scratch: AnyPath | None = None,
     **parameters: Any,
 ) -> Frame: ...
 
 
+@on_engines("mask_data", tables=1)
 def mask(
     data: Any,
     method: str,
@@ -83,6 +95,12 @@ def mask(
     recode: Mapping[str, Any] | None = None,
     rules: Any = None,
     groups: str | None = None,
+    engine: str | None = None,  # noqa: ARG001 - these six are for `on_engines`
+    memory: int | str | None = None,  # noqa: ARG001
+    master: str | None = None,  # noqa: ARG001
+    scratch: AnyPath | None = None,  # noqa: ARG001
+    output: AnyPath | None = None,  # noqa: ARG001
+    overwrite: bool = False,  # noqa: ARG001
     **parameters: Any,
 ) -> Any:
     """Mask numeric columns with a method of `sdc.METHODS`.
@@ -94,8 +112,9 @@ def mask(
 
     Parameters
     ----------
-    data : table
-        pandas, polars, pyarrow or numpy; or what `prepare` returns, with its roles.
+    data : table, path or Spark DataFrame
+        pandas, polars, pyarrow or numpy; or what `prepare` returns, with its roles. Or the path of a file or
+        of a folder of Parquet files, or a list of such paths.
     method : str
         A name from `sdc.METHODS`.
     columns : list of str, optional
@@ -118,13 +137,22 @@ def mask(
         and columns without negative values. Masked records are changed as little as the rules ask for.
     groups : str, optional
         Name of a new column for the number of each record's group, where the method forms groups.
+    engine, memory, master, scratch
+        Where to work, as for `evaluate`. "local" and "spark" have most methods and name those they have. They
+        draw the same numbers, others than "memory": each belongs to its cell, whatever the blocks.
+    output : path, optional
+        Write the masked data there, whole or not at all; needed where the data are files. One that ends in
+        .parquet is one file; "local" and "spark" make any other a folder of Parquet files.
+    overwrite : bool
+        Replace an output that exists.
     **parameters
         Parameters of the method, such as `k=5`; with strata also `k={"north": 5, "south": 3}`.
 
     Returns
     -------
-    table
-        Of the same type as `data`, or as the table that was prepared.
+    table, path or Spark DataFrame
+        Of the same type as `data`, or as the table that was prepared; with `output`, its path. A Spark
+        DataFrame without `output` reads files in `scratch` that are removed when Python ends.
 
     Examples
     --------

@@ -15,6 +15,7 @@ from sdckit.core.engine_choice import on_engines
 from sdckit.core.scenarios import checked_scenarios
 from sdckit.core.table import names_of
 from sdckit.core.undecided import warn_of_masked_weights
+from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.default_metrics import metrics_for_pair
 from sdckit.metrics.dominated import dominated_rows
@@ -43,7 +44,7 @@ from sdckit.rules import Rules, rules_of
 from sdckit.rules.edits import named_columns
 
 
-@on_engines("evaluation")
+@on_engines("evaluation", tables=2)
 def evaluate(
     original: Any,
     masked: Any,
@@ -75,6 +76,10 @@ def evaluate(
     rules: Any = None,
     sample_queries: int | None = None,
     rng: Any = None,
+    engine: str | None = None,  # noqa: ARG001 - these four are for `on_engines`
+    memory: int | str | None = None,  # noqa: ARG001
+    master: str | None = None,  # noqa: ARG001
+    scratch: AnyPath | None = None,  # noqa: ARG001
     progress: ProgressCallback | None = None,
 ) -> Evaluation:
     """Measure the information loss and disclosure risk of a masked file, per variable and stratum.
@@ -83,8 +88,9 @@ def evaluate(
 
     Parameters
     ----------
-    original, masked : table
-        pandas, polars, pyarrow or numpy; `original` may be prepared.
+    original, masked : table, path or Spark DataFrame
+        pandas, polars, pyarrow or numpy; `original` may be prepared. Or paths of files, of folders of Parquet
+        files or lists of such paths; or two Spark DataFrames, with a `key`.
     metrics : list of str, optional
         Names from `sdc.METRICS`; by default those marked `default` that have a value for the data.
     key : str, optional
@@ -140,6 +146,17 @@ def evaluate(
         `ci_low` and `ci_high` have a 95 % interval. None or 0 looks up all records.
     rng : None, int or numpy Generator
         For `ties="random"`.
+    engine : str, optional
+        "memory"; "local", which reads Parquet files in blocks of rows; or "spark". By default Spark for its
+        DataFrames and its `master`, "local" for Parquet files that do not fit into memory, else "memory".
+        What the last two leave out is named in a note.
+    memory : int or str, optional
+        Limit of the engine "local", in bytes or as in "4GB"; by default, what is at hand.
+    master : str, optional
+        Address of a Spark cluster, such as "spark://host:7077"; by default a session on this machine.
+    scratch : path, optional
+        Folder for intermediate files, which are removed; on Spark one that all workers see. By default the
+        system's.
     progress : callable, optional
         Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
 

@@ -1,0 +1,130 @@
+"""Run `mask` and `evaluate` on files that are read in blocks of rows, on this machine or on Spark."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from sdckit import progress
+from sdckit.cli import column_notes, request, terminal
+from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
+from sdckit.engines.evaluation import check_measuring
+from sdckit.engines.mask_data import mask_on_engine
+from sdckit.engines.opening import require_parquet
+from sdckit.engines.parquet_files import find_files
+from sdckit.metrics import evaluation
+from sdckit.metrics.notes import privacy_notes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from sdckit.cli.request import CheckedOptions
+    from sdckit.core.disclosure import Disclosure
+    from sdckit.engines.opening import Settings
+    from sdckit.metrics.evaluation_result import Evaluation
+
+MASKING = 0.6  # share of the progress of `mask` at which measuring begins
+
+
+def evaluate(
+    where: Settings, original: Path, masked: Sequence[Path], checked: CheckedOptions, given: dict[str, Any]
+) -> None:
+    """Compare one masked file, or several, with the original; print the measures."""
+    checked = checked.with_columns_of(given, _columns(original))
+    options = _roles(checked) | {
+        "method": checked.made_by,
+        "parameters": checked.made_with,
+        "window": checked.window,
+        "stratified": checked.stratified,
+        "paired": checked.paired,
+    }
+    results = {}
+    with _errors_of_spark():
+        for path in progress.each("measuring", masked):
+            with warnings_named_after(str(path)) if len(masked) > 1 else nullcontext():
+                results[str(path)] = _measure(where, original, path, checked, **options)
+    print_held_warnings()
+    if len(results) > 1:
+        notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
+        terminal.show_results(results, given, notes=notes)
+        return
+    (result,) = results.values()
+    notes = privacy_notes(result.table, per_record=False)
+    terminal.show_result(result, given, extra=terminal.detail_tables(result, given), notes=notes)
+
+
+def mask(where: Settings, data: Path, output: Path, checked: CheckedOptions, given: dict[str, Any]) -> None:
+    """Mask Parquet files, measure the masked ones unless told otherwise, and print measures and notes."""
+    if not given["no_measure"]:
+        check_measuring(str(where.engine), checked.metrics, checked.ties)
+    columns = _columns(data)
+    checked = checked.with_columns_of(given, columns)
+    options = _roles(checked) | request.parse_settings(given["settings"])
+    options |= {"rng": checked.seed, "rules": checked.rules, "decimals": request.check_decimals(given)}
+    found: list[Evaluation] = []
+    with _errors_of_spark(), progress.track("masking", 1.0) as report:
+        report(0.0, 1.0 if given["no_measure"] else MASKING)
+
+        def measure(folder: Path, disclosure: Disclosure) -> None:
+            """Measure the part files of the masked data."""
+            report(MASKING, 1.0 - MASKING, "measuring")
+            roles = {"columns": list(disclosure.columns), "weights": checked.weights, "na": checked.na}
+            found.append(_measure(where, data, folder, checked, disclosure=disclosure, **roles))
+
+        made = mask_on_engine(
+            where,
+            data,
+            given["method"],
+            output,
+            options,
+            overwrite=given["overwrite"],
+            measure=None if given["no_measure"] else measure,
+        )
+    print_held_warnings()
+    published = [name for name in columns if name not in checked.drop]
+    changed = column_notes.columns_note(made.disclosure.columns, columns, published, whole=given["as_json"])
+    notes = [*made.notes, changed]
+    if not found:
+        unmeasured = f"nothing was measured; sdckit evaluate --engine {where.engine} measures the file"
+        terminal.print_notes([*notes, f"wrote {made.path}", unmeasured], given)
+        return
+    notes += [*privacy_notes(found[0].table, per_record=False), f"wrote {made.path}"]
+    terminal.show_result(found[0], given, notes=notes)
+
+
+def _columns(data: Path) -> list[str]:
+    """Return the names of the columns of Parquet files; raise ValueError for a file of another format."""
+    require_parquet(data)
+    return list(find_files(data).schema)
+
+
+def _roles(checked: CheckedOptions) -> dict[str, Any]:
+    """Return the roles of columns that are given, by argument name."""
+    return {name: value for name, value in checked.roles.items() if value}
+
+
+def _measure(
+    where: Settings, original: Path, masked: Path, checked: CheckedOptions, **options: Any
+) -> Evaluation:
+    """Return the losses of masked files on an engine, with notes that name options."""
+    result = evaluation.evaluate(
+        original,
+        masked,
+        **options,
+        **checked.measuring_options,
+        engine=where.engine,
+        memory=where.memory,
+        master=where.master,
+        scratch=where.scratch,
+    )
+    return request.result_with_options(result)
+
+
+@contextmanager
+def _errors_of_spark() -> Iterator[None]:
+    """Let errors on missing packages and unfit workers end the command in one line, as bad input does."""
+    try:
+        yield
+    except (ImportError, RuntimeError) as error:
+        raise ValueError(str(error)) from error

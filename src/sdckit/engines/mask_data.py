@@ -1,0 +1,127 @@
+"""Mask files, Spark frames and tables on an engine: what `mask` does with all but tables in memory."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit.core.engine_choice import is_path, is_spark_frame
+from sdckit.core.roles import OPTIONS
+from sdckit.core.table import Table
+from sdckit.engines.masking import mask_files
+from sdckit.engines.opening import Settings, aligned_files, table_of, transport_on, with_columns_of_array
+from sdckit.io import files
+from sdckit.io.atomic import check_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sdckit.core.disclosure import Disclosure
+    from sdckit.engines.masking import FileMasking
+
+HOW = ("rng", "decimals", "rules")  # options of `mask` besides roles of columns and parameters
+
+
+def mask(
+    in_memory: Callable[..., Any],
+    data: Any,
+    method: str,
+    *,
+    engine: str | None = None,
+    memory: int | str | None = None,
+    master: str | None = None,
+    scratch: Any = None,
+    output: Any = None,
+    overwrite: bool = False,
+    **options: Any,
+) -> Any:
+    """Return data masked on an engine, or the path of the output; `in_memory` masks tables."""
+    settings = Settings.of(engine, memory=memory, master=master, scratch=scratch)
+    if is_path(data) and output is None:
+        raise ValueError("the data are a file and there is no output; name the file to write with output=")
+    settings = settings.for_output(data, output)
+    if settings.engine == "memory":
+        return _mask_in_memory(in_memory, data, method, output, options, overwrite=overwrite)
+    if output is not None:
+        return mask_on_engine(settings, data, method, output, options, overwrite=overwrite).path
+    if is_spark_frame(data):
+        return _masked_frame(settings, data, method, options)
+    with settings.folder() as folder:
+        made = mask_on_engine(settings, data, method, folder / "masked", options)
+        return _like_original(Table(data), pl.read_parquet(made.path), made.disclosure.columns)
+
+
+def mask_on_engine(
+    settings: Settings,
+    data: Any,
+    method: str,
+    output: Any,
+    options: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+    measure: Callable[[Path, Disclosure], None] | None = None,
+) -> FileMasking:
+    """Mask data on the engine local or spark, and write them; `options` are those of `mask`.
+
+    `measure` is called with a folder of the finished part files before the output gets its name.
+    """
+    options = with_columns_of_array(data, options)
+    given = {name: value for name, value in options.items() if value is not None}
+    if "groups" in given:
+        raise ValueError(f"the engine {settings.engine} numbers no groups; leave groups= out")
+    with settings.folder() as scratch:
+        return mask_files(
+            aligned_files(settings, data, None, None, scratch),
+            method,
+            transport=lambda source: transport_on(settings, source, scratch),
+            output=output,
+            overwrite=overwrite,
+            roles={name: given.pop(name) for name in OPTIONS if name in given},
+            **{name: given.pop(name) for name in HOW if name in given},
+            parameters=given,
+            measure=measure,
+        )
+
+
+def _mask_in_memory(
+    in_memory: Callable[..., Any],
+    data: Any,
+    method: str,
+    output: Any,
+    options: Mapping[str, Any],
+    *,
+    overwrite: bool,
+) -> Any:
+    """Return data masked in memory, or the path of the file that they are written to."""
+    if output is None:
+        return in_memory(table_of(data), method, **options)
+    check_target(output, overwrite)
+    single = is_path(data) and not isinstance(data, (list, tuple)) and not Path(data).is_dir()
+    source = files.read(data) if single else None
+    made = Table(in_memory(table_of(data) if source is None else source.frame, method, **options))
+    frame = pl.DataFrame(made.array, made.names) if made.frame is None else made.frame.to_polars()
+    files.write(output, frame, source=source, overwrite=overwrite)
+    return Path(output)
+
+
+def _masked_frame(settings: Settings, data: Any, method: str, options: Mapping[str, Any]) -> Any:
+    """Return a masked Spark frame, which reads files that are removed when Python ends."""
+    from sdckit.engines.spark_frames import frame_of  # noqa: PLC0415 - an optional package
+
+    folder = tempfile.mkdtemp(prefix="sdckit-masked-", dir=settings.scratch)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made = mask_on_engine(settings, data, method, Path(folder) / "masked", options)
+    return frame_of(data.sparkSession, made.path)
+
+
+def _like_original(original: Table, masked: pl.DataFrame, columns: tuple[str, ...]) -> Any:
+    """Return a masked table in the type of the original, without the columns that are not published."""
+    whole = [name for name in columns if name in masked.columns and masked.schema[name].is_integer()]
+    kept = [name for name in columns if name in masked.columns]
+    made = original.with_values(kept, Table(masked).floats(kept), whole=whole)
+    return made if original.frame is None else Table(made).take(masked.columns)

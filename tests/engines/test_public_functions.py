@@ -1,0 +1,147 @@
+"""`sdc.evaluate` and `sdc.mask` on files, tables and Spark frames: what goes in, what comes out."""
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from polars.testing import assert_frame_equal
+
+import sdckit as sdc
+from bad_input_engines import MASKED, RECORDS
+
+NOISE = {"method": "noise", "key": "id", "rng": 5, "percent": 30, "decimals": "original"}
+VARIABLES = ["income", "age"]
+LOSSES = ["brmae", "brmse", "mae", "ks"]
+
+
+@pytest.fixture
+def paths(tmp_path):
+    """The original and the masked data as one file each."""
+    found = tmp_path / "original.parquet", tmp_path / "masked.parquet"
+    for path, frame in zip(found, (RECORDS, MASKED), strict=True):
+        frame.write_parquet(path)
+    return found
+
+
+def table(evaluation):
+    return evaluation.table.select("metric", "variable", "stratum", "value")
+
+
+@pytest.mark.parametrize("engine", [None, "memory", "local"])
+def test_evaluate_takes_paths(paths, engine):
+    wanted = sdc.evaluate(RECORDS, MASKED, key="id", by="region", metrics=LOSSES)
+    found = sdc.evaluate(*map(str, paths), key="id", by="region", metrics=LOSSES, engine=engine)
+    assert_frame_equal(table(found), table(wanted), rel_tol=1e-12, abs_tol=0)
+    named = sdc.evaluate(masked=[paths[1]], original=paths[0], key="id", metrics="mae", engine=engine)
+    assert named["mae"] == sdc.mae(RECORDS[VARIABLES], MASKED[VARIABLES])
+
+
+def test_evaluate_takes_tables_on_an_engine():
+    found = sdc.evaluate(RECORDS.to_pandas(), MASKED, key="id", metrics=LOSSES, engine="local", memory="2GB")
+    assert_frame_equal(table(found), table(sdc.evaluate(RECORDS, MASKED, key="id", metrics=LOSSES)))
+
+
+def test_evaluate_takes_csv_in_memory(tmp_path):
+    for name, frame in (("a.csv", RECORDS), ("b.csv", MASKED)):
+        frame.write_csv(tmp_path / name)
+    found = sdc.evaluate(tmp_path / "a.csv", tmp_path / "b.csv", key="id", metrics=["brmae", "linkage"])
+    assert table(found).equals(table(sdc.evaluate(RECORDS, MASKED, key="id", metrics=["brmae", "linkage"])))
+
+
+def test_mask_gives_the_path_of_what_it_wrote(paths):
+    folder = paths[0].parent
+    file = sdc.mask(paths[0], output=folder / "out.parquet", engine="local", **NOISE)
+    parts = sdc.mask(str(paths[0]), output=str(folder / "out"), **NOISE)
+    assert (file, parts) == (folder / "out.parquet", folder / "out")
+    assert_frame_equal(pl.read_parquet(file), pl.read_parquet(parts))
+    text = sdc.mask(paths[0], output=folder / "out.csv", **NOISE)
+    assert_frame_equal(pl.read_csv(text), sdc.mask(RECORDS, **NOISE))
+    again = sdc.mask(RECORDS, output=text, overwrite=True, **NOISE)
+    assert_frame_equal(pl.read_csv(again), sdc.mask(RECORDS, **NOISE))
+
+
+def test_mask_gives_a_table_of_the_same_type(paths):
+    file = sdc.mask(paths[0], output=paths[0].with_name("out.parquet"), engine="local", **NOISE)
+    wanted = pl.read_parquet(file)
+    assert_frame_equal(sdc.mask(RECORDS, engine="local", **NOISE), wanted)
+    assert_frame_equal(pl.from_pandas(sdc.mask(RECORDS.to_pandas(), engine="local", **NOISE)), wanted)
+    arrow = sdc.mask(RECORDS.to_arrow(), engine="local", drop="region", **NOISE)
+    assert isinstance(arrow, pa.Table)
+    assert_frame_equal(pl.from_arrow(arrow), wanted.drop("region"))
+    array = sdc.mask(np.arange(50.0), "noise", rng=1, engine="local")
+    assert array.shape == (50,)
+    assert not np.allclose(array, np.arange(50.0))
+    wanted = sdc.brmae(np.arange(50.0), array)
+    assert sdc.evaluate(np.arange(50.0), array, metrics="brmae", engine="local")["brmae"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda p: sdc.mask(p, "noise"),
+            ValueError,
+            "the data are a file and there is no output; name the fi",
+        ),
+        (lambda p: sdc.mask(p, "mdav", output=p.with_name("a.doc")), ValueError, "by its suffix; use one of"),
+        (lambda p: sdc.mask(p, "mdav", output=p), FileExistsError, "exists already; choose another name"),
+        (
+            lambda _: sdc.mask(RECORDS, "mdav", groups="g", engine="local"),
+            ValueError,
+            "the engine local numbers no groups; leave groups= out",
+        ),
+        (
+            lambda _: sdc.mask(sdc.prepare(RECORDS, key="id"), "mdav", engine="local"),
+            TypeError,
+            "prepared data are in memory; give the table itself, or use engine='memory'",
+        ),
+        (lambda p: sdc.evaluate(p, p, kye="id", engine="local"), TypeError, "unexpected keyword .*'kye'"),
+        (
+            lambda p: sdc.evaluate(p, p, engine="local", per_record=True),
+            ValueError,
+            "the engine local reads blocks of rows and takes no per_record; leave it out or use engine=",
+        ),
+        (
+            lambda p: sdc.evaluate(p, p, weights=[1.0], engine="local"),
+            TypeError,
+            "of files are a column; give",
+        ),
+        (
+            lambda p: sdc.evaluate(p, p, engine="local", scratch=p.parent / "no"),
+            OSError,
+            "no folder '.*no' for",
+        ),
+    ],
+)
+def test_one_clear_error(paths, call, error, text):
+    before = sorted(paths[0].parent.iterdir())
+    with pytest.raises(error, match=text):
+        call(paths[0])
+    assert sorted(paths[0].parent.iterdir()) == before
+
+
+@pytest.mark.spark
+def test_spark_frames_in_and_out(spark, tmp_path):
+    frames = [
+        spark.createDataFrame(frame.rows(), frame.columns).repartition(3) for frame in (RECORDS, MASKED)
+    ]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    found = sdc.evaluate(*frames, key="id", by="region", metrics=LOSSES, scratch=scratch)
+    wanted = sdc.evaluate(RECORDS, MASKED, key="id", by="region", metrics=LOSSES)
+    assert_frame_equal(table(found), table(wanted), check_row_order=False, rel_tol=1e-12, abs_tol=0)
+    assert list(scratch.iterdir()) == []
+    masked = sdc.mask(frames[0], scratch=scratch, **NOISE)
+    assert type(masked).__module__.startswith("pyspark.")
+    here = pl.DataFrame([row.asDict() for row in masked.collect()]).sort("id")
+    assert_frame_equal(here.drop("income", "age"), RECORDS.drop("income", "age"))
+    assert 0 < sdc.brmae(RECORDS[VARIABLES], here[VARIABLES]) < 0.5
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_files_are_masked_on_spark_as_on_one_machine(paths):
+    outputs = [paths[0].with_name(f"{engine}.parquet") for engine in ("spark", "local")]
+    for output in outputs:
+        sdc.mask(paths[0], output=output, engine=output.stem, by="region", **NOISE)
+    assert_frame_equal(*map(pl.read_parquet, outputs))
