@@ -145,3 +145,13 @@ def test_files_are_masked_on_spark_as_on_one_machine(paths):
     for output in outputs:
         sdc.mask(paths[0], output=output, engine=output.stem, by="region", **NOISE)
     assert_frame_equal(*map(pl.read_parquet, outputs))
+
+
+def test_progress_of_an_evaluation_rises_over_all_steps(paths):
+    seen = []
+    sdc.evaluate(*paths, key="id", engine="local", progress=lambda *now: seen.append(now))
+    steps, shares = list(dict.fromkeys(step for step, _ in seen)), [share for _, share in seen]
+    assert steps == ["reading", "aligning rows", "ranking", "measuring"]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert {share for step, share in seen if step == "ranking"} - {min(shares), max(shares)}

@@ -153,6 +153,7 @@ ENGINE_CASES = {
             "--unpaired",
             "--unit region",
             "--rule age>=0",
+            "--sample-queries 50",
         )
     },
     "evaluate together": ({}, evaluate("data.csv --together"), needs_memory("together")),

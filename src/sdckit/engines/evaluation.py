@@ -33,6 +33,7 @@ WHOLE_FILE: dict[str, Any] = {
     "unit": None,
     "paired": True,
     "rules": None,
+    "sample_queries": None,
 }
 
 
@@ -57,7 +58,7 @@ def evaluate(
     with reported_to(progress), track("reading", 1.0) as report:
         report(0.0, aligning)
         with opened(settings, original, masked, options) as found:
-            report(aligning, 1.0 - aligning)
+            report(aligning, 1.0 - aligning, "reading")
             if found.transport is None:
                 return in_memory(*found.tables, **options)
             return _evaluate_blocks(found, found.transport, options)

@@ -18,6 +18,7 @@ from sdckit.engines.value_buckets import find_buckets
 from sdckit.engines.whole_columns import matrix_of, strata_in, with_products
 from sdckit.masking.mask_matrix import apply, enough_present
 from sdckit.masking.swapping import swap_parameters
+from sdckit.progress import track
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.cell_draws import CellDraws
 
 ROOM = 2 / 3  # share of a bucket's rows that are used: a row with its number and partner takes more memory
+CUTTING = 0.2  # share of the progress of masking by ranks at which values are sent
 FIRST_STRATUM = 1  # stream of draws of the first stratum; stream 0 is that of cells
 
 
@@ -124,13 +126,16 @@ class MaskJob:
         p, parts = len(self.names), self._parts()
         sizes = [int(n) for one in columns for n in one.seen]
         largest = max(1, int(ROOM * self.transport.bucket_rows))
-        buckets = find_buckets(self.transport, self.names, sizes, largest)
-        swaps, runs = self._swaps(sizes), self._runs(sizes)
-        skipped = frozenset(piece for piece, run in runs.items() if run.n < run.k)
-        first = SendValues(self.names, buckets, parts, skipped, swaps)
-        stages = stages_of("swap" if swaps else "runs", buckets, parts, p, runs)
-        last = FinishPart(finish, parts)
-        found = self.transport.exchange(first, Reads(self.names), stages, last, step="masking")
+        with track("masking", 1.0) as report:
+            report(0.0, CUTTING)
+            buckets = find_buckets(self.transport, self.names, sizes, largest)
+            swaps, runs = self._swaps(sizes), self._runs(sizes)
+            skipped = frozenset(piece for piece, run in runs.items() if run.n < run.k)
+            first = SendValues(self.names, buckets, parts, skipped, swaps)
+            stages = stages_of("swap" if swaps else "runs", buckets, parts, p, runs)
+            last = FinishPart(finish, parts)
+            report(CUTTING, 1.0 - CUTTING)
+            found = self.transport.exchange(first, Reads(self.names), stages, last, step="masking")
         return total(list(found.values()))
 
     def _swaps(self, sizes: Sequence[int]) -> dict[int, Swap]:

@@ -25,6 +25,7 @@ from sdckit.engines.whole_columns import count_columns
 from sdckit.kernels.cell_draws import CellDraws, entropy_bytes
 from sdckit.masking.mask_matrix import warn_of_unmasked
 from sdckit.masking.mask_table import NO_RULE, notes_by_stratum, warn_of_codes_hit
+from sdckit.progress import track
 from sdckit.rules.edits import Edits, repair_notes, warn_of_broken_rules, warn_of_values_brought_back
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from sdckit.engines.whole_columns import Counts
     from sdckit.rules import Rules
 
+COUNTING = 0.2  # share of the progress at which masking begins
 LOOK = 100_000  # rows from which the roles of columns are guessed
 IN_MEMORY = ("recode", "unit")  # roles that need all records at once
 
@@ -116,15 +118,6 @@ def mask_files(
     target.check(source.original.paths)
     job = _job(record, source, found, dict(parameters or {}), transport(source), draws)
     made = declared_rules(rules, source.original.table, found.variables)
-    counts = count_columns(
-        job.transport,
-        job.names,
-        len(job.strata),
-        nonzero=job.plan.nonzero,
-        decimals=digits == "original",
-    )
-    job.check_sizes(counts)
-    places = _decimals(counts, digits)
     known = None if made is None else made.within(found.variables)
     disclosure = Disclosure.of(
         record.name, dict(parameters or {}), by=found.by, rules=known, columns=found.variables
@@ -136,7 +129,19 @@ def mask_files(
         if measure is not None:
             measure(folder, disclosure)
 
-    notes = _mask_and_write(job, source, found, counts, places, made, target, check)
+    with track("masking", 1.0) as report:
+        report(0.0, COUNTING)
+        counts = count_columns(
+            job.transport,
+            job.names,
+            len(job.strata),
+            nonzero=job.plan.nonzero,
+            decimals=digits == "original",
+        )
+        job.check_sizes(counts)
+        places = _decimals(counts, digits)
+        report(COUNTING, 1.0 - COUNTING)
+        notes = _mask_and_write(job, source, found, counts, places, made, target, check)
     notes += [] if rules is None or made is not None else [NO_RULE]
     return FileMasking(target.path, notes, disclosure)
 
