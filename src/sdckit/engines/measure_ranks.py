@@ -16,6 +16,7 @@ from sdckit.engines.plan import (
     Counted,
     Counting,
     PiecePlan,
+    PiecesByBucket,
     Sampling,
     Sending,
     Wanted,
@@ -27,7 +28,7 @@ from sdckit.engines.rank_cells import parts_of_cells
 from sdckit.engines.rank_parts import Part, add_parts, unrelated_ranks
 from sdckit.engines.rank_stages import RankMasked, RankOriginal, empty_bucket_part
 from sdckit.engines.totals import RankTotals
-from sdckit.engines.transport import Piece, Reads, Transport
+from sdckit.engines.transport import Last, Piece, Reads, Stage, Transport
 from sdckit.engines.weighted_stages import PlaceMasked, PlaceOriginal, weighted_cells
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.weighted_ranks import shares_of_largest
@@ -66,22 +67,23 @@ def _measure_group(transport: Transport, plans: Sequence[PiecePlan], reads: Read
         plans = _cut(transport, plans, reads)
         report(COUNTING / 2, COUNTING / 2)
         plans = _counted(transport, plans, reads)
-        weighted = plans[0].wanted.ties == "weights"  # then all are
-        stage, last = (
-            (PlaceOriginal(plans), PlaceMasked(plans))
-            if weighted
-            else (RankOriginal(plans), RankMasked(plans))
-        )
-        report(COUNTING, 1.0 - COUNTING)
-        parts = transport.exchange(Sending(plans), reads, [stage], last, step="ranking")
+        report(COUNTING, 1 - COUNTING)
+        parts = _exchanged(transport, plans, reads)
     found = {}
     for plan in plans:
         buckets = range(plan.first_bucket, plan.first_bucket + plan.buckets)
         every = [parts.get(bucket) or empty_bucket_part(plan, bucket) for bucket in buckets]
-        found[plan.piece] = _totals(
-            plan, add_parts([*every, *(weighted_cells if weighted else parts_of_cells)(plan)])
-        )
+        cells = weighted_cells(plan) if plan.wanted.ties == "weights" else parts_of_cells(plan)
+        found[plan.piece] = _totals(plan, add_parts([*every, *cells]))
     return found
+
+
+def _exchanged(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> dict[int, Part]:
+    """Return the sums over the rows of each bucket; either all pieces have weights or none."""
+    pieces, weighted = PiecesByBucket(plans), plans[0].wanted.ties == "weights"
+    stage: Stage = PlaceOriginal(pieces) if weighted else RankOriginal(pieces)
+    last: Last = PlaceMasked(pieces) if weighted else RankMasked(pieces)
+    return transport.exchange(Sending(plans), reads, [stage], last, step="ranking")
 
 
 def _cut(transport: Transport, plans: Sequence[PiecePlan], reads: Reads) -> list[PiecePlan]:

@@ -221,11 +221,11 @@ def by_bucket(splitters: Splitters, rows: Rows) -> Iterator[tuple[int, Ints]]:
             yield bucket, order[begin:end]
 
 
+@dataclass(frozen=True)
 class PiecesByBucket:
-    """Finds the plan that a bucket belongs to."""
+    """Plans of pieces, to be found by the number of a bucket."""
 
-    def __init__(self, plans: Sequence[PiecePlan]) -> None:
-        self.plans = plans
+    plans: Sequence[PiecePlan]
 
     @cached_property
     def _firsts(self) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,12 +34,7 @@ if TYPE_CHECKING:
 class RankOriginal:
     """Ranks the rows of a bucket of the original order, and sends them on to buckets of the masked order."""
 
-    plans: Sequence[PiecePlan]
-
-    @cached_property
-    def pieces(self) -> PiecesByBucket:
-        """The plans, to be found by bucket."""
-        return PiecesByBucket(self.plans)
+    pieces: PiecesByBucket
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield masked values with original ranks and tie blocks and, if wanted, both columns in order."""
@@ -84,12 +78,7 @@ def _read_ranked(messages: Sequence[Message]) -> tuple[Floats, Floats, Ints, Int
 class RankMasked:
     """Ranks the rows of a bucket of the masked order, and adds up rank distances and sums of both orders."""
 
-    plans: Sequence[PiecePlan]
-
-    @cached_property
-    def pieces(self) -> PiecesByBucket:
-        """The plans, to be found by bucket."""
-        return PiecesByBucket(self.plans)
+    pieces: PiecesByBucket
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Part:
         """Return the sums over the rows of a bucket."""

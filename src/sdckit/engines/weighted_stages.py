@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -75,12 +74,7 @@ def weight_tallies(plan: PiecePlan) -> tuple[Tally, Tally]:
 class PlaceOriginal:
     """Finds the positions of a bucket's rows in the original order, and sends them to the masked order."""
 
-    plans: Sequence[PiecePlan]
-
-    @cached_property
-    def pieces(self) -> PiecesByBucket:
-        """The plans, to be found by bucket."""
-        return PiecesByBucket(self.plans)
+    pieces: PiecesByBucket
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Iterator[Message]:
         """Yield masked values with weights and original positions, and the sums that are complete."""
@@ -100,12 +94,7 @@ class PlaceOriginal:
 class PlaceMasked:
     """Finds the positions of a bucket's rows in the masked order, and adds up distances of positions."""
 
-    plans: Sequence[PiecePlan]
-
-    @cached_property
-    def pieces(self) -> PiecesByBucket:
-        """The plans, to be found by bucket."""
-        return PiecesByBucket(self.plans)
+    pieces: PiecesByBucket
 
     def __call__(self, bucket: int, messages: Sequence[Message]) -> Part:
         """Return the sums over the rows of a bucket."""
