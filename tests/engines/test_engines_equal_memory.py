@@ -44,7 +44,7 @@ def has_value(name, original, masked, options):
 def compare(seed, folder, **engine):
     """Compare all losses that have a value, in every stratum, with those of memory."""
     files = case(seed)
-    named = [metric.name for metric in METRICS.values() if metric.in_blocks]
+    named = [metric.name for metric in METRICS.values() if metric.in_blocks and metric.family == "loss"]
     if "weights" in files.options:  # engines weigh cells and ranks only
         named = [name for name in named if METRICS[name].needs != "columns" and name != "mse_permutation"]
     named = [name for name in named if has_value(name, files.original, files.masked, files.options)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import narwhals as nw
 
-    from sdckit.kernels.jit import Ints
+    from sdckit.kernels.jit import Ints, UInt64s
 
 NUMBER, DAY, TEXT = 0, 1, 2  # kinds of converted cells, in the order in which they are sorted
 NUMBER_LIKE = r"^[\s\d+\-.]"  # how a text begins that may be a number or a date
@@ -86,6 +86,39 @@ def _distinct_cells(column: pl.Series) -> tuple[list[Any], Ints]:
         plain = plain.cast(pl.String)
     ranks = plain.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
     return plain.drop_nulls().unique().sort().to_list(), ranks
+
+
+def cell_marks(column: pl.Series) -> UInt64s:
+    """Return a pseudo-random number for each cell, the same for cells that are equal once converted.
+
+    It depends on the cell alone, so that marks of columns read in parts, or of other types, can be compared.
+    A missing cell has the mark 0. Two different cells of a million share a mark with a chance below 1e-7.
+    """
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return _number_marks(column)
+    distinct, places = _distinct_cells(column)
+    keys = [converted(cell) for cell in distinct]
+    marks = np.zeros(len(keys) + 1, np.uint64)  # the last is that of missing cells, at -1
+    for kind in (NUMBER, DAY, TEXT):
+        rows = [row for row, key in enumerate(keys) if key is not None and key[0] == kind]
+        values = [key[1] for key in keys if key is not None and key[0] == kind]
+        if kind == NUMBER:
+            marks[rows] = _number_marks(pl.Series(values, dtype=pl.Float64))
+        else:
+            marks[rows] = pl.Series(values, dtype=pl.String).hash(kind).to_numpy() | np.uint64(1)
+    return marks[places]
+
+
+def _number_marks(column: pl.Series) -> UInt64s:
+    """Return the marks of numbers: those of integers and of equal floats are the same."""
+    floats = column.cast(pl.Float64).fill_nan(None)
+    bits = (floats.fill_null(0.0).to_numpy() + 0.0).view(np.uint64)  # no -0.0
+    if column.dtype in (pl.Int64, pl.UInt64):  # beyond 2**53 integers differ where their floats do not
+        lost = column.cast(pl.Int128) - floats.fill_null(0.0).cast(pl.Int128)
+        bits = bits + lost.fill_null(0).cast(pl.Int64).to_numpy().view(np.uint64)
+    marks = (bits ^ (bits >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    marks = (marks ^ (marks >> np.uint64(32))) | np.uint64(1)
+    return np.where(floats.is_null().to_numpy(), np.uint64(0), marks)
 
 
 def _hashable(cell: Any) -> bool:

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, checked_disclosure, disclosure_of
 from sdckit.engines.compare import Comparing, Questions
+from sdckit.engines.linkage_assumed import Assumed
 from sdckit.engines.opening import Opened, Settings, opened
+from sdckit.engines.risks import RiskScores
 from sdckit.kernels.tie_rules import TIES
 from sdckit.metrics.dominated import dominated_rows
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.measuring import Measuring, score_groups
-from sdckit.metrics.notes import missing_notes, small_strata_notes, unmasked_notes
+from sdckit.metrics.notes import missing_notes, small_strata_notes, uninformed_notes, unmasked_notes
 from sdckit.progress import reported_to, track
 
 if TYPE_CHECKING:
     from sdckit.engines.comparison import EngineComparison
     from sdckit.engines.transport import Transport
+    from sdckit.metrics.score import Score
 
 ALIGNING = 0.3  # share of the progress at which files with a key are aligned
 # Options of `evaluate` that need the whole file at once, and what they are when nobody asks for them.
@@ -33,7 +36,6 @@ WHOLE_FILE: dict[str, Any] = {
     "unit": None,
     "paired": True,
     "rules": None,
-    "sample_queries": None,
 }
 
 
@@ -73,16 +75,33 @@ def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, 
         ties=options.get("ties", "average"),
         missing=options.get("missing", "pairwise"),
     )
+    assumed = _assumed(found, disclosure)
     offered = [metric for metric in how.metrics if metric.in_blocks]
+    if not (how.named or assumed.cells):
+        offered = [metric for metric in offered if metric.role != "untouched"]
     refused = [metric.name for metric in how.metrics if not metric.in_blocks]
-    questions = Questions.of(offered, str(how.options["ties"]))
+    losses, risks = ([one for one in offered if one.family == family] for family in ("loss", "risk"))
+    questions = Questions.of(losses, str(how.options["ties"]))
     variables = found.roles.variables
     comparing = Comparing(transport, variables, found.source.weights is not None, questions)
     groups = _named_groups(comparing.run(), found.source.strata_names)
     notes = dict.fromkeys(unmasked_notes(disclosure, variables))
     if refused:
         notes[f"left out: {_not_offered(found.engine, refused)}"] = None
-    return _evaluation(groups, replace(how, metrics=offered), notes)
+    scores = score_groups(groups, replace(how, metrics=losses), notes)
+    notes |= dict.fromkeys(uninformed_notes(disclosure, risks))
+    scores |= RiskScores(transport, assumed, groups[0][1], options.get("sample_queries")).of(
+        risks, len(groups), notes, named=how.named
+    )
+    measured = _evaluation(groups, replace(how, metrics=offered), scores, notes)
+    return replace(measured, knowledge=assumed.knowledge) if risks else measured
+
+
+def _assumed(found: Opened, disclosure: Disclosure) -> Assumed:
+    """Return what linkage assumes to be known of the files."""
+    masked = found.source.masked
+    published = () if masked is None else tuple(masked.schema)
+    return Assumed.of(found.roles, tuple(found.source.original.schema), published, disclosure)
 
 
 def _disclosure(found: Opened, options: Mapping[str, Any]) -> Disclosure:
@@ -109,14 +128,16 @@ def _named_groups(
 
 
 def _evaluation(
-    groups: Sequence[tuple[str, EngineComparison]], how: Measuring, notes: dict[str, None]
+    groups: Sequence[tuple[str, EngineComparison]],
+    how: Measuring,
+    scores: Mapping[str, Sequence[Score | None]],
+    notes: dict[str, None],
 ) -> Evaluation:
     """Return the metrics of the whole file and of each stratum, with sentences and notes."""
     rows: list[dict[str, Any]] = []
     whole = groups[0][1]
     meaning: dict[str, str] = {}
     parts: dict[str, dict[str, float]] = {}
-    scores = score_groups(groups, how, notes)
     for (place, (stratum, group)), metric in product(enumerate(groups), how.metrics):
         score = scores[metric.name][place]
         if score is None:

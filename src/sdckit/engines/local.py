@@ -96,7 +96,8 @@ class LocalTransport:
 
     def _blocks(self, reads: Reads) -> tuple[list[BlockRef], Callable[[BlockRef], int]]:
         """Return blocks that fit into memory with the columns to be read, and the bytes that one needs."""
-        size = CELL_BYTES * (len(reads.original) + len(reads.masked)) + ROW_BYTES
+        columns = len(reads.original) + len(reads.masked) + 2 * len(reads.cells)
+        size = CELL_BYTES * columns + ROW_BYTES
         most = self.workers.limit // (self.workers.threads * size)
         rows = min(self.source.block_rows, max(most, FEWEST_ROWS))
         return self.source.blocks_of(rows), lambda ref: ref.rows * size

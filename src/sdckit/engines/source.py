@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
+from sdckit.core.converted_cells import cell_marks
 from sdckit.core.roles import strata_of, unique_names
 from sdckit.core.table import Table
 from sdckit.engines.parquet_files import ParquetFiles, find_files
@@ -19,7 +20,7 @@ from sdckit.progress import each
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints, UInt64s
 
 BLOCK_ROWS = 1_000_000
 NUMBER = "stratum number"  # name of the column that numbers the strata
@@ -128,10 +129,21 @@ class Source:
             masked,
             None if frame is None else self._weights(frame),
             None if frame is None else self._strata(frame),
+            self._cells(ref, reads.cells),
         )
+
+    def _cells(self, ref: BlockRef, names: tuple[str, ...]) -> dict[str, tuple[UInt64s, UInt64s]]:
+        """Return the marks of cells in both files, by the name of their column."""
+        if not names or self.masked is None:
+            return {}
+        ours, theirs = (files.read(*ref, names) for files in (self.original, self.masked))
+        return {name: (cell_marks(ours[name]), cell_marks(theirs[name])) for name in names}
 
     def require_columns(self, reads: Reads) -> None:
         """Raise an error if a column to be read is unknown or not numeric."""
+        if reads.cells:
+            checks.require_known(reads.cells, list(self.original.schema))
+            checks.require_masked_columns(reads.cells, list(self.masked.schema) if self.masked else [])
         if reads.original:
             self.original.table.numeric_columns(reads.original)
         if reads.masked:

@@ -7,13 +7,13 @@ machine (`local.py`) or on the workers of a cluster (`spark.py`), and returns th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
 
 Array = NDArray[Any]
 
@@ -26,10 +26,14 @@ class BlockRef(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """Names of the columns to read from the original and from the masked file."""
+    """Names of the columns to read from the original and from the masked file.
+
+    `cells` are columns of any type that are read from both files as marks: equal cells have equal marks.
+    """
 
     original: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Block:
     """Columns of consecutive rows as float64, NaN where a cell is missing.
 
     `first` is the number of the first row in the file, counted from 0. `strata` has the stratum number of
-    each row, None without strata.
+    each row, None without strata. `cells` has the marks of both files' cells in columns of any type.
     """
 
     first: int
@@ -46,6 +50,7 @@ class Block:
     masked: Mapping[str, Floats]
     weights: Floats | None = None
     strata: Ints | None = None
+    cells: Mapping[str, tuple[UInt64s, UInt64s]] = field(default_factory=dict)
 
     def inside(self, stratum: int | None) -> Bools | slice:
         """Return which rows belong to a stratum; a slice of all rows for the whole file (None)."""

@@ -54,16 +54,16 @@ def knowledge_of_pair(pair: Pair) -> Knowledge:
     """Return what the intruder knows of the people in a published file, by the roles of its columns."""
     names = pair.original.table_names if pair.table is None else pair.table.names
     masked = pair.disclosure.columns or pair.columns
-    return _knowledge(pair.original.roles, dict.fromkeys([*names, *pair.columns]), masked)
+    return knowledge_of_columns(pair.original.roles, dict.fromkeys([*names, *pair.columns]), masked)
 
 
 def knowledge_of_releases(original: Original) -> Knowledge:
     """Return what the intruder will know of the people in a release of prepared data."""
     names = original.roles.published(dict.fromkeys([*original.table_names, *original.columns]))
-    return _knowledge(original.roles, names, original.columns)
+    return knowledge_of_columns(original.roles, names, original.columns)
 
 
-def _knowledge(roles: Roles, published: Iterable[str], masked: Collection[str]) -> Knowledge:
+def knowledge_of_columns(roles: Roles, published: Iterable[str], masked: Collection[str]) -> Knowledge:
     """Return the knowledge of the intruder from the roles and names of the published columns."""
     names = list(published)
     known = roles.known_columns(names)

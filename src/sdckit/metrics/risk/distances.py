@@ -207,6 +207,36 @@ def _add_squared_lengths(points: Floats, centre: Floats, found: Floats) -> None:
             found[i] += difference * difference if difference == difference else 0.0  # noqa: PLR0124
 
 
+class Whitening(NamedTuple):
+    """Scale of the columns of a masked file, and its principal axes, scaled to unit variance there."""
+
+    scale: Scale
+    axes: Floats
+
+    def apply(self, values: Floats) -> Floats:
+        """Return records along the axes, missing cells at the mean; NaN for a record without any value."""
+        found = _exact_product(_filled(self.scale, values), self.axes)
+        found[np.isnan(values).all(axis=1)] = np.nan
+        return found
+
+
+def _filled(scale: Scale, values: Floats) -> Floats:
+    """Return standardised values with missing cells at the mean."""
+    return np.where(np.isnan(values), scale.mean, scale.apply(values))
+
+
+def release_products(scale: Scale, masked: Floats) -> Floats:
+    """Return the sums of products of standardised deviations, for each two columns of some records."""
+    release = _filled(scale, masked) - scale.mean
+    return np.asarray(release.T @ release)
+
+
+def whitening_of(scale: Scale, products: Floats, n: int) -> Whitening:
+    """Return the axes of a masked file from its scale and sums of products of deviations of n records."""
+    axes = whitening_axes(products / max(n - 1, 1), REGULAR)
+    return Whitening(scale, axes if axes.size else np.zeros((len(products), 1)))
+
+
 def whitened(pair: Pair) -> tuple[Floats, Floats]:
     """Return both files along the masked file's principal axes, scaled to unit variance there.
 
@@ -218,14 +248,8 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
         """Return both files along the masked file's principal axes, scaled to unit variance."""
         files = [known_columns(pair, values) for values in (pair.original.values, pair.masked)]
         scale = column_scale(files[1])
-        ours, theirs = (np.where(np.isnan(values), scale.mean, scale.apply(values)) for values in files)
-        release = theirs - scale.mean
-        axes = whitening_axes(release.T @ release / max(len(release) - 1, 1), REGULAR)
-        if not axes.size:
-            axes = np.zeros((files[1].shape[1], 1))
-        ours, theirs = _exact_product(ours, axes), _exact_product(theirs, axes)
-        ours[np.isnan(files[0]).all(axis=1)] = np.nan
-        theirs[np.isnan(files[1]).all(axis=1)] = np.nan
+        axes = whitening_of(scale, release_products(scale, files[1]), len(files[1]))
+        ours, theirs = (axes.apply(values) for values in files)
         return ours, theirs
 
     return cached_value(pair.cache, "whitened", whiten_files)

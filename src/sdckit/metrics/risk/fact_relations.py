@@ -67,25 +67,43 @@ def place_facts(x: Ints, y: Ints) -> tuple[Ints | None, list[Relation]]:
 def _first_that_holds(x: Ints, y: Ints, *, stays: str) -> Iterator[Relation]:
     """Yield the relation between places with codes, else that without, if one of them holds."""
     for ours, theirs in ((x.astype(float), y.astype(float)), ((x > 0).astype(float), (y > 0).astype(float))):
-        if stays == "missing":
-            found = relation(np.where(ours > 0, ours, np.nan), theirs)
-        else:
-            found = relation(ours, np.where(theirs > 0, theirs, np.nan))
+        found = place_relation(ours, theirs, stays=stays)
         if found.holds:
             yield found
             return
 
 
-def zero_facts(x: Floats, y: Floats, *, equal_places: bool) -> tuple[Ints | None, list[Relation], bool]:
-    """Return what kept zeros tell: a class or relations; and True if a true pair breaks "0 stays 0"."""
+def place_relation(x: Floats, y: Floats, *, stays: str) -> Relation:
+    """Return the relation that missing stays missing, or that observed stays observed.
+
+    `x` and `y` are 0 where a cell is observed, and else the number of its missing code.
+    """
+    if stays == "missing":
+        return relation(np.where(x > 0, x, np.nan), y)
+    return relation(x, np.where(y > 0, y, np.nan))
+
+
+def zero_relations(x: Floats, y: Floats) -> tuple[Relation, Relation, Relation]:
+    """Return the relations that 0 stays 0, that only 0 becomes 0, and both in one; a missing cell fits."""
     ours = np.where(np.isnan(x), np.nan, x == 0)
     theirs = np.where(np.isnan(y), np.nan, y == 0)
     kept = relation(np.where(ours == 1, 1.0, np.nan), theirs)
     converse = relation(ours, np.where(theirs == 1, 1.0, np.nan))
+    return kept, converse, relation(ours, theirs)
+
+
+def zero_classes(y: Floats) -> Ints:
+    """Return 1 for each published cell that is 0, 2 for a missing one and 0 for all others."""
+    return np.where(np.isnan(y), 2, y == 0).astype(np.int64)
+
+
+def zero_facts(x: Floats, y: Floats, *, equal_places: bool) -> tuple[Ints | None, list[Relation], bool]:
+    """Return what kept zeros tell: a class or relations; and True if a true pair breaks "0 stays 0"."""
+    kept, converse, both = zero_relations(x, y)
     if kept.holds and converse.holds:
         if equal_places:  # missing cells fit missing ones only
-            return np.where(np.isnan(theirs), 2, theirs).astype(np.int64), [], False
-        return None, [relation(ours, theirs)], False
+            return zero_classes(y), [], False
+        return None, [both], False
     return None, [one for one in (kept, converse) if one.holds], not kept.holds
 
 

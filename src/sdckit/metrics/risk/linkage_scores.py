@@ -7,7 +7,7 @@ shared on both sides: among targets that are equally good, and among queries tha
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,13 +23,15 @@ from sdckit.metrics.risk.row_order import row_orders
 from sdckit.metrics.score import Score, Values, WorstAttack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sdckit.kernels.jit import Bools, Floats
     from sdckit.metrics.pair import Pair
     from sdckit.metrics.query_sample import Estimate, Queries
+    from sdckit.metrics.risk.linkage_attacks import Credits
 
 __all__ = ["ATTACKS", "BOTH", "DIRECTIONS", "TO_MASKED", "TO_ORIGINAL"]
+Linked = TypeVar("Linked", bound="Success")
 OUTLIERS = 0.02  # share of the records, those farthest from the mean, whose risk is reported separately
 
 
@@ -44,8 +46,30 @@ def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
     return known & (distances >= border * (1 - TOLERANCE))
 
 
+class Success(Protocol):
+    """The success of one attack on the records of a pair of files."""
+
+    @property
+    def pair(self) -> Any:
+        """The pair of files."""
+
+    @property
+    def name(self) -> str:
+        """Name of the attack."""
+
+    @property
+    def direction(self) -> str:
+        """Whose records are looked up."""
+
+    def credits_of(self, queries: Queries) -> Credits:
+        """Return the success on the records that are looked up."""
+
+    def chances(self, queries: Queries) -> Floats:
+        """Return the mean success for several random assignments of true records."""
+
+
 def score_attacks(
-    attacks: list[AttackResult],
+    attacks: Sequence[Success],
     queries: Queries,
     *,
     parts: dict[str, float],
@@ -90,7 +114,7 @@ def mean_or_nan(values: Floats) -> float:
     return float(values.mean()) if values.size else math.nan
 
 
-def worst_attack(attacks: list[AttackResult], queries: Queries) -> AttackResult:
+def worst_attack(attacks: Sequence[Linked], queries: Queries) -> Linked:
     """Return the attack that links most of the queries, the first of equals."""
     means = [mean_or_nan(attack.credits_of(queries).expected) for attack in attacks]
     return attacks[int(np.nanargmax(means)) if not np.isnan(means).all() else 0]

@@ -38,6 +38,7 @@ from sdckit.metrics.risk.linkage_scores import OUTLIERS, explain_linkage, score_
     parameters=(EITHER,),
     informed=True,
     paired=False,
+    in_blocks=True,
     **RISK,
 )
 def linkage(original: Any, masked: Any, *, direction: str = BOTH) -> float:
@@ -135,6 +136,7 @@ def linkage_outliers(original: Any, masked: Any, *, direction: str = BOTH, share
     explain=explain_linkage,
     reference="Pagliuca & Seri 1999; Domingo-Ferrer & Torra 2001",
     parameters=(DIRECTION, PLACES),
+    in_blocks=True,
     **RISK,
 )
 def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
@@ -192,6 +194,7 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     explain=explain_linkage,
     reference="after Torra, Abowd & Domingo-Ferrer 2006, doi:10.1007/11930242_20",
     parameters=(DIRECTION, PLACES),
+    in_blocks=True,
     **RISK,
 )
 def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
@@ -240,6 +243,7 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     explain=explain_linkage,
     reference=HANDBOOK,
     parameters=(DIRECTION, PLACES),
+    in_blocks=True,
     **RISK,
 )
 def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:

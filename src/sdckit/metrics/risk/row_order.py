@@ -75,16 +75,16 @@ def _row_order(name: str, cells: Floats, blocks: Ints, *, in_blocks: bool) -> Ro
     rows = np.arange(len(cells), dtype=float)
     if len(cells) > 2 * SAMPLE and not in_blocks:
         some = slice(None, None, len(cells) // SAMPLE)
-        if abs(_correlation(rows[some], cells[some], blocks[some])) < DOUBT:
+        if abs(rank_correlation(rows[some], cells[some], blocks[some])) < DOUBT:
             return None
-    rho = _correlation(rows, cells, blocks)
+    rho = rank_correlation(rows, cells, blocks)
     if abs(rho) <= SORTED:
         return None
     seen = np.where(np.isnan(cells), np.nan, rows if rho > 0 else -rows)
     return RowOrder(name, in_blocks, ranks_within(seen, blocks), ranks_within(cells, blocks))
 
 
-def _correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
+def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
     """Return Spearman's correlation of row numbers and cells within blocks, pooled over the blocks."""
     by_row = ranks_within(np.where(np.isnan(cells), np.nan, rows), blocks)
     a, b = (_centred(ranks, blocks) for ranks in (by_row, ranks_within(cells, blocks)))

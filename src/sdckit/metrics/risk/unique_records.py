@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from sdckit.metrics.risk.untouched import known_unmasked, published_classes
 from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.core.classes import Uniques
     from sdckit.metrics.pair import Pair
 
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
@@ -20,15 +24,20 @@ HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10
 
 def score_uniques(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:  # noqa: ARG001 - as all scores
     """Return the share of records alone on the known unmasked columns, and the floor among its parts."""
-    classes, none = published_classes(pair), np.full(pair.p, np.nan)
-    found = uniques_of(classes)
+    classes = published_classes(pair)
+    records = (class_sizes(classes) == 1).astype(float) if per_record else None
+    score = score_of_uniques(uniques_of(classes), pair.original.n, pair.p, known_unmasked(pair))
+    return replace(score, records=records)
+
+
+def score_of_uniques(found: Uniques, n: int, p: int, columns: Sequence[str]) -> Score:
+    """Return the score of n records with p variables, from their uniques on the columns of these names."""
     return Score(
-        Values(found.share, none),
-        np.full(pair.p, pair.original.n),
-        np.zeros(pair.p, np.int64),
+        Values(found.share, np.full(p, np.nan)),
+        np.full(p, n),
+        np.zeros(p, np.int64),
         parts={"floor": found.floor},
-        subject=", ".join(known_unmasked(pair)),
-        records=(class_sizes(classes) == 1).astype(float) if per_record else None,
+        subject=", ".join(columns),
     )
 
 
@@ -51,6 +60,7 @@ def explain_uniques(score: Score) -> str:
     role="untouched",
     by_variable=False,
     place=11,
+    in_blocks=True,
     shown="overview",
     any_data=True,
     paired=False,
