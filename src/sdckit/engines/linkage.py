@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from sdckit.engines.linkage_assumed import Assumed
     from sdckit.engines.transport import Transport
     from sdckit.kernels.jit import Floats
-    from sdckit.metrics.risk.linkage_attacks import Credits
+    from sdckit.metrics.risk.credits import Credits
     from sdckit.metrics.score import Score
 
 QUERIES = 20_000  # records that are drawn unless another number is asked for

@@ -18,8 +18,9 @@ from sdckit.engines.linkage_spaces import COUNTS, add_messages
 from sdckit.engines.transport import Block, Message
 from sdckit.kernels import candidates
 from sdckit.kernels.candidates import Asked
+from sdckit.metrics.risk.credits import Credits, credits_of_counts
 from sdckit.metrics.risk.facts import TO_ORIGINAL
-from sdckit.metrics.risk.linkage_attacks import TOLERANCE, Credits, credits_of_counts, fits
+from sdckit.metrics.risk.linkage_attacks import TOLERANCE, fits
 
 if TYPE_CHECKING:
     from sdckit.engines.linkage_facts import MarkedSide, Settled

@@ -15,6 +15,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.randomness import stream_generator
+from sdckit.metrics.score import Estimate
 
 if TYPE_CHECKING:
     from sdckit.core.prepared import PreparedTable
@@ -127,21 +128,6 @@ class Queries(NamedTuple):
         found = np.full(n, np.nan)
         found[self.rows] = values
         return found
-
-
-class Estimate(NamedTuple):
-    """An interval for a value of all records, and the numbers of records that it was estimated on."""
-
-    low: float
-    high: float
-    drawn: int
-    records: int
-
-    @property
-    def text(self) -> str:
-        """The estimate in words, such as "estimated on 500 of 3000 records, 95% interval 0.08 to 0.12"."""
-        ends = f"95% interval {self.low:.3g} to {self.high:.3g}"
-        return f"estimated on {self.drawn} of {self.records} records, {ends}"
 
 
 def estimate_of_largest(total: float, queries: Queries, tried: int = 1) -> Estimate | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
-    from sdckit.metrics.query_sample import Estimate
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,21 @@ class WorstAttack:
 
     name: str
     direction: str
+
+
+class Estimate(NamedTuple):
+    """An interval for a value of all records, and the numbers of records that it was estimated on."""
+
+    low: float
+    high: float
+    drawn: int
+    records: int
+
+    @property
+    def text(self) -> str:
+        """The estimate in words, such as "estimated on 500 of 3000 records, 95% interval 0.08 to 0.12"."""
+        ends = f"95% interval {self.low:.3g} to {self.high:.3g}"
+        return f"estimated on {self.drawn} of {self.records} records, {ends}"
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ import numpy as np
 
 from sdckit.metrics.risk.attack_kinds import ATTACKS, DEFAULTS, TO_ORIGINAL
 from sdckit.metrics.risk.chance_level import permutations
+from sdckit.metrics.risk.credits import Credits
 from sdckit.metrics.risk.distances import cached_value, known_columns
 from sdckit.metrics.risk.equal_records import RecordClasses, row_marks, rows_like
 from sdckit.metrics.risk.facts import CERTAIN, Facts, facts_of
-from sdckit.metrics.risk.linkage_attacks import Credits, PlainGuess
+from sdckit.metrics.risk.linkage_attacks import PlainGuess
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s

@@ -11,7 +11,7 @@ from sdckit.kernels.jit import UInt64s, kernel
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
-    from sdckit.metrics.risk.linkage_attacks import Credits
+    from sdckit.metrics.risk.credits import Credits
 
 SHORT = 2**20  # different last digits of marks that are compared first
 

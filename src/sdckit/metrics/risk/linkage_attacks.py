@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from sdckit.core.classes import class_numbers
 from sdckit.kernels import candidates, kd_tree
 from sdckit.metrics.risk import missing_cells
+from sdckit.metrics.risk.credits import Credits, credits_of_counts
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats, Ints
@@ -26,34 +27,12 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-9  # squared distances that differ by less, relatively, are equal: rounding must not break ties
 
 
-class Credits(NamedTuple):
-    """Success of each of the intruder's guesses, from 0 to 1, under three rules for equally good guesses.
-
-    `expected` shares the credit among equals; `strict` counts only guesses without an equal,
-    `optimistic` all that may be right.
-    """
-
-    expected: Floats
-    strict: Floats
-    optimistic: Floats
-
-
 class LinkageAttack(Protocol):
     """Interface of a linkage attack, prepared once from a pair of files."""
 
     def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return the success of each query, or of some rows of them, if `truth` were their true targets."""
         ...
-
-
-def credits_of_counts(closer: Ints, tied: Ints, places: int) -> Credits:
-    """Return credits from the numbers of targets closer than the true one and equally close."""
-    left = np.maximum(places - closer, 0)
-    return Credits(
-        np.minimum(1.0, left / np.maximum(tied, 1)) * (left > 0),
-        ((left > 0) & (tied <= left)).astype(float),
-        (left > 0).astype(float),
-    )
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats
     from sdckit.metrics.pair import Pair
-    from sdckit.metrics.query_sample import Estimate, Queries
-    from sdckit.metrics.risk.linkage_attacks import Credits
+    from sdckit.metrics.query_sample import Queries
+    from sdckit.metrics.risk.credits import Credits
+    from sdckit.metrics.score import Estimate
 
 __all__ = ["ATTACKS", "BOTH", "DIRECTIONS", "TO_MASKED", "TO_ORIGINAL"]
 Linked = TypeVar("Linked", bound="Success")

@@ -21,7 +21,8 @@ import numpy as np
 
 from sdckit.kernels.jit import Floats, kernel
 from sdckit.metrics.risk import missing_cells
-from sdckit.metrics.risk.linkage_attacks import TOLERANCE, Credits
+from sdckit.metrics.risk.credits import Credits
+from sdckit.metrics.risk.linkage_attacks import TOLERANCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
