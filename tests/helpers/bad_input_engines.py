@@ -153,7 +153,6 @@ ENGINE_CASES = {
             "--unpaired",
             "--unit region",
             "--rule age>=0",
-            "--sample-queries 50",
         )
     },
     "evaluate together": ({}, evaluate("data.csv --together"), needs_memory("together")),

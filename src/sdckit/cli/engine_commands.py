@@ -38,6 +38,7 @@ def evaluate(
         "window": checked.window,
         "stratified": checked.stratified,
         "paired": checked.paired,
+        "sample_queries": given["sample_queries"],
     }
     results = {}
     with _errors_of_spark():

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from sdckit.io.dialect import Dialect
 
 # Options that need all records in memory.
-EVALUATING = (
-    *("report", "records", "ranks", "together", "scenario", "crosswalks", "unpaired", "unit", "rules"),
-    "sample_queries",
-)
+EVALUATING = ("report", "records", "ranks", "together", "scenario", "crosswalks", "unpaired", "unit", "rules")
 MASKING = ("report", "release", "keep_order", "crosswalk", "groups", "recode", "unit")
 
 
