@@ -81,7 +81,7 @@ def test_evaluate_aligns_by_key(folder):
 
 def test_evaluate_names_what_it_leaves_out_and_shows_variables_and_strata(folder):
     done = command.good(folder, *evaluate("--variables --by region"))
-    assert re.search(r"note: left out: linkage, .*; use --engine memory for these", done.stdout)
+    assert re.search(r"note: left out: linkage_outliers, .*; use --engine memory for these", done.stdout)
     assert all(f"\n {word} " in done.stdout for word in ("brmae", "income", "north"))
     assert done.stderr == ""
 
