@@ -26,6 +26,8 @@ def small_buckets(monkeypatch):
         monkeypatch.setattr(local, "ROW_BYTES", 10**9)
         monkeypatch.setattr(local, "FEWEST_ROWS", rows)
         monkeypatch.setattr(spark_engine, "SMALL_BUCKET", rows)
+        monkeypatch.setattr(spark_engine, "SCAN_TASKS", 3)  # each task has several blocks or buckets
+        monkeypatch.setattr(spark_engine, "MOST_PARTITIONS", 5)
         monkeypatch.setattr(measure_ranks, "LEAST_SAMPLE", 30)
         monkeypatch.setattr(opening, "BLOCK_ROWS", rows)
 

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 
 import numpy as np
 import psutil
@@ -12,11 +11,11 @@ import pytest
 import command
 import spark_toy_ranks
 from sdckit import progress
+from sdckit.engines import spark as spark_engine
 from sdckit.engines.spark import SparkTransport
-from spark_toy_ranks import READS, ArraySource, Failing, Killed
+from spark_toy_ranks import READS, ArraySource, Failing, Killed, begun, kill, wait_until
 
 pytestmark = pytest.mark.spark
-HANGING = 120  # seconds after which something is taken to hang
 CUTS = np.linspace(-3, 9, 14)  # some buckets are empty
 
 
@@ -63,32 +62,18 @@ def test_partitions_are_chosen_by_size(spark):
     assert total(distances(spark, source, None)) == spark_toy_ranks.by_numpy(source.x, source.y)
 
 
+def test_all_cores_read_even_a_file_of_one_block(spark, monkeypatch):
+    monkeypatch.setattr(spark_engine, "SMALL_BUCKET", 1000)
+    transport = SparkTransport(ArraySource(*data("spread"), block_rows=10**6), spark)
+    assert len(transport.scan(spark_toy_ranks.Count(CUTS), READS, step="counting")) >= 2 * transport.cores
+
+
 def test_no_rows_give_no_results(spark):
     transport = SparkTransport(ArraySource(np.empty(0), np.empty(0), 10), spark)
     assert transport.scan(spark_toy_ranks.Count(CUTS), READS, step="counting") == []
     counts = np.zeros((1, 2, CUTS.size + 1), int)
     first, stage, last = spark_toy_ranks.tasks(CUTS, counts)
     assert transport.exchange(first, READS, [stage], last, step="ranking") == {}
-
-
-def wait_until(true):
-    deadline = time.monotonic() + HANGING
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def begun(mark):
-    """The number of the process that runs a task which waits to be killed."""
-    wait_until(lambda: mark.exists() and mark.read_text().endswith("\n"))
-    return int(mark.read_text())
-
-
-def kill(mark, victim):
-    process = psutil.Process(begun(mark))
-    if victim == "executor":
-        process = next(one for one in process.parents() if "java" in one.name())
-    process.kill()
 
 
 @pytest.mark.parametrize(("victim", "where"), [("executor", 1), ("python", 2)])

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from sdckit.engines.transport import Block, BlockRef, Message, Reads
 
 READS = Reads(("x",), ("y",))
+HANGING = 120  # seconds after which something is taken to hang
 LOST = 300  # seconds after which a task that waits for its end gives up
 SALT = 449  # with it, each of three stages has a task that fails, one of them twice in a row
 
@@ -117,12 +119,18 @@ def by_numpy(x, y):
 
 @dataclass(frozen=True)
 class Killed:
-    """Runs a task; where it is first run, writes the number of its process and waits to be killed."""
+    """Runs a task; where it is first run, writes the number of its process and waits to be killed.
+
+    With `done`, it has run the task by then.
+    """
 
     task: object
     mark: Path
+    done: bool = False
 
     def __call__(self, *arguments):
+        if self.done and not self.mark.exists():
+            self.task(*arguments)
         try:
             with self.mark.open("x") as file:
                 file.write(f"{os.getpid()}\n")
@@ -130,6 +138,28 @@ class Killed:
             return self.task(*arguments)
         time.sleep(LOST)
         raise AssertionError("nobody killed this process")
+
+
+def wait_until(true):
+    """Wait until a function returns True."""
+    deadline = time.monotonic() + HANGING
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def begun(mark):
+    """The number of the process that runs a task which waits to be killed."""
+    wait_until(lambda: mark.exists() and mark.read_text().endswith("\n"))
+    return int(mark.read_text())
+
+
+def kill(mark, victim):
+    """Kill the process that runs a task which waits for it, or the executor above it."""
+    process = psutil.Process(begun(mark))
+    if victim == "executor":
+        process = next(one for one in process.parents() if "java" in one.name())
+    process.kill()
 
 
 @dataclass(frozen=True)
@@ -158,6 +188,7 @@ class Refuses:
     """A source of one block, and a task that finds something wrong in it."""
 
     rows: int = 10
+    block_rows: int = 10
     blocks: tuple = (BlockRef(0, 10),)
 
     def read(self, ref, _reads):
@@ -172,6 +203,7 @@ class Absent:
     """A source whose file is on another machine."""
 
     rows: int = 10
+    block_rows: int = 10
     blocks: tuple = (BlockRef(0, 10),)
 
     def read(self, _ref, _reads):

@@ -8,6 +8,7 @@ worker holds the messages of one bucket at a time.
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.engines.spark_job import Job
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 BYTES_A_ROW = 256  # of a bucket: messages, the same joined, sort keys, ranks and the next messages
 WORKER_BYTES = 600 << 20  # that a bucket may take of a Python worker's 1 GB; the rest are code and batches
-SMALL_BUCKET = 100_000  # rows below which a bucket is not worth a task
+SMALL_BUCKET = 100_000  # rows below which a block or bucket is not worth a task
 TASKS_A_CORE = 4
+SCAN_TASKS = 64  # into which a scan is cut if there are so many blocks, even on few cores
 MOST_PARTITIONS = 4096
 
 
@@ -59,11 +61,13 @@ class SparkTransport:
         shared = session or spark_session(master)
         self.context = context_of(shared)
         require_workers(self.context)
-        self.source, self.rows, self.partitions = source, source.rows, partitions
+        self.rows, self.partitions = source.rows, partitions
         self.session = own_session(shared)
         self.cores = max(self.context.defaultParallelism, 1)
         fair = self.rows // (self.cores * TASKS_A_CORE)  # so that all cores have work
-        self.bucket_rows = min(WORKER_BYTES // BYTES_A_ROW, max(fair, SMALL_BUCKET))
+        worthwhile = max(fair, SMALL_BUCKET)
+        self.bucket_rows = min(WORKER_BYTES // BYTES_A_ROW, worthwhile)
+        self.source = replace(source, block_rows=min(source.block_rows, worthwhile))
 
     def scan(self, task: Callable[[Block], Any], reads: Reads, *, step: str) -> list[Any]:
         """Return the result of the task on each block of rows, in the order of the blocks."""
@@ -88,7 +92,7 @@ class SparkTransport:
     @property
     def _block_partitions(self) -> int:
         """Number of tasks that a scan of all blocks is cut into."""
-        return max(1, min(len(self.source.blocks), max(64, self.cores * TASKS_A_CORE)))
+        return max(1, min(len(self.source.blocks), max(SCAN_TASKS, self.cores * TASKS_A_CORE)))
 
     def _blocks(self) -> DataFrame:
         """Return the numbers of all blocks as a frame."""
