@@ -36,18 +36,18 @@ class Disturbed(spark_engine.SparkTransport):
         return super().exchange(first, reads, stages, last, step=step)
 
 
+def cut_data(monkeypatch, partitions, wrap=list, blocks=5):
+    """Set the numbers of partitions and blocks, and what wraps the tasks of exchanges."""
+    transport = partial(Disturbed, partitions=partitions, wrap=wrap)
+    monkeypatch.setattr(spark_engine, "SparkTransport", transport)
+    monkeypatch.setattr(spark_engine, "SMALL_BUCKET", 3000)
+    monkeypatch.setattr(opening, "BLOCK_ROWS", -(-N // blocks))
+
+
 @pytest.fixture
 def cut(monkeypatch, spark):
-    """A function that sets the number of blocks and partitions, and what wraps the tasks of exchanges."""
     assert spark
-
-    def use(partitions, wrap=list):
-        transport = partial(Disturbed, partitions=partitions, wrap=wrap)
-        monkeypatch.setattr(spark_engine, "SparkTransport", transport)
-        monkeypatch.setattr(spark_engine, "SMALL_BUCKET", 3000)
-        monkeypatch.setattr(opening, "BLOCK_ROWS", -(-N // partitions))
-
-    return use
+    return partial(cut_data, monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -87,16 +87,19 @@ def table(files):
     return sdc.evaluate(*files, metrics=METRICS, engine="spark").table
 
 
-@pytest.fixture
-def undisturbed(files, cut):
-    cut(3)
-    return table(files)
+@pytest.fixture(scope="module")
+def undisturbed(spark, files):
+    """The table of an evaluation during which nothing happens."""
+    assert spark
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        cut_data(monkeypatch, 3)
+        return table(files)
 
 
 @pytest.mark.parametrize("partitions", [1, 7, 40])
 @pytest.mark.parametrize("name", METHODS)
 def test_masked_files_depend_on_no_partitions(files, cut, expected, tmp_path, name, partitions):
-    cut(partitions)
+    cut(partitions, blocks=partitions if name == "noise" else 5)  # noise is added block by block
     assert masked(files[0], name, "spark", tmp_path / "out.parquet").equals(expected(name))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import gc
 import pickle
 import re
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -37,6 +39,7 @@ class Scan:
 
     def __call__(self, batches: Batches) -> Batches:
         """Take batches of block numbers, yield the result of each block."""
+        freeze_modules()
         with described_errors():
             for number in _numbers(batches):
                 yield _result(number, self.task(_read(self.source, number, self.reads)))
@@ -52,6 +55,7 @@ class SendBlocks:
 
     def __call__(self, batches: Batches) -> Batches:
         """Take batches of block numbers, yield batches of messages."""
+        freeze_modules()
         with described_errors():
             for number in _numbers(batches):
                 block = _read(self.source, number, self.reads)
@@ -66,6 +70,7 @@ class SendBuckets:
 
     def __call__(self, batches: Batches) -> Batches:
         """Take batches of sorted messages, yield batches of messages."""
+        freeze_modules()
         with described_errors():
             for bucket, rows in buckets_of(rows_of(batches)):
                 # No name is bound to the messages: they go as soon as the stage no longer needs them.
@@ -80,6 +85,7 @@ class Finish:
 
     def __call__(self, batches: Batches) -> Batches:
         """Take batches of sorted messages, yield the result of each bucket."""
+        freeze_modules()
         with described_errors():
             for bucket, rows in buckets_of(rows_of(batches)):
                 yield _result(bucket, self.last(bucket, messages_of(rows)))
@@ -107,6 +113,15 @@ def _result(place: int, result: object) -> pa.RecordBatch:
     """Return a batch with the pickled result of a block or bucket."""
     columns = [pa.array([place], pa.int64()), pa.array([pickle.dumps(result)], pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=_RESULTS)
+
+
+@cache
+def freeze_modules() -> None:
+    """Take all that is loaded at the first task out of garbage collection.
+
+    Spark collects garbage after every task, which took most of the time of a small one.
+    """
+    gc.freeze()
 
 
 @contextmanager
