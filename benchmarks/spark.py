@@ -8,6 +8,7 @@ workers. It prints
 - CPU time of all processes on Spark (workers, their Python, the driver) over that of memory,
 - bytes that are shuffled for each row and column, from Spark's log of events,
 - the largest memory of a Python worker and of the driver's Python,
+- the largest difference between the values of both,
 - the number of tasks of each stage, none of which may read rows with one task alone.
 
 Other work on the machine hardly changes these numbers; the load is printed with them.
@@ -69,16 +70,31 @@ def make(rows: int, folder: Path) -> None:
 
 
 def memory(folder: Path) -> None:
-    """Print the CPU time of the evaluation in memory, without reading the files."""
-    import polars as pl  # noqa: PLC0415
+    """Print the CPU time of the evaluation in memory, without reading files or compiling, and its values."""
+    import polars as pl  # noqa: PLC0415 - the driver is to stay small
 
-    spent = 0.0
+    spent, values = 0.0, {}
     for j in range(COLUMNS):
         tables = [pl.read_parquet(folder / name, columns=[f"x{j}"]) for name in ("original", "masked")]
+        sdc.evaluate(*(table.head(1000) for table in tables), metrics=metrics(), engine="memory")
         began = time.process_time()
-        sdc.evaluate(*tables, metrics=metrics(), engine="memory")
+        found = sdc.evaluate(*tables, metrics=metrics(), engine="memory")
         spent += time.process_time() - began
-    print(spent)
+        values |= values_of(found)
+    print(json.dumps([spent, values]))
+
+
+def values_of(found: Any) -> dict[str, float]:
+    """Return the values of an evaluation by metric and variable."""
+    rows = found.table.select("metric", "variable", "value").rows()
+    return {f"{metric} {variable}": value for metric, variable, value in rows if variable.startswith("x")}
+
+
+def difference(ours: dict[str, float], theirs: dict[str, float]) -> float:
+    """Return the largest relative difference of values."""
+    if not ours or set(ours) != set(theirs):
+        raise RuntimeError(f"{len(ours)} and {len(theirs)} values: they are not of the same metrics")
+    return max(abs(ours[one] - theirs[one]) / max(abs(ours[one]), 1e-300) for one in ours)
 
 
 def alone(*words: object) -> str:
@@ -147,8 +163,8 @@ def stages(found: list[dict[str, Any]]) -> list[int]:
     return [one["Number of Tasks"] for one in sorted(done, key=lambda one: one["Stage ID"])]
 
 
-def on_spark(folder: Path) -> tuple[float, float, list[dict[str, Any]]]:
-    """Evaluate on a cluster; return CPU time, largest memory of a worker, and Spark's events."""
+def on_spark(folder: Path) -> tuple[float, dict[str, float], float, list[dict[str, Any]]]:
+    """Evaluate on a cluster; return CPU time, values, largest memory of a worker, and Spark's events."""
     sys.path.append(str(HELPERS))
     import spark_cluster  # noqa: PLC0415 - beside the tests
     from sdckit.engines.spark_session import spark_session  # noqa: PLC0415
@@ -165,20 +181,20 @@ def on_spark(folder: Path) -> tuple[float, float, list[dict[str, Any]]]:
         session = spark_session(address, spark_cluster.SETTINGS | more)
         watch, before = Watch(), cpu()
         watch.start()
-        sdc.evaluate(folder / "original", folder / "masked", metrics=metrics(), engine="spark")
+        done = sdc.evaluate(folder / "original", folder / "masked", metrics=metrics(), engine="spark")
         spent = cpu() - before
         watch.ended.set()
         watch.join()
         session.stop()
-    return spent, watch.largest, list(events(folder / "events"))
+    return spent, values_of(done), watch.largest, list(events(folder / "events"))
 
 
 def main(rows: int = ROWS, below: str | None = None) -> None:
     with tempfile.TemporaryDirectory(dir=below) as name:
         folder = Path(name)
         alone("make", rows, folder)
-        yardstick = float(alone("memory", folder))
-        spent, worker, found = on_spark(folder)
+        yardstick, expected = json.loads(alone("memory", folder))
+        spent, computed, worker, found = on_spark(folder)
     values = (
         spent / yardstick,
         shuffled(found) / (rows * COLUMNS),
@@ -189,6 +205,7 @@ def main(rows: int = ROWS, below: str | None = None) -> None:
     print(f"CPU: {spent:.1f} s on Spark, {yardstick:.1f} s in memory")
     for (what, limit), value in zip(LIMITS.items(), values, strict=True):
         print(f"{what}: {value:.2f} (limit {limit})")
+    print(f"largest relative difference of a value: {difference(expected, computed):.1g}")
     print(f"tasks of each stage: {stages(found)}")
 
 
