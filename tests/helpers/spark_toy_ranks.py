@@ -26,6 +26,9 @@ class ArraySource:
     block_rows: int
 
     @property
+    def require_unchanged(self):
+        """Arrays in memory do not change."""
+
     def rows(self):
         return self.x.size
 

@@ -110,6 +110,7 @@ class SparkTransport:
     def _results(self, frame: DataFrame, tasks: int, step: str) -> dict[int, Any]:
         """Return the results of blocks or buckets by number; raise the error that a worker raised."""
         rows = Job(self.context, frame.collect, tasks).run(step)
+        self.source.require_unchanged()
         # Unpickled is only what our own tasks have pickled.
         return {row.place: pickle.loads(bytes(row.result)) for row in rows}  # noqa: S301
 
