@@ -25,10 +25,10 @@ class ArraySource:
     y: np.ndarray
     block_rows: int
 
-    @property
     def require_unchanged(self):
         """Arrays in memory do not change."""
 
+    @property
     def rows(self):
         return self.x.size
 
