@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PROGRESS_INTERVAL = 0.1  # seconds between two reports of progress
 THREADS_FROM = 500_000  # cells of a file from which on threads are faster than processes
+CELLS_AT_ONCE = 8_000_000  # of files measured at the same time: a million takes up to 0.6 GB of memory
 WARM_UP = 0.5  # seconds of work before the first estimate of the seconds per run
 WORKER_PAYS_FROM = 3.0  # seconds of work left that make a new process worth its start
 BATCH_SECONDS = 0.05  # seconds of work that are sent to another process at a time
@@ -55,6 +56,7 @@ def run_all(
             found[place] = recorded
     runner = Runner(task, runs, entropy, checkpoint, pending, found, processes)
     todo = len(pending)
+    workers = min(workers, max(1, CELLS_AT_ONCE // max(task.whole.original.values.size, 1)))
     with track("sweeping", todo) as report, ThreadPoolExecutor(workers) as pool:
         # On large files compiled code, which releases Python's lock, takes most of the time: threads do.
         apart = task.whole.original.values.size < THREADS_FROM

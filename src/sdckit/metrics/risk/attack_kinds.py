@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sdckit.core import checks
@@ -96,12 +96,19 @@ def _nearest_attack(
     sides = sides_of(pair, options)
     if options["direction"] == TO_MASKED:
         return NearestAttack(theirs, ours, sides, options["places"])
-    all_known = len(pair.known_variables) == pair.p
-    fixed = space is not whitened and pair.complete and sides is None and all_known
+    attack = NearestAttack(ours, theirs, sides, options["places"])
+    if space is whitened:
+        return attack
     ground = standardised if space is corrected else space  # edit rules do not move originals
-    store, name = pair.original.cache, f"tree {ground.__name__}"
-    tree = cached_value(store, name, lambda: kd_tree.build(ours)) if fixed else None
-    return NearestAttack(ours, theirs, sides, options["places"], tree)
+    kept = facts_of(pair).kept
+    if sides is None and pair.complete and len(pair.known_variables) == pair.p:
+        store, name = pair.original.cache, f"tree {ground.__name__}"
+        return replace(attack, known_tree=cached_value(store, name, lambda: kd_tree.build(ours)))
+    if sides is not None and kept is not None and options["run"] == CERTAIN:
+        name = f"targets {ground.__name__} {pair.known_variables}"
+        known = cached_value(kept, name, attack.make_targets)
+        return replace(attack, known_targets=known)
+    return attack
 
 
 @linkage_attack("nearest record", "picks the nearest record{each}")

@@ -24,7 +24,7 @@ A relation is a fact only if it holds for every true pair, so the true record is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +51,7 @@ from sdckit.metrics.risk.fact_relations import (
     window_relation,
     zero_facts,
 )
+from sdckit.metrics.risk.kept_originals import keep_side
 from sdckit.metrics.risk.untouched import (
     UntouchedColumn,
     blocks_of_original,
@@ -80,6 +81,7 @@ class Facts:
     blocks: Ints | None = None  # classes by untouched columns of cases a and b; None without any
     places: tuple[Ints, Ints] | None = None  # classes by places of missing cells in both files, if any
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+    kept: dict[str, Any] | None = None  # searches among originals that the next masked file needs, too
 
     @property
     def n(self) -> int:
@@ -148,10 +150,19 @@ def facts_of(pair: Pair) -> Facts:
         """Return the facts of the pair."""
         if pair.whole is not None and pair.rows is not None:
             return facts_of(pair.whole).take(pair.rows)
-        return _Collection(pair).facts()
+        found = _Collection(pair).facts()
+        return found if pair.sample is None or found.equalities() else _with_kept_originals(found, pair)
 
     found: Facts = cached_value(pair.cache, "facts", compute)
     return found
+
+
+def _with_kept_originals(facts: Facts, pair: Pair) -> Facts:
+    """Return the same facts with those about originals, and the trees of these, kept for other files."""
+    ours, theirs = facts.runs[CERTAIN]
+    ours, kept = keep_side(pair.original, ours)
+    cache = {(TO_ORIGINAL, CERTAIN, "records"): cached_value(kept, "records", lambda: Records(ours))}
+    return replace(facts, runs={**facts.runs, CERTAIN: (ours, theirs)}, cache=cache, kept=kept)
 
 
 class _Collection:

@@ -39,7 +39,9 @@ class LinkageAttack(Protocol):
 class NearestAttack:
     """Attack that links each query to its nearest candidate, or to the nearest few (Euclidean).
 
-    `sides` are the facts about targets and queries; None where no fact excludes any pair.
+    `sides` are the facts about targets and queries; None where no fact excludes any pair. What is built for
+    a search among the targets is kept while records are drawn in several steps, but not where all records
+    are looked up at once: it is large.
     """
 
     targets: Floats
@@ -47,6 +49,7 @@ class NearestAttack:
     sides: Sides | None = None
     places: int = 1
     known_tree: Tree | None = None
+    known_targets: candidates.Targets | None = None
 
     @cached_property
     def complete(self) -> bool:
@@ -60,7 +63,11 @@ class NearestAttack:
 
     @cached_property
     def inside_facts(self) -> candidates.Targets:
-        """The target records with the facts about them."""
+        """The target records with the facts about them, kept for the next queries."""
+        return self.make_targets() if self.known_targets is None else self.known_targets
+
+    def make_targets(self) -> candidates.Targets:
+        """Return the target records with the facts about them."""
         facts = candidates.no_facts(len(self.targets)) if self.sides is None else self.sides[0]
         return candidates.Targets(self.targets, facts)
 
@@ -71,7 +78,8 @@ class NearestAttack:
             counts = kd_tree.count_closer(self.tree, queries, truth, TOLERANCE, self.places)
         else:
             facts = candidates.no_facts(len(queries)) if self.sides is None else _some(self.sides[1], rows)
-            counts = self.inside_facts.count_closer(queries, truth, facts, TOLERANCE, self.places)
+            targets = self.make_targets() if rows is None else self.inside_facts
+            counts = targets.count_closer(queries, truth, facts, TOLERANCE, self.places)
         return credits_of_counts(counts[0], counts[1], self.places)
 
 
@@ -115,26 +123,25 @@ class SamePlacesAttack:
         return np.flatnonzero(counts == 0)
 
     @cached_property
-    def preferred(self) -> candidates.Targets:
-        """The target records with the facts about them, the same places of missing cells as one of them."""
-        return candidates.Targets(self.targets, self.refined[0])
+    def kept_targets(self) -> tuple[candidates.Targets, candidates.Targets]:
+        """The target records as `make_targets` returns them, kept for the next queries."""
+        return self.make_targets()
 
-    @cached_property
-    def others(self) -> candidates.Targets:
-        """The target records with the facts about them, whatever cells they miss."""
-        return candidates.Targets(self.targets, self.sides[0])
+    def make_targets(self) -> tuple[candidates.Targets, candidates.Targets]:
+        """Return the targets with all facts, places of missing cells included, and with the other facts."""
+        refined, plain = self.refined[0], self.sides[0]
+        return candidates.Targets(self.targets, refined), candidates.Targets(self.targets, plain)
 
     def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
         """Return each query's success among its preferred candidates, or among all if none is preferred."""
         queries = self.queries if rows is None else self.queries.take(rows, axis=0)
         facts = _some(self.refined[1], rows)
-        counts = self.preferred.count_closer(queries, truth, facts, TOLERANCE, self.places)
+        preferred, others = self.make_targets() if rows is None else self.kept_targets
+        counts = preferred.count_closer(queries, truth, facts, TOLERANCE, self.places)
         rest = self.without if rows is None else self.without_among(rows)
         if rest.size:
             facts = candidates.take(_some(self.sides[1], rows), rest)
-            counts[:, rest] = self.others.count_closer(
-                queries[rest], truth[rest], facts, TOLERANCE, self.places
-            )
+            counts[:, rest] = others.count_closer(queries[rest], truth[rest], facts, TOLERANCE, self.places)
         return credits_of_counts(counts[0], counts[1], self.places)
 
 

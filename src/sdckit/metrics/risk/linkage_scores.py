@@ -174,7 +174,7 @@ def score_linkage(
     if queries.sample is not None:
         weak = cached_value(pair.cache, f"weak {direction} {share}", dict)
     strong = [attack for attack in attacks if attack not in weak]
-    means = weak | {attack: mean_or_nan(attack.credits_of(queries).expected) for attack in strong}
+    means = weak | _means_of(strong, queries, len(attacks))
     parts: dict[str, float] = {}
     for attack in attacks:
         parts[attack.name] = max(means[attack], parts.get(attack.name, means[attack]))
@@ -186,6 +186,20 @@ def score_linkage(
             weak[attack] = means[attack]
             attack.forget()
     return score
+
+
+def _means_of(attacks: list[AttackResult], queries: Queries, tried: int) -> dict[AttackResult, float]:
+    """Return the mean success of each attack; free their memory once no larger sample will be drawn."""
+    means: dict[AttackResult, float] = {}
+    limit = None if queries.sample is None else queries.sample.limit
+    last = False
+    for attack in attacks:
+        means[attack] = mean_or_nan(attack.credits_of(queries).expected)
+        estimate = estimate_of_largest(means[attack] * queries.drawn, queries, tried)
+        last = last or (limit is not None and estimate is not None and estimate.low > limit)
+        for done in means if last else ():
+            done.forget()
+    return means
 
 
 def _is_weak(mean: float, queries: Queries, largest: Estimate | None) -> bool:
