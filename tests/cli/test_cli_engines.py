@@ -221,3 +221,16 @@ def test_a_full_disk_for_the_output(folder):
 def test_the_help_names_every_engine():
     (engine,) = [option for option in mask_command.params if option.name == "engine"]
     assert all(name in engine.help for name in opening.ENGINES)
+
+
+def test_the_key_is_no_fact_when_mask_measures(folder):
+    more = "--seed 3 --set percent=300 --untouched region --metrics linkage --json"
+    found = values(command.run_here(folder, *mask(more)))
+    assert found["linkage", "all", "all"] < 1  # with the key every record would be found
+
+
+def test_engines_warn_of_an_unmasked_file_and_refuse_what_is_not_published(folder):
+    same = command.run_here(folder, *evaluate("--metrics linkage", masked="data.parquet"))
+    assert "identical to the original" in same.stderr
+    absent = command.run_here(folder, *evaluate("--metrics linkage --known region,shoes"))
+    assert absent.returncode == 2

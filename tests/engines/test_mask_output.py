@@ -77,6 +77,10 @@ def test_outputs_that_cannot_be_written_are_refused(file, tmp_path):
     assert "no folder" in refused(file, tmp_path / "none" / "out")
     assert "holds the original data" in refused(file, file, overwrite=True)
     assert "holds the original data" in refused(file, file.parent, overwrite=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    assert "which overwriting would remove" in refused(file, tmp_path / "mine", overwrite=True)
+    assert (tmp_path / "mine" / "thesis.txt").exists()
     assert (tmp_path / "there.parquet").read_text() == "mine"
 
 

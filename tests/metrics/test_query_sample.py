@@ -17,11 +17,13 @@ from sdckit.metrics.query_sample import (
     QuerySample,
     Sampling,
     estimate_of_largest,
+    larger_estimate,
     mean_estimate,
 )
 from sdckit.metrics.risk.attack_results import AttackResult, attack_result
 from sdckit.metrics.risk.equal_records import RecordClasses
 from sdckit.metrics.risk.linkage_scores import applicable_attacks, score_linkage
+from sdckit.metrics.score import Estimate
 
 MASKINGS = {
     "noise": {"percent": 30.0},
@@ -306,3 +308,16 @@ def test_a_pair_draws_the_same_records_again_and_more_of_them():
     assert np.array_equal(everyone(pair).rows[:20], first)
     pair.sample = QuerySample(20, stream=1)
     assert set(everyone(pair).rows) != set(first)
+
+
+def test_an_exact_value_of_strata_lifts_the_interval_of_the_file():
+    sampled = Estimate(0.04, 0.06, 50, 1000)
+    assert larger_estimate((0.05, 0.2), (sampled, None))[:2] == (0.2, 0.2)
+    assert larger_estimate((0.05, 0.01), (sampled, None))[:2] == (0.04, 0.06)
+    assert larger_estimate((0.05, 0.2), (None, None)) is None
+
+
+def test_strata_of_the_same_size_draw_other_positions():
+    sample = QuerySample(50)
+    orders = [sample.order(1000, first=first).tolist() for first in (0, 1, 2)]
+    assert len({tuple(order) for order in orders}) == 3

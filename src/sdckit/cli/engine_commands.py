@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sdckit import progress
 from sdckit.cli import column_notes, request, terminal
 from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
+from sdckit.core.table import names_of
 from sdckit.engines.evaluation import check_measuring
 from sdckit.engines.mask_data import mask_on_engine
 from sdckit.engines.opening import require_parquet
@@ -70,8 +71,7 @@ def mask(where: Settings, data: Path, output: Path, checked: CheckedOptions, giv
         def measure(folder: Path, disclosure: Disclosure) -> None:
             """Measure the part files of the masked data."""
             report(MASKING, 1.0 - MASKING, "measuring")
-            roles = {"columns": list(disclosure.columns), "weights": checked.weights, "na": checked.na}
-            found.append(_measure(where, data, folder, checked, disclosure=disclosure, **roles))
+            found.append(_measure(where, data, folder, checked, disclosure=disclosure, **_released(checked)))
 
         made = mask_on_engine(
             where,
@@ -103,6 +103,16 @@ def _columns(data: Path) -> list[str]:
 def _roles(checked: CheckedOptions) -> dict[str, Any]:
     """Return the roles of columns that are given, by argument name."""
     return {name: value for name, value in checked.roles.items() if value}
+
+
+def _released(checked: CheckedOptions) -> dict[str, Any]:
+    """Return the roles for measuring what `mask` has written: rows are in order, and the key is no fact."""
+    roles = {
+        name: value for name, value in _roles(checked).items() if name not in {"key", "columns", "by", "drop"}
+    }
+    if checked.roles.get("key"):
+        roles["unknown"] = [*names_of(roles.get("unknown") or ()), *names_of(checked.roles["key"])]
+    return roles
 
 
 def _measure(

@@ -21,7 +21,7 @@ from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
-from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_published
+from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
 from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
 from sdckit.metrics.measuring import Measuring
@@ -139,7 +139,7 @@ class CheckedOptions:
 
     def checked_pair(self, pair: Pair) -> Pair:
         """Return a pair unchanged after warning of what looks wrong with the masked file."""
-        require_published(pair)
+        require_published(pair.original.roles, published_names(pair))
         warn_of_doubts(pair, paired=self.disclosure(pair.original.roles.by).paired)
         warn_of_published(pair)
         return pair

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, checked_disclosure, disclosure_of
+from sdckit.core.warning_texts import warn
 from sdckit.engines.compare import Comparing, Questions
 from sdckit.engines.linkage_assumed import Assumed
 from sdckit.engines.opening import Opened, Settings, opened
 from sdckit.engines.risks import RiskScores
 from sdckit.kernels.tie_rules import TIES
+from sdckit.metrics.blocks.cell_sums import MAE
 from sdckit.metrics.dominated import dominated_rows
+from sdckit.metrics.doubts import IDENTICAL, dropped_doubts, require_published
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.measuring import Measuring, score_groups
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
     from sdckit.metrics.score import Score
 
 ALIGNING = 0.3  # share of the progress at which files with a key are aligned
+UNCHECKED = (
+    "not checked where files are read in blocks: whether the rows of both are in the same order, and whether "
+    "another column of the masked file repeats an original one"
+)
 # Options of `evaluate` that need the whole file at once, and what they are when nobody asks for them.
 WHOLE_FILE: dict[str, Any] = {
     "rows": None,
@@ -93,14 +100,27 @@ def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, 
     scores |= RiskScores(transport, assumed, groups[0][1], options.get("sample_queries")).of(
         risks, len(groups), notes, named=how.named
     )
+    if _identical(groups[0][1]):
+        warn(IDENTICAL)
+    if risks:
+        notes[UNCHECKED] = None
     measured = _evaluation(groups, replace(how, metrics=offered), scores, notes)
     return replace(measured, knowledge=assumed.knowledge) if risks else measured
+
+
+def _identical(whole: EngineComparison) -> bool:
+    """Return True if no compared cell differs between both files."""
+    sums, seen = whole.cell_sums.sums, whole.counts.both.sum()
+    return bool(seen and not sums[:, MAE.place].any() and not whole.counts.suppressed.any())
 
 
 def _assumed(found: Opened, disclosure: Disclosure) -> Assumed:
     """Return what linkage assumes to be known of the files."""
     masked = found.source.masked
     published = () if masked is None else tuple(masked.schema)
+    require_published(found.roles, published)
+    for text in dropped_doubts(found.roles, published):
+        warn(text)
     return Assumed.of(found.roles, tuple(found.source.original.schema), published, disclosure)
 
 
@@ -170,6 +190,9 @@ def _not_offered(engine: str, names: Sequence[str]) -> str:
 
 def refuse_options(engine: str, options: Mapping[str, Any]) -> None:
     """Raise ValueError for an option that only tables in memory have."""
+    window = options.get("window")
+    if any(map(callable, window.values() if isinstance(window, Mapping) else [window])):
+        raise ValueError(f"the engine {engine} takes no function as window; name the method or give a share")
     given = [name for name, none in WHOLE_FILE.items() if options.get(name, none) != none]
     if given:
         raise ValueError(

@@ -30,6 +30,7 @@ class Assumed:
     knowledge: Knowledge
     coded: bool = False  # numbers stand for missing cells, which differ but are read alike
     by_position: bool = True  # rows are paired by their order, which is published
+    stratified: bool = False  # columns that form strata are named, so that strata can be searched
 
     @classmethod
     def of(
@@ -49,6 +50,7 @@ class Assumed:
             ),
             bool(roles.na),
             not roles.key,
+            bool(roles.by),
         )
 
     @property

@@ -55,8 +55,8 @@ class LinkageNotes:
             yield f"{', '.join(changed)}, which differ from the original in most records"
         if self.sorted_by:
             yield f"the order of the rows, which are sorted by {', '.join(self.sorted_by)}: shuffle them"
-        if self.assumed.disclosure.by:
-            yield "spreads, bases and windows of ranks within strata"
+        if self.assumed.disclosure.by or self.assumed.stratified:
+            yield "strata, within which an intruder can search, and spreads, bases and windows of ranks there"
         if self.assumed.disclosure.rules is not None:
             yield "edit rules"
         if self.assumed.coded and self.totals.any_missing:

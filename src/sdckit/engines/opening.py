@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
+from sdckit.core.disclosure import checked_disclosure
 from sdckit.core.engine_choice import ENGINES, is_path, is_spark_frame
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.table import Table, names_of
 from sdckit.engines.parquet_files import find_files
 from sdckit.engines.sizes import choose_engine, memory_at_hand, parse_memory
 from sdckit.engines.source import BLOCK_ROWS, Source
-from sdckit.engines.spill import checked_scratch
+from sdckit.engines.spill import checked_scratch, exit_when_terminated
 from sdckit.io.atomic import PARQUET_SUFFIXES
 from sdckit.io.files import read
 from sdckit.metrics.original import Original
@@ -82,7 +83,8 @@ class Settings:
     @contextmanager
     def folder(self) -> Iterator[Path]:
         """Yield a new folder for intermediate files, which is removed after the `with` block."""
-        with tempfile.TemporaryDirectory(prefix="sdckit-", dir=self.scratch) as folder:
+        folders = tempfile.TemporaryDirectory(prefix="sdckit-", dir=self.scratch)
+        with exit_when_terminated(), folders as folder:
             yield Path(folder)
 
 
@@ -142,10 +144,14 @@ def is_parquet(data: Any) -> bool:
 def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scratch: Path) -> Opened:
     """Return files on the engine local or spark, with roles settled by a sample of rows."""
     given = {name: options[name] for name in ROLES if options.get(name) is not None}
+    columns, disclosed = options.get("columns"), checked_disclosure(options.get("disclosure"))
+    if disclosed is not None:  # as in memory: what was masked is measured, within the strata of the masking
+        columns = (list(disclosed.columns) or None) if columns is None else columns
+        given |= {"by": list(disclosed.by)} if disclosed.by and "by" not in given else {}
     weights = options.get("weights")
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights of files are a column; give its name")
-    sample = Original.of(source.sample(SAMPLED), columns=options.get("columns"), **given, warn=False)
+    sample = Original.of(source.sample(SAMPLED), columns=columns, **given, warn=False)
     source = source.with_roles(weights=weights, by=sample.roles.by or None, na=options.get("na"))
     return Opened(str(settings.engine), (), transport_on(settings, source, scratch), source, sample)
 

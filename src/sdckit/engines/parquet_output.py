@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core.table import replaced_series
+from sdckit.engines.spill import exit_when_terminated
 from sdckit.io.atomic import PARQUET_SUFFIXES, POLARS_ERRORS, atomic, check_target, explain_write_errors
 
 if TYPE_CHECKING:
@@ -126,6 +127,11 @@ class Output:
             raise FileExistsError(
                 f"'{self.path}' exists already; choose another name or overwrite it (overwrite=True)"
             )
+        elif self.path.is_dir() and {one.suffix.lower() for one in self.path.iterdir()} - {*PARQUET_SUFFIXES}:
+            raise FileExistsError(
+                f"'{self.path}' holds other files than Parquet files, which overwriting would remove; "
+                "choose another name"
+            )
         elif not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"no folder '{self.path.parent}' to write '{self.path.name}' into; create it first"
@@ -142,7 +148,8 @@ class Output:
         try:
             with explain_write_errors(self.path):
                 folder.mkdir()
-            yield folder
+            with exit_when_terminated():
+                yield folder
             _remove_strays(folder)
             if self.is_file:
                 self._write_file(sorted(folder.iterdir()), schema)

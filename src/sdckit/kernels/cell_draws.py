@@ -80,7 +80,7 @@ class CellDraws:
     for 0, 1, 2 ... The numbers of one stream are independent of those of another.
     """
 
-    key: tuple[int, int]
+    key: tuple[int, int] = field(repr=False)  # secret: with it the draws can be undone
     stream: int = 0
     rows: Ints | None = field(default=None, compare=False)
     columns: tuple[int, ...] | None = None

@@ -19,10 +19,12 @@ from sdckit.core.warning_texts import warn
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from sdckit.core.roles import Roles
     from sdckit.core.table import Table
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.pair import Pair
 
+IDENTICAL = "the masked file is identical to the original in every compared column; mask it first"
 MOVED = 0.2  # share of rows with another value, from which on a column looks shuffled
 SAMPLE = 1_000  # rows that are compared first: most columns differ there
 
@@ -32,7 +34,7 @@ def warn_of_doubts(pair: Pair, *, paired: bool = True) -> None:
 
     `paired` is False where masked rows stand for no original record.
     """
-    texts = dropped_doubts(pair)
+    texts = dropped_doubts(pair.original.roles, published_names(pair))
     texts += [*unmasked_doubts(pair), *copy_doubts(pair)] if paired else []
     if paired and pair.by_position:
         texts += order_doubts(pair)
@@ -42,13 +44,13 @@ def warn_of_doubts(pair: Pair, *, paired: bool = True) -> None:
 
 def warn_of_published(pair: Pair, skip: Iterable[str] = ()) -> None:
     """Warn of the columns in the masked file whose role is undecided, those in `skip` excepted."""
-    names, found = _published(pair), pair.original.roles.undecided
+    names, found = published_names(pair), pair.original.roles.undecided
     warn_of_undecided((one for one in found if one.column in names and one.column not in skip), MEASURED)
 
 
-def require_published(pair: Pair) -> None:
+def require_published(roles: Roles, published: Collection[str]) -> None:
     """Raise ValueError if the intruder is said to know a column that the masked file does not have."""
-    absent = [name for name in pair.original.roles.known or () if name not in _published(pair)]
+    absent = [name for name in roles.known or () if name not in published]
     if absent:
         raise ValueError(
             f"known names {', '.join(map(repr, absent))}, which the masked file does not have; "
@@ -56,14 +58,14 @@ def require_published(pair: Pair) -> None:
         )
 
 
-def _published(pair: Pair) -> Collection[str]:
+def published_names(pair: Pair) -> Collection[str]:
     """Return the names of the columns of the masked file."""
     return pair.columns if pair.table is None or pair.table.frame is None else pair.table.names
 
 
-def dropped_doubts(pair: Pair) -> list[str]:
+def dropped_doubts(roles: Roles, published: Collection[str]) -> list[str]:
     """Return a warning that names columns of the masked file that were to be dropped."""
-    found = [repr(name) for name in pair.original.roles.drop if name in _published(pair)]
+    found = [repr(name) for name in roles.drop if name in published]
     if not found:
         return []
     return [f"the masked file still has columns to be dropped: {', '.join(found)}; remove them first"]
@@ -73,7 +75,7 @@ def unmasked_doubts(pair: Pair) -> list[str]:
     """Return a warning if the compared columns are identical, or unchanged in more than half of the cells."""
     same, cells = unchanged_cells(pair)
     if (same == cells).all() and np.array_equal(pair.original.missing, pair.missing):
-        return ["the masked file is identical to the original in every compared column; mask it first"]
+        return [IDENTICAL]
     ours = pair.original.values
     varies = np.fmin.reduce(ours, initial=np.inf) < np.fmax.reduce(ours, initial=-np.inf)
     found = [repr(name) for name, one in zip(pair.columns, varies & (2 * same > cells), strict=True) if one]

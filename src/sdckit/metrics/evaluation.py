@@ -19,7 +19,7 @@ from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints look
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.default_metrics import metrics_for_pair
 from sdckit.metrics.dominated import dominated_rows
-from sdckit.metrics.doubts import require_published, warn_of_doubts, warn_of_published
+from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.evaluation_together import evaluate_together, given_releases, metrics_together
@@ -143,7 +143,8 @@ def evaluate(
         many masked records break them.
     sample_queries : int, optional
         Estimate linkage on so many records, drawn at random, each looked up among all others; the columns
-        `ci_low` and `ci_high` have a 95 % interval. None or 0 looks up all records.
+        `ci_low` and `ci_high` have a 95 % interval. 0 looks up all records, and so
+        does None in memory; other engines then draw 20,000.
     rng : None, int or numpy Generator
         For `ties="random"`.
     engine : str, optional
@@ -221,7 +222,7 @@ def evaluate(
     )
     pairs = [pair_of(prepared, one.masked, rows=one.rows) for one in releases]
     for pair, told in zip(pairs, disclosed, strict=True):
-        require_published(pair)
+        require_published(pair.original.roles, published_names(pair))
         warn_of_doubts(pair, paired=told.paired)
         if not isinstance(original, Original):  # else `prepare` has warned
             warn_of_published(pair)

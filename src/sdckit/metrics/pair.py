@@ -332,7 +332,8 @@ class Pair:
         records = int(chosen.sum())
         if self.sample is None or self.sample.size >= records:
             return Queries(chosen, records)
-        order = self.sample.order(self.original.n, self.original.cache)
+        first = 0 if self.rows is None else int(self.rows[0])
+        order = self.sample.order(self.original.n, self.original.cache, first)
         return Queries(order[chosen[order]][: self.sample.size], records, self.sample)
 
     def take(self, rows: Ints, original: Original | None = None) -> Pair:

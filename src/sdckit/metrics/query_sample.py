@@ -39,11 +39,15 @@ class QuerySample:
     confidence: float = CONFIDENCE
     limit: float | None = None
 
-    def order(self, n: int, cache: dict[str, Any] | None = None) -> Ints:
-        """Return the numbers of n records in the random order in which they are drawn, kept in a cache."""
+    def order(self, n: int, cache: dict[str, Any] | None = None, first: int = 0) -> Ints:
+        """Return the numbers of n records in the random order in which they are drawn, kept in a cache.
+
+        `first` is the row number of the first of them: strata of the same size draw in other orders.
+        """
         found: Ints | None = None if cache is None else cache.get(f"order {self.stream}")
         if found is None:
-            found = stream_generator(SEED, (self.stream, n)).permutation(n)
+            numbers = (self.stream, n, first) if first else (self.stream, n)
+            found = stream_generator(SEED, numbers).permutation(n)
         if cache is not None:
             cache[f"order {self.stream}"] = found
         return found
@@ -151,11 +155,17 @@ def estimate_of_largest(total: float, queries: Queries, tried: int = 1) -> Estim
     return Estimate(low, high, m, queries.records)
 
 
-def larger_estimate(one: Estimate | None, other: Estimate | None) -> Estimate | None:
-    """Return the interval for the larger of two values, from an interval for each."""
-    if one is None or other is None:
-        return one or other
-    return one._replace(low=max(one.low, other.low), high=max(one.high, other.high))
+def larger_estimate(values: Sequence[float], estimates: Sequence[Estimate | None]) -> Estimate | None:
+    """Return the interval for the largest of some values, from an interval for each.
+
+    A value without an estimate is exact, and the interval does not lie below it. None where all are.
+    """
+    known = [one for one in estimates if one is not None]
+    if not known:
+        return None
+    ends = [(v, v) if one is None else one[:2] for v, one in zip(values, estimates, strict=True)]
+    low, high = (max(found) for found in zip(*ends, strict=True))
+    return known[0]._replace(low=low, high=high)
 
 
 def mean_estimate(

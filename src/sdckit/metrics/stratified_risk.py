@@ -47,7 +47,7 @@ def score_within_strata(
     values = [score.value.overall for score, _ in known]
     value = mean(values)
     within = mean_estimate(values, [score.estimate for score, _ in known], sizes)
-    estimate = larger_estimate(whole.estimate, within)
+    estimate = larger_estimate((whole.value.overall, value), (whole.estimate, within))
     attack = max((score for score, _ in known), key=lambda score: score.value.overall).attack
     if attack is not None and attack.name in parts:  # each stratum may have its own worst attack
         attack = replace(attack, name=max(parts, key=parts.__getitem__))

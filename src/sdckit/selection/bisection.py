@@ -110,12 +110,14 @@ def recommend(
     sample_queries : int, optional
         Judge settings by linkage estimated on so many records at first, drawn at random; more are drawn until
         a 95 % interval lies on one side of the limit, at most 65,536 of a large file. By default 2,048 of
-        files with more than 20,000 records; 0 looks up all records. The release is measured on all records.
+        files with more than 20,000 records; 0 looks up all records. The release is measured on all
+        records, up to 1e7 of them.
     rng : None, int or numpy Generator
         None draws fresh entropy.
     folder : path, optional
-        Folder for finished runs: the same call resumes where it was stopped, and one with other limits on
-        the same risks measures only what is new. The folder is private: it holds the seed.
+        Folder for finished runs: the same call resumes where it was stopped. One with other limits on the
+        same risks measures only what is new, unless queries are sampled. The folder is private: it holds the
+        seed.
 
     Returns
     -------

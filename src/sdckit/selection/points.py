@@ -50,7 +50,7 @@ class Point:
 
     def judged(self, name: str) -> float:
         """Return what is compared with the limit: the upper end of an interval, or the value itself."""
-        return self.upper.get(name, self.values[name])
+        return max(self.upper.get(name, self.values[name]), self.values[name])
 
     def meets(self, limits: Mapping[str, float]) -> bool:
         """Return True if every risk or loss is at most its limit; one without a value meets none."""
