@@ -14,7 +14,7 @@ def run(folder, text, *words, **variables):
     (folder / "test_it.py").write_text(text)
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words, str(folder)],
-        env={**os.environ, **variables},
+        env={**os.environ, **variables, "PYTHONPATH": str(Path(__file__).with_name("helpers"))},
         cwd=folder,
         capture_output=True,
         text=True,

@@ -62,7 +62,9 @@ def test_method_is_documented(method):
     accepted = inspect.signature(method.function).parameters
     own = {parameter.name for parameter in method.parameters}
     assert set(accepted) - {"values", "rng", "basis", "groups"} == own
-    for name, given in (("rng", method.random), ("basis", method.basis), ("groups", method.groups)):
+    in_blocks = method.in_blocks and method.in_blocks.basis  # some take theirs from blocks of rows only
+    basis = method.basis or ("basis" in accepted and in_blocks)
+    for name, given in (("rng", method.random), ("basis", basis), ("groups", method.groups)):
         assert (name in accepted) == bool(given), name
     for parameter in method.parameters:
         default = None if parameter.kind is dict else parameter.default

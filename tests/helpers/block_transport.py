@@ -25,9 +25,10 @@ class BlockTransport:
     def _blocks(self, reads):
         for begin, end in zip(self.borders[:-1], self.borders[1:], strict=True):
             part = slice(begin, end)
+            wanted = (reads.original, reads.masked)
             columns = (
                 {name: file[name][part] for name in names}
-                for file, names in zip(self.columns, reads, strict=True)
+                for file, names in zip(self.columns, wanted, strict=True)
             )
             more = (None if column is None else column[part] for column in (self.weights, self.strata))
             yield Block(begin, end - begin, *columns, *more)

@@ -22,7 +22,7 @@ class Once:
     """Replays the reports of the pytest that ran all tests on Spark; in a worker of pytest-xdist."""
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item):
+    def pytest_runtest_protocol(self, item, nextitem):
         if item.get_closest_marker("spark") is None:
             return None
         hook = item.ihook
@@ -30,6 +30,8 @@ class Once:
         for report in found_elsewhere(item):
             hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        # Fixtures that the test before left for this one, which is not run here, are in the way of the next.
+        item.session._setupstate.teardown_exact(nextitem)  # noqa: SLF001 - as pytest does after each test
         return True
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.checks import NotApplicable
+from sdckit.core.registry import METRICS
 from sdckit.engines.linkage_facts import Settled, settle_facts
 from sdckit.engines.linkage_notes import LinkageNotes
 from sdckit.engines.linkage_scan import Drawn, LinkageScan, PairTotals, merge_scans, share_for
@@ -44,7 +45,15 @@ if TYPE_CHECKING:
     from sdckit.metrics.score import Score
 
 QUERIES = 20_000  # records that are drawn unless another number is asked for
-DISTANCES = ("dbrl", "dbrl_mahalanobis", "dbrl_rank")
+
+
+def _distances() -> list[str]:
+    """Return the names of the metrics that link the nearest records, of which `linkage` is the largest."""
+    return [
+        one.name
+        for one in METRICS.values()
+        if one.in_blocks and one.needs == "rows" and one.name != "linkage"
+    ]
 
 
 @dataclass(frozen=True)
@@ -161,9 +170,9 @@ class EngineLinkage:
         options = _options(metric)
         names: Sequence[str] = (name,)
         if name == "linkage":
-            names = (*DISTANCES, GUESS) if self.assumed.known else (GUESS,)
-            if self.assumed.known and self.drawn[0].any_missing:
-                names = (*DISTANCES, SAME_PLACES, GUESS)
+            places_tell = self.assumed.known and self.drawn[0].any_missing
+            distances = _distances() if self.assumed.known else []
+            names = (*distances, *([SAME_PLACES] if places_tell else []), GUESS)
         elif not self.assumed.known:
             raise NotApplicable(f"{name} needs a variable that the intruder knows; use linkage")
         ways = DIRECTIONS if options["direction"] == BOTH else (options["direction"],)
