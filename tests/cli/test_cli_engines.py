@@ -100,7 +100,8 @@ def test_mask_writes_a_file_or_a_folder_with_the_same_cells_and_measures_it(fold
     written = pl.read_parquet(folder / "out.parquet")
     assert_frame_equal(written, pl.read_parquet(folder / "out"))
     assert_frame_equal(written.drop("income", "age"), RECORDS.drop("income", "age"))
-    again = values(command.run_here(folder, *evaluate("--columns income,age --json", masked="out.parquet")))
+    more = "--columns income,age --unknown id --json"  # the key, which an intruder does not know
+    again = values(command.run_here(folder, *evaluate(more, masked="out.parquet")))
     assert whole == again
     assert 0 < whole["brmae", "all", "all"] < 0.5
 
