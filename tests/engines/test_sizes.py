@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from sdckit.engines import sizes
+from sdckit.engines import sizes, spark_packages
+from sdckit.engines.opening import Settings, transport_on
 from sdckit.engines.sizes import (
     choose_engine,
     memory_at_hand,
@@ -101,3 +102,9 @@ def test_the_engine_follows_rows_columns_and_memory(tmp_path):
     assert choose_engine([path, path], needed - 1) == "local"
     assert choose_engine([tmp_path], needed - 1) == "local"
     assert choose_engine([tmp_path / "a.csv"], 1) == "memory"
+
+
+def test_spark_without_its_packages_names_the_extra(monkeypatch):
+    monkeypatch.setattr(spark_packages, "find_spec", lambda name: None if name == "pyarrow" else name)
+    with pytest.raises(ImportError, match=r'^there is no pyarrow; run pip install "sdckit\[spark\]"$'):
+        transport_on(Settings("spark"), None, None)

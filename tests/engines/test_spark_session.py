@@ -1,11 +1,11 @@
 """What stands in the way of Spark is said in one line, before anything starts."""
 
-import builtins
 import os
 import socket
 
 import pytest
 
+from sdckit.engines import spark_packages
 from sdckit.engines import spark_session as sessions
 from sdckit.engines.spark_session import spark_session
 
@@ -53,14 +53,7 @@ def test_a_java_that_is_too_old_or_broken(monkeypatch, tmp_path, says, have):
 
 @pytest.mark.parametrize("missing", ["pyspark", "pyarrow", "pandas"])
 def test_a_package_is_missing(monkeypatch, missing):
-    honest = builtins.__import__
-
-    def without(name, *more):
-        if name == missing:
-            raise ImportError(name)
-        return honest(name, *more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(spark_packages, "find_spec", lambda name: None if name == missing else name)
     with pytest.raises(ImportError, match=f'there is no {missing}; run pip install "sdckit\\[spark\\]"'):
         spark_session()
 

@@ -20,6 +20,7 @@ from sdckit.core.table import Table, names_of
 from sdckit.engines.parquet_files import find_files
 from sdckit.engines.sizes import choose_engine, memory_at_hand, parse_memory
 from sdckit.engines.source import BLOCK_ROWS, Source
+from sdckit.engines.spark_packages import require_packages
 from sdckit.engines.spill import checked_scratch, exit_when_terminated
 from sdckit.io.atomic import PARQUET_SUFFIXES
 from sdckit.io.files import read
@@ -159,6 +160,7 @@ def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scra
 def transport_on(settings: Settings, source: Source, scratch: Path) -> Transport:
     """Return the transport of the engine for the files of a source."""
     if settings.engine == "spark":
+        require_packages()
         from sdckit.engines.spark import SparkTransport  # noqa: PLC0415 - an optional package
 
         return SparkTransport(source, master=settings.master)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdckit.engines.spark_job import Job
+from sdckit.engines.spark_packages import require_packages
 from sdckit.engines.spark_worker import facts
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def spark_session(master: str | None = None, settings: Mapping[str, str] | None 
     ValueError
         The master's address cannot be read, or a session with another master is running.
     """
-    _require_packages()
+    require_packages()
     from pyspark.sql import SparkSession  # noqa: PLC0415 - an optional package
 
     running = SparkSession.getActiveSession()
@@ -127,15 +128,6 @@ def _no_python(text: str, context: SparkContext) -> str:
         lines = [line.strip() for line in text.splitlines() if re.match(r"\s*\w+(Error|Exception)\b", line)]
         why = f"fails ({lines[-1] if lines else text.splitlines()[0]})"
     return f"the workers' Python {python} {why}; set PYSPARK_PYTHON to one that has sdckit on every worker"
-
-
-def _require_packages() -> None:
-    """Raise ImportError if a package that Spark needs is missing."""
-    for name in ("pyspark", "pyarrow", "pandas"):
-        try:
-            __import__(name)
-        except ImportError as error:
-            raise ImportError(f'there is no {name}; run pip install "sdckit[spark]"') from error
 
 
 def _require_java() -> None:
