@@ -155,3 +155,20 @@ def test_progress_of_an_evaluation_rises_over_all_steps(paths):
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
     assert {share for step, share in seen if step == "ranking"} - {min(shares), max(shares)}
+
+
+def test_a_window_that_is_a_function_is_refused_on_engines(paths):
+    for window in (lambda _values: 50, {"north": lambda _values: 50}):
+        with pytest.raises(ValueError, match="the engine local takes no function as window; name the method"):
+            sdc.evaluate(*paths, metrics="linkage", window=window, engine="local")
+
+
+def test_columns_of_a_disclosure_are_measured_on_engines_though_they_look_like_codes():
+    values = np.arange(300)
+    original = pl.DataFrame({"grade": values % 5, "size": values * 1.5})
+    masked = original.with_columns(pl.col("grade") + values // 150)
+    disclosure = sdc.Disclosure(method="noise", parameters={"percent": 50}, columns=("grade", "size"))
+    given = {"metrics": ["mae"], "disclosure": disclosure}
+    ours, theirs = (sdc.evaluate(original, masked, **given, **more) for more in ({}, {"engine": "local"}))
+    assert set(theirs.table["variable"]) == {"all", "grade", "size"}
+    assert ours["mae"] == theirs["mae"]

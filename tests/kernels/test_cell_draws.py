@@ -81,3 +81,9 @@ def test_keys_come_from_a_seed_or_from_fresh_entropy():
     fresh = entropy_bytes(None)
     assert len(fresh) == 32
     assert fresh != entropy_bytes(None)
+
+
+def test_the_secret_key_is_not_shown():
+    shown = repr(DRAWS.in_stream(3))
+    assert "stream=3" in shown
+    assert not any(str(word) in shown for word in DRAWS.key)
