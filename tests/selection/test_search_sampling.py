@@ -9,7 +9,13 @@ import pytest
 import sdckit as sdc
 from sdckit.metrics.query_sample import Sampling
 from sdckit.selection.bisection import Bisection
-from sdckit.selection.limits import LimitsMissed, release_sampling, require_limits, search_sampling
+from sdckit.selection.limits import (
+    LimitsMissed,
+    release_sampling,
+    require_limits,
+    search_replications,
+    search_sampling,
+)
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import Point
 
@@ -52,6 +58,11 @@ def test_upper_ends_decide_and_proven_bounds_cut_them(choices):
         if point.method == "mdav":
             assert point.judged("linkage") <= 1 / point.setting.options["k"] + 1e-12
     assert all(point.judged("linkage") <= 0.15 for point in sampled.safe)
+
+
+def test_long_files_are_drawn_once_unless_told_otherwise():
+    assert [search_replications(None, n) for n in (10, 20_000, 20_001, 10**8)] == [3, 3, 1, 1]
+    assert search_replications(5, 10**8) == 5
 
 
 def test_a_setting_is_judged_by_the_upper_end_of_its_estimate():

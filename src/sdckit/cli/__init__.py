@@ -286,9 +286,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @click.option(
     "--replications",
     metavar="N",
-    default=3,
-    show_default=True,
-    help="Draws of each random masking; the median counts.",
+    help="Draws of each random masking; the median counts.  [default: 3; 1 above 20,000 records]",
 )
 @search_sample_option
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")

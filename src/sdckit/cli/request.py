@@ -284,7 +284,7 @@ def check_search_options(given: dict[str, Any]) -> dict[str, Any]:
         "max_risk": risk_limits(limits),
         "max_loss": loss_limits(limits),
         "minimise": given["minimise"],
-        "replications": checks.checked_count("replications", given["replications"]),
+        "replications": given["replications"] and checks.checked_count("replications", given["replications"]),
         "decimals": check_decimals(given),
         "workers": given["workers"] and checks.checked_count("workers", given["workers"]),
         "sample_queries": given["sample_queries"],

@@ -32,6 +32,7 @@ from sdckit.selection.limits import (
     require_reachable,
     require_reachable_in,
     risk_limits,
+    search_replications,
     search_sampling,
     unpaired_rows_error,
     unpaired_rows_fact,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from sdckit.selection.task import Task
 
 GUARDED = 100  # for each hundred settings of a grid, one stronger setting is measured as a check
-REPLICATIONS = 3
 
 
 def recommend(
@@ -75,7 +75,7 @@ def recommend(
     scenarios: Mapping[str, Any] | None = None,
     rules: Any = None,
     decimals: int | str | None = None,
-    replications: int = REPLICATIONS,
+    replications: int | None = None,
     sample_queries: int | None = None,
     rng: Any = None,
     workers: int | None = None,
@@ -105,8 +105,9 @@ def recommend(
         `{"press": {"known": ["sex", "age"], "max_risk": {"linkage": 0.05}}}`: all limits are met together.
     decimals : int or "original", optional
         Round as `mask` does, also in the release: settings are judged by what would be released.
-    replications : int
-        How many tables a random method draws at each setting; the median of their risks is compared.
+    replications : int, optional
+        How many tables a random method draws at each setting; the median of their risks is compared. By
+        default 3, and 1 of files with more than 20,000 records, whose risk hardly varies from draw to draw.
     sample_queries : int, optional
         Judge settings by linkage estimated on so many records at first, drawn at random; more are drawn until
         a 95 % interval lies on one side of the limit, at most 65,536 of a large file. By default 2,048 of
@@ -138,7 +139,7 @@ def recommend(
     limits = check_limits_and_loss(max_risk, minimise, max_loss=max_loss)
     sampling_of(sample_queries)  # raises an error for what is no number of records
     minimise, others = registry.current_name(minimise), checked_scenarios(scenarios, limited=True)
-    repeated = checks.checked_count("replications", replications)
+    search_replications(replications, 0)  # raises an error for what is no number of tables
     threads = sweeping.available_cores() if workers is None else checks.checked_count("workers", workers)
     options = {"metrics": registry.metrics_named([minimise, *limits, SUPPRESSED]), "draws": "common"}
     warned: list[str] = []
@@ -172,6 +173,7 @@ def recommend(
     limits |= limits_of(others)
     safe, bounded = risk_limits(limits), groups_bound_risk(task)
     task = replace(task, sampling=search_sampling(sample_queries, prepared.n, safe))
+    repeated = search_replications(replications, prepared.n)
     bisections = [Bisection(grid, safe, bounded=bounded) for grid in settings_by_strength(settings)]
     place = opened(SearchFolder, folder, task.identity, rng, task.length)
     with reported_to(progress), place as (entropy, checkpoint):
