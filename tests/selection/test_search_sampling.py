@@ -8,6 +8,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.metrics.query_sample import Sampling
+from sdckit.metrics.risk import attack_kinds
 from sdckit.selection.bisection import Bisection
 from sdckit.selection.limits import (
     LimitsMissed,
@@ -58,6 +59,25 @@ def test_upper_ends_decide_and_proven_bounds_cut_them(choices):
         if point.method == "mdav":
             assert point.judged("linkage") <= 1 / point.setting.options["k"] + 1e-12
     assert all(point.judged("linkage") <= 0.15 for point in sampled.safe)
+
+
+def test_rounding_does_not_lift_an_estimate_above_its_proven_bound():
+    (setting,) = settings_of({"mdav": {"k": [10]}})
+    point = Point(setting, {"linkage": np.nextafter(0.1, 1)}, {"linkage": 0.104})
+    assert Bisection([setting], {"linkage": 0.1}).bounded_point(point).meets({"linkage": 0.1})
+    assert (
+        not Bisection([setting], {"linkage": 0.1}, bounded=False).bounded_point(point).meets({"linkage": 0.1})
+    )
+
+
+def test_a_file_too_large_to_keep_its_searches_gets_the_same_answer(amounts, monkeypatch):
+    plan = {"rank_swap": {"p": [0.05, 0.2]}, "noise": {"percent": [20, 60]}, "mdav": {"k": [3, 8]}}
+    options = {"max_risk": LIMITS, "plan": plan, "rng": 1, "replications": 1, "sample_queries": 100}
+    kept = sdc.recommend(amounts, **options, workers=1)
+    monkeypatch.setattr(attack_kinds, "KEPT_UP_TO", 0)
+    assert [point.values for point in sdc.recommend(amounts, **options, workers=1).points] == [
+        point.values for point in kept.points
+    ]
 
 
 def test_long_files_are_drawn_once_unless_told_otherwise():

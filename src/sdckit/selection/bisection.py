@@ -261,14 +261,18 @@ class Bisection:
         return len(self.settings)
 
     def bounded_point(self, point: Point) -> Point:
-        """Return a measured setting, the upper ends of estimates cut at a proven bound on the risk."""
+        """Return a measured setting, estimates and their upper ends cut at a proven bound on the risk.
+
+        Rounding can bring the mean of a sample above it, in the last digit.
+        """
         largest = point.setting.method.largest_linkage if self.bounded else None
         if largest is None:
             return point
         bound = largest(point.setting.options)
         known = {name: registry.metrics_named([risk_of(name)])[0] for name in point.upper}
-        cut = {name: min(end, bound) for name, end in point.upper.items() if known[name].bounded_by_method}
-        return replace(point, upper=point.upper | cut)
+        names = [name for name in point.upper if known[name].bounded_by_method]
+        values, upper = ({name: min(of[name], bound) for name in names} for of in (point.values, point.upper))
+        return replace(point, values=point.values | values, upper=point.upper | upper)
 
     def next_position(self) -> int | None:
         """Return the position of the setting to measure next; None once the answer is known."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.risk.linkage_attacks import LinkageAttack
 
 __all__ = ["ATTACKS", "BOTH", "DEFAULTS", "DIRECTIONS", "TO_MASKED", "TO_ORIGINAL"]
+KEPT_UP_TO = 4_000_000  # cells of a file; what searches in larger ones need takes gigabytes, and is not kept
 BOTH = "both"
 DEFAULTS: dict[str, Any] = {
     "direction": TO_ORIGINAL,
@@ -44,6 +45,11 @@ DEFAULTS: dict[str, Any] = {
 def has_cells(pair: Pair) -> bool:
     """Return True if masked cells belong to their records and the intruder knows a variable."""
     return pair.disclosure.paired and bool(pair.known_variables)
+
+
+def keeps_searches(pair: Pair) -> bool:
+    """Return True if what searches among the records need is kept for the next ones."""
+    return pair.original.values.size <= KEPT_UP_TO
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,7 @@ def _nearest_attack(
     if sides is None and pair.complete and len(pair.known_variables) == pair.p:
         store, name = pair.original.cache, f"tree {ground.__name__}"
         return replace(attack, known_tree=cached_value(store, name, lambda: kd_tree.build(ours)))
-    if sides is not None and kept is not None and options["run"] == CERTAIN:
+    if keeps_searches(pair) and sides is not None and kept is not None and options["run"] == CERTAIN:
         name = f"targets {ground.__name__} {pair.known_variables}"
         known = cached_value(kept, name, attack.make_targets)
         return replace(attack, known_targets=known)

@@ -13,7 +13,14 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.metrics.query_sample import estimate_of_largest
-from sdckit.metrics.risk.attack_kinds import ATTACKS, BOTH, DIRECTIONS, TO_MASKED, TO_ORIGINAL
+from sdckit.metrics.risk.attack_kinds import (
+    ATTACKS,
+    BOTH,
+    DIRECTIONS,
+    TO_MASKED,
+    TO_ORIGINAL,
+    keeps_searches,
+)
 from sdckit.metrics.risk.attack_results import AttackResult, attack_result
 from sdckit.metrics.risk.distances import cached_value, squared_lengths
 from sdckit.metrics.risk.facts import CERTAIN, DOUBTFUL, facts_of
@@ -189,7 +196,10 @@ def score_linkage(
 
 
 def _means_of(attacks: list[AttackResult], queries: Queries, tried: int) -> dict[AttackResult, float]:
-    """Return the mean success of each attack; free their memory once no larger sample will be drawn."""
+    """Return the mean success of each attack; free their memory once no larger sample will be drawn.
+
+    Of a large file the memory of each attack is freed at once, and prepared again for a larger sample.
+    """
     means: dict[AttackResult, float] = {}
     limit = None if queries.sample is None else queries.sample.limit
     last = False
@@ -197,7 +207,8 @@ def _means_of(attacks: list[AttackResult], queries: Queries, tried: int) -> dict
         means[attack] = mean_or_nan(attack.credits_of(queries).expected)
         estimate = estimate_of_largest(means[attack] * queries.drawn, queries, tried)
         last = last or (limit is not None and estimate is not None and estimate.low > limit)
-        for done in means if last else ():
+        large = queries.sample is not None and not keeps_searches(attack.pair)
+        for done in means if last else [attack] if large else ():
             done.forget()
     return means
 
