@@ -70,10 +70,10 @@ def place_of(session):
 
 def begin(session):
     """Start the tests on Spark of this session in the background, unless another worker has done so."""
-    place = place_of(session)
     files = sorted({str(item.path) for item in session.items if on_spark(item)})
     if not files:
         return
+    place = place_of(session)
     try:
         place.mkdir()
     except FileExistsError:
