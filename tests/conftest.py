@@ -136,9 +136,14 @@ def run_once(place, *words):
 
 @pytest.fixture(scope="session", autouse=True)
 def kernels_compiled_once(request):
-    """Where workers run the whole suite, one compiles the kernels of the demo while the others wait."""
+    """Where workers run the whole suite, one compiles the kernels of the demo while the others wait.
+
+    Then the tests on Spark begin, beside all others.
+    """
     if WORKER and len(request.session.items) > WHOLE:
         request.getfixturevalue("demo")
+    if WORKER:
+        spark_once.begin(request.session)
 
 
 def pytest_configure(config):

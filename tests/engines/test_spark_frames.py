@@ -11,13 +11,6 @@ pytestmark = pytest.mark.spark
 WRONG = "key 'id' does not match records one by one: "
 
 
-@pytest.fixture(autouse=True)
-def few_partitions(spark):
-    spark.conf.set("spark.sql.shuffle.partitions", "3")
-    yield
-    spark.conf.unset("spark.sql.shuffle.partitions")
-
-
 def frame(spark, rows, schema="id long, `a.b` double"):
     return spark.createDataFrame(rows, schema)
 

@@ -77,4 +77,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         save(sys.argv[1])
     else:
-        sys.stdout.write("".join(f"{setting}\n" for setting in [*NUMPY[-1:], NUMBA]))
+        sys.stdout.write("".join(f"{setting}\n" for setting in [NUMBA, *NUMPY[-1:]]))

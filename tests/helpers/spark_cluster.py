@@ -23,6 +23,7 @@ SETTINGS = {
     "spark.executor.extraJavaOptions": LIGHT,
     "spark.driver.extraJavaOptions": LIGHT,
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.sql.shuffle.partitions": "3",  # of DataFrames; each task takes its time to start
 }
 
 

@@ -145,8 +145,9 @@ def middle_ranks2(values):
 
 
 def exact_sum(numbers):
-    """Sum of int64 numbers without overflow."""
-    return sum(int(part.sum()) for part in np.array_split(np.asarray(numbers, np.int64), 1000))
+    """Sum of int64 numbers below 2**51 without overflow."""
+    numbers = np.asarray(numbers, np.int64)
+    return sum(int(numbers[first : first + 4096].sum()) for first in range(0, len(numbers), 4096))
 
 
 def rank_sums(x, y):
