@@ -81,4 +81,6 @@ def test_small_blocks_are_joined_with_their_neighbours():
     assert without_small_blocks(tree, [9, 9, 9, 9, 9], 9) == tree
     found = without_small_blocks(tree, [9, 9, 9, 9, 1], 9)
     assert found == Node(one, 0.0, Node(one, -1.0, 0, 1), Node(one, 1.0, 2, 3))
-    assert without_small_blocks(tree, [1, 0, 9, 9, 9], 9) == 0
+    found = without_small_blocks(tree, [1, 0, 9, 9, 9], 9)
+    assert found == Node(one, 1.0, 0, Node(one, 2.0, 1, 2))
+    assert without_small_blocks(tree, [1, 0, 2, 1, 1], 9) == 0
