@@ -246,15 +246,57 @@ def pca_groups(values, k):
 
 
 def blocked_groups(values, k, block):
-    points = naive.standardise(values)
+    points, n = naive.standardise(values), len(values)
+    largest = max(block, 6 * k)
+    if n <= largest:
+        return numbered(mdav_on_points(points, k), n)
+
+    def form(rows):
+        return [[rows[i] for i in group] for group in swapped(points[rows], mdav_on_points(points[rows], k))]
 
     def cut(rows):
-        if len(rows) <= max(block, 6 * k):
-            return [[rows[i] for i in group] for group in mdav_on_points(points[rows], k)]
+        if len(rows) <= largest:
+            return form(rows)
         places = component(points[rows])
         order = sorted(range(len(rows)), key=places.__getitem__)
         half = len(rows) // 2
         low, high = (sorted(rows[i] for i in part) for part in (order[:half], order[half:]))
         return cut(low) + cut(high)
 
-    return numbered(cut(list(range(len(values)))), len(values))
+    outwards = sorted(range(n), key=lambda row: (-naive.row_by_row_sum(points[row] ** 2), row))
+    outer = n // math.ceil(n / largest)
+    return numbered(form(sorted(outwards[:outer])) + cut(sorted(outwards[outer:])), n)
+
+
+def spread(points, *groups):
+    """Squared distances to the centroid of each group, summed."""
+    return sum(((points[rows] - points[rows].mean(axis=0)) ** 2).sum() for rows in groups)
+
+
+def swapped(points, groups, neighbours=8, rounds=3):
+    """Each group swaps one record with each of its neighbours, the best pair if it gains; over and over."""
+    groups = [sorted(rows) for rows in groups]
+    open_ones = [g for g, rows in enumerate(groups) if spread(points, rows) > 0]
+    centres = [points[rows].mean(axis=0) for rows in groups]
+    near = {
+        g: sorted((h for h in open_ones if h != g), key=lambda h: squared_distance(centres[g], centres[h]))
+        for g in open_ones
+    }
+    for _ in range(rounds):
+        for g in open_ones:
+            for h in near[g][:neighbours]:
+                swap_best_pair(points, groups[g], groups[h])
+    return groups
+
+
+def swap_best_pair(points, one, other):
+    """In place; of pairs that gain the same but for rounding, the first."""
+    before, best, pair = spread(points, one, other), 0.0, None
+    for i, x in enumerate(one):
+        for j, y in enumerate(other):
+            after = spread(points, [*one[:i], y, *one[i + 1 :]], [*other[:j], x, *other[j + 1 :]])
+            if after - before < best - 1e-9 * squared_distance(points[x], points[y]):
+                best, pair = after - before, (i, j)
+    if pair is not None:
+        i, j = pair
+        one[i], other[j] = other[j], one[i]

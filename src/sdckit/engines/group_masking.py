@@ -7,25 +7,31 @@ from records in the order of their row numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.engines.record_tree import blocks_of_points, count_blocks, grow, without_small_blocks
+from sdckit.engines.record_tree import Node, blocks_of_points, count_blocks, grow, without_small_blocks
 from sdckit.engines.row_parts import RowParts, by_bucket, joined
 from sdckit.engines.transport import Reads
 from sdckit.engines.value_buckets import CHOICE
 from sdckit.engines.whole_columns import matrix_of, strata_in
 from sdckit.kernels.scaling import deviations_from
 from sdckit.masking.mask_matrix import apply
-from sdckit.masking.pca_microaggregation import SAMPLE, largest_block, loss_note, sample_words
+from sdckit.masking.pca_microaggregation import (
+    SAMPLE,
+    groups_in_block,
+    largest_block,
+    loss_note,
+    sample_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from sdckit.core.in_blocks import WholeColumns
     from sdckit.core.registry import Method
-    from sdckit.engines.record_tree import Node
     from sdckit.engines.transport import Block, Message, Transport
     from sdckit.kernels.jit import Floats, Ints
 
@@ -155,8 +161,10 @@ class GroupRecords:
         if "block" in options:
             options["block"] = len(values)
         points = self.blocks.scales[stratum].points(values)
+        several = isinstance(self.blocks.trees[stratum], Node)
+        groups = groups_in_block(values, options["k"], points) if several else None
         rng = np.random.default_rng(0)  # no method that forms groups draws
-        masked = apply(self.method, values, options, rng, names=self.names, basis=points)
+        masked = apply(self.method, values, options, rng, names=self.names, basis=points, groups=groups)
         yield from self.parts.sent(0, rows[order].astype(np.int64), *masked.T)
 
 
@@ -181,19 +189,25 @@ def find_blocks(
         for scale, sample, count in zip(scales, samples, wanted, strict=True)
     )
     found = Blocks(trees, scales)
-    counts = np.sum(
-        transport.scan(CountRecords(names, found), Reads(names), step="counting records"), axis=0
-    ).tolist()
-    by_stratum = [counts[a:b] for a, b in zip(found.bases, found.bases[1:], strict=False)]
+    counts = _records_by_block(transport, names, found)
     merged = tuple(
         without_small_blocks(tree, sizes, 3 * chosen["k"])
-        for tree, sizes, chosen in zip(trees, by_stratum, options, strict=True)
+        for tree, sizes, chosen in zip(trees, counts, options, strict=True)
     )
+    if any(count_blocks(one) < len(sizes) for one, sizes in zip(merged, counts, strict=True)):
+        found = Blocks(merged, scales)
+        counts = _records_by_block(transport, names, found)
     notes = [
-        _notes(sample, chosen, sizes)
-        for sample, chosen, sizes in zip(samples, options, by_stratum, strict=True)
+        _notes(sample, chosen, sizes) for sample, chosen, sizes in zip(samples, options, counts, strict=True)
     ]
-    return Blocks(merged, scales), notes
+    return found, notes
+
+
+def _records_by_block(transport: Transport, names: tuple[str, ...], blocks: Blocks) -> list[list[int]]:
+    """Return the number of records in each block of each stratum, by a scan."""
+    found = transport.scan(CountRecords(names, blocks), Reads(names), step="counting records")
+    counts = np.sum(found, axis=0).tolist()
+    return [counts[a:b] for a, b in pairwise(blocks.bases)]
 
 
 def _blocks_wanted(transport: Transport, method: Method, n: int, options: Mapping[str, Any]) -> int:

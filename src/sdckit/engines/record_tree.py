@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.masking.pca_microaggregation import first_direction
+from sdckit.masking.pca_microaggregation import first_direction, squared_lengths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,20 +20,24 @@ if TYPE_CHECKING:
 class Node:
     """A cut: records go to `low` if their score along a direction is at most `cut`, else to `high`.
 
-    A child is another node, or the number of a block.
+    Without a direction, the score is the squared distance from the mean of all. A child is another node, or
+    the number of a block.
     """
 
-    direction: Floats
+    direction: Floats | None
     cut: float
     low: Node | int
     high: Node | int
 
 
-def scores(points: Floats, direction: Floats) -> Floats:
+def scores(points: Floats, direction: Floats | None) -> Floats:
     """Return the position of each point along a direction; missing cells count as 0, the mean of all.
 
     Added up column by column: a matrix product may round a record differently in a block of another length.
+    Without a direction, return squared distances from the mean of all.
     """
+    if direction is None:
+        return squared_lengths(points)
     found = np.zeros(len(points))
     for j, loading in enumerate(direction):
         found += np.nan_to_num(points[:, j], nan=0.0) * loading
@@ -42,22 +47,31 @@ def scores(points: Floats, direction: Floats) -> Floats:
 def grow(points: Floats, blocks: int) -> Node | int:
     """Return a tree that cuts a sample of points into so many blocks of about the same size.
 
-    Each part is cut across its first principal component, so that its halves hold whole numbers of blocks.
+    The points farthest from the mean of all, 0, make the last block, as cuts through the sparse outside would
+    cost more than all others. Every other part is cut across its first principal component, so that its
+    halves hold whole numbers of blocks.
     """
-    return _numbered(_grown(points, blocks), 0)[0]
+    tree: Node | int | None = None
+    if blocks > 1:
+        tree = _cut(points, blocks, blocks - 1, None)
+    return _numbered(_grown(points, blocks) if tree is None else tree, 0)[0]
 
 
 def _grown(points: Floats, blocks: int) -> Node | int:
     """Return a tree of a part of the sample, all of whose blocks have the number 0."""
     if blocks == 1 or len(points) < 2:
         return 0
-    direction = first_direction(np.nan_to_num(points, nan=0.0))
+    tree = _cut(points, blocks, blocks // 2, first_direction(np.nan_to_num(points, nan=0.0)))
+    return 0 if tree is None else tree
+
+
+def _cut(points: Floats, blocks: int, low: int, direction: Floats | None) -> Node | None:
+    """Return the tree with `low` of the blocks below a cut; None for points that all have equal scores."""
     along = scores(points, direction)
-    low = blocks // 2
-    cut = float(np.partition(along, place := len(points) * low // blocks - 1)[max(place, 0)])
+    cut = float(np.partition(along, place := max(len(points) * low // blocks - 1, 0))[place])
     below = along <= cut
     if below.all():
-        return 0  # equal points: nothing to cut
+        return None
     return Node(direction, cut, _grown(points[below], low), _grown(points[~below], blocks - low))
 
 
@@ -92,23 +106,18 @@ def blocks_of_points(tree: Node | int, points: Floats) -> Ints:
 def without_small_blocks(tree: Node | int, counts: Sequence[int], fewest: int) -> Node | int:
     """Return a tree whose blocks all have at least `fewest` records, from the records of each block.
 
-    A block that is too small is joined with all others below the same cut.
+    A block that is too small is given up, together with its cut: its records go where the other cuts say.
     """
 
     def joined(node: Node | int) -> tuple[Node | int, int]:
-        """Return a part of the tree and the records of its smallest block."""
+        """Return a part of the tree and the least number of records in any of its blocks."""
         if not isinstance(node, Node):
             return 0, counts[node]
         low, high = joined(node.low), joined(node.high)
         if min(low[1], high[1]) >= fewest:
             return replace(node, low=low[0], high=high[0]), min(low[1], high[1])
-        return 0, _records(node, counts)
+        if isinstance(low[0], Node) or isinstance(high[0], Node):
+            return max(low, high, key=itemgetter(1))  # the other one is a block that is too small
+        return 0, low[1] + high[1]
 
     return _numbered(joined(tree)[0], 0)[0]
-
-
-def _records(node: Node | int, counts: Sequence[int]) -> int:
-    """Return the number of records below a node."""
-    if not isinstance(node, Node):
-        return counts[node]
-    return _records(node.low, counts) + _records(node.high, counts)

@@ -11,6 +11,7 @@ from sdckit.core.in_blocks import InBlocks
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
+from sdckit.kernels.member_swaps import swap_members
 from sdckit.masking.group_means import GAPS, GROUP_SIZE, publish, share_of_groups, within_share
 
 if TYPE_CHECKING:
@@ -136,9 +137,25 @@ def pca_microaggregation(
     return publish(values, groups, k, gaps=gaps)
 
 
+def squared_lengths(points: Floats) -> Floats:
+    """Return each record's squared distance from the mean of all, 0; missing cells count as the mean."""
+    found = np.zeros(len(points))
+    for column in points.T:  # by columns, so that no record depends on how many others there are
+        found += np.nan_to_num(column, nan=0.0) ** 2
+    return found
+
+
 def blocks_of(points: Floats, rows: Ints, largest: int) -> list[Ints]:
-    """Return blocks of row numbers: records halved at the median first component until none is too large."""
-    found, waiting = [], [rows]
+    """Return blocks of row numbers, none of which is too large; all rows if they fit into one block.
+
+    The records farthest from the mean of all make the first block: cuts through the sparse outside would
+    cost more than all others. The rest are halved at the median first component, and so are the halves.
+    """
+    if len(rows) <= largest:
+        return [rows]
+    outer = len(rows) // -(-len(rows) // largest)
+    order = np.argsort(-squared_lengths(points[rows]), kind="stable")
+    found, waiting = [np.sort(rows[order[:outer]])], [np.sort(rows[order[outer:]])]
     while waiting:
         part = waiting.pop()
         if len(part) <= largest:
@@ -161,11 +178,19 @@ def blocked_numbers(
     """Return the number of each record's group by MDAV within blocks of records; -1 without any value."""
     points = mdav_points(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
+    blocks = blocks_of(points, present, largest_block(k, block))
+    if len(blocks) == 1:
+        return mdav_groups(values, k, points)
     groups, formed = np.full(len(values), -1), 0
-    for rows in progress.each("blocked MDAV", blocks_of(points, present, largest_block(k, block))):
-        groups[rows] = mdav_groups(values[rows], k, points[rows]) + formed
+    for rows in progress.each("blocked MDAV", blocks):
+        groups[rows] = groups_in_block(values[rows], k, points[rows]) + formed
         formed = int(groups[rows].max()) + 1
     return groups
+
+
+def groups_in_block(values: Floats, k: int, points: Floats) -> Ints:
+    """Return the group numbers of one of several blocks: MDAV's groups, with records swapped between them."""
+    return swap_members(points, mdav_groups(values, k, points))
 
 
 def notes_on_blocks(values: Floats, options: dict[str, Any]) -> list[str]:
@@ -226,9 +251,9 @@ def blocked_mdav(
     """Replace each record by the mean of a group that MDAV forms within a block of similar records.
 
     Column means are kept and no published value stands for fewer than k records. For files of millions of
-    records: time grows little faster than their number. As a rule more is lost than by `mdav`, because
-    records on either side of a block's border cannot share a group: use that wherever its time can be
-    afforded.
+    records: time grows little faster than their number. Records on either side of a block's border cannot
+    share a group, but swaps of records between groups make up for that: in large blocks less is lost than
+    by `mdav`, in small ones and in files of many tight clusters more.
 
     Parameters
     ----------
@@ -256,11 +281,14 @@ def blocked_mdav(
 
     Notes
     -----
-    Columns are standardised once, over the whole file. A part of the file with more than `block` records
-    is cut in two halves at the median of its own first principal component, and so are the halves; each
-    block has at least 3k records. Then `mdav` forms groups within each block. A note of the masking states
-    the extra loss, from a sample of 20,000 records that is masked both ways, in as many blocks as the file;
-    as a block of the sample has far fewer records, the file itself loses less than that as a rule.
+    Columns are standardised once, over the whole file. In a file with more than `block` records, those
+    farthest from the mean make the first block. The rest are cut in two halves at the median of their own
+    first principal component, and so are the halves that are too large; each block has at least 3k records.
+    Then `mdav` forms groups within each block, and each group swaps records with the 8 groups that have the
+    nearest centroids, one at a time, where this lowers the squared distances to the centroids; three times
+    over. Groups with a missing cell swap nothing. A note of the masking states the loss beside that of
+    `mdav`, from a sample of 20,000 records that is masked both ways, in as many blocks as the file; as a
+    block of the sample has far fewer records, the file itself loses less than that as a rule.
 
     References
     ----------
@@ -268,10 +296,9 @@ def blocked_mdav(
 
     Examples
     --------
-    >>> values = np.concatenate([np.arange(0.0, 20.0), np.arange(100.0, 120.0)])[:, None]
-    >>> masked = blocked_mdav(values, k=3, block=20)
-    >>> np.unique(masked[:20]).tolist()
-    [1.0, 4.0, 7.0, 11.0, 15.0, 18.0]
+    >>> masked = blocked_mdav(np.arange(48.0)[:, None], k=3, block=24)
+    >>> np.unique(masked)[:6].tolist()
+    [1.0, 4.0, 7.0, 10.0, 13.0, 16.0]
     """
     if groups is None:
         groups = blocked_numbers(values, k=k, block=block, basis=basis)
