@@ -1,15 +1,17 @@
-"""What an evaluation on Spark costs: `python benchmarks/spark.py [rows] [folder]`.
+"""What an evaluation on Spark costs: `python benchmarks/spark.py [rows ...] [folder]`.
 
-Files of 10,000,000 rows (or as many as are given) and 5 columns with ties, zeros and missing cells are made
+Files of 10,000,000 rows (or of each number of rows that is given) and 5 columns with ties, zeros and missing cells are made
 in a temporary folder, below `folder` if one is given. They are evaluated with all losses of ranks and cells,
 in memory by one process, one column at a time, and on a cluster of this machine with a master and two
 workers. It prints
 
 - CPU time of all processes on Spark (workers, their Python, the driver) over that of memory,
 - bytes that are shuffled for each row and column, from Spark's log of events,
-- the largest memory of a Python worker and of the driver's Python,
+- the largest resident memory of a Python worker and of the driver's Python (this process until the end of
+  the evaluation, shared libraries included, Java and the reading of Spark's log left out),
 - the largest difference between the values of both,
-- the number of tasks of each stage, none of which may read rows with one task alone.
+- the number of tasks of each stage, none of which may read rows with one task alone,
+- for several numbers of rows, each in a process of its own: the exponent by which CPU time on Spark grows.
 
 Other work on the machine hardly changes these numbers; the load is printed with them.
 """
@@ -17,6 +19,7 @@ Other work on the machine hardly changes these numbers; the load is printed with
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -44,6 +47,7 @@ LIMITS = {
     "MB of a Python worker": 1000,
     "MB of the driver's Python": 300,
 }
+EXPONENT = 1.1  # limit on the growth of CPU time
 
 
 def metrics() -> list[str]:
@@ -163,8 +167,8 @@ def stages(found: list[dict[str, Any]]) -> list[int]:
     return [one["Number of Tasks"] for one in sorted(done, key=lambda one: one["Stage ID"])]
 
 
-def on_spark(folder: Path) -> tuple[float, dict[str, float], float, list[dict[str, Any]]]:
-    """Evaluate on a cluster; return CPU time, values, largest memory of a worker, and Spark's events."""
+def on_spark(folder: Path) -> tuple[float, dict[str, float], tuple[float, float], list[dict[str, Any]]]:
+    """Evaluate on a cluster; return CPU time, values, memory of a worker and the driver, Spark's events."""
     sys.path.append(str(HELPERS))
     import spark_cluster  # noqa: PLC0415 - beside the tests
     from sdckit.engines.spark_session import spark_session  # noqa: PLC0415
@@ -182,31 +186,42 @@ def on_spark(folder: Path) -> tuple[float, dict[str, float], float, list[dict[st
         watch, before = Watch(), cpu()
         watch.start()
         done = sdc.evaluate(folder / "original", folder / "masked", metrics=metrics(), engine="spark")
-        spent = cpu() - before
+        spent, driver = cpu() - before, peak(psutil.Process())
         watch.ended.set()
         watch.join()
         session.stop()
-    return spent, values_of(done), watch.largest, list(events(folder / "events"))
+    return spent, values_of(done), (watch.largest, driver), list(events(folder / "events"))
 
 
-def main(rows: int = ROWS, below: str | None = None) -> None:
+def measure(rows: int, below: Path) -> None:
+    """Print what the evaluation of files of so many rows costs; the last line is its CPU time."""
     with tempfile.TemporaryDirectory(dir=below) as name:
         folder = Path(name)
         alone("make", rows, folder)
         yardstick, expected = json.loads(alone("memory", folder))
-        spent, computed, worker, found = on_spark(folder)
-    values = (
-        spent / yardstick,
-        shuffled(found) / (rows * COLUMNS),
-        worker,
-        peak(psutil.Process()),
-    )
+        spent, computed, sizes, found = on_spark(folder)
+    values = (spent / yardstick, shuffled(found) / (rows * COLUMNS), *sizes)
     print(f"{rows} rows x {COLUMNS} columns, {len(metrics())} losses; load {os.getloadavg()[0]:.1f}")
     print(f"CPU: {spent:.1f} s on Spark, {yardstick:.1f} s in memory")
     for (what, limit), value in zip(LIMITS.items(), values, strict=True):
         print(f"{what}: {value:.2f} (limit {limit})")
     print(f"largest relative difference of a value: {difference(expected, computed):.1g}")
     print(f"tasks of each stage: {stages(found)}")
+    print(spent)
+
+
+def main(words: list[str]) -> None:
+    """Measure each number of rows among the words, in the folder among them, and print the growth."""
+    counts = [int(float(word)) for word in words if word[0].isdigit()] or [ROWS]
+    below = next((word for word in words if not word[0].isdigit()), tempfile.gettempdir())
+    found = []
+    for rows in counts:
+        *lines, spent = alone("measure", rows, below).splitlines()
+        print("\n".join(lines), flush=True)
+        found.append(float(spent))
+    for last in range(1, len(counts)):
+        growth = math.log(found[last] / found[0]) / math.log(counts[last] / counts[0])
+        print(f"exponent of CPU from {counts[0]} to {counts[last]} rows: {growth:.2f} (limit {EXPONENT})")
 
 
 if __name__ == "__main__":
@@ -215,7 +230,7 @@ if __name__ == "__main__":
             make(int(rows), Path(folder))
         case ["memory", folder]:
             memory(Path(folder))
-        case [rows, *below]:
-            main(int(rows), *below)
-        case _:
-            main()
+        case ["measure", rows, folder]:
+            measure(int(rows), Path(folder))
+        case words:
+            main(words)

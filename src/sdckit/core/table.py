@@ -15,7 +15,6 @@ import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.kernels.jit import drop_zero_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,8 +91,12 @@ class Table:
                 values[:, j] = self._column_floats(name)
         for value in declared:
             values[values == value] = np.nan
-        # -0.0 becomes 0.0, since the order of the two in a sort depends on the CPU.
-        if drop_zero_signs(values.T.ravel()):
+        values += 0.0  # -0.0 becomes 0.0, since the order of the two in a sort depends on the CPU
+        # Least and largest values take no memory, and no kernel: the driver of a cluster loads none.
+        if (
+            np.fmax.reduce(values, None, initial=0) == np.inf
+            or np.fmin.reduce(values, None, initial=0) == -np.inf
+        ):
             checks.require_finite(values, columns)
         return values
 

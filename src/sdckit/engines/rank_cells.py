@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.engines.rank_parts import Part, add_parts
-from sdckit.engines.runs import cell_run, coupled_sums, overlaps
+from sdckit.engines.rank_parts import Part, level_of_block, middle_rank
+from sdckit.engines.runs import overlaps
 from sdckit.engines.values import largest_gap_at_splitters
-from sdckit.kernels.rank_distance import gap_distance
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import mean_gap
+from sdckit.metrics.blocks.coupled_columns import parts_of_square
 
 if TYPE_CHECKING:
     from sdckit.engines.plan import PiecePlan
-
-AT_ONCE = 1 << 20  # rows of a cell that are written out at a time
 
 
 def parts_of_cells(plan: PiecePlan) -> Iterator[Part]:
@@ -37,10 +36,7 @@ def _cell_part(plan: PiecePlan, cell: int, place: int) -> Part:
     ours, theirs = plan.tallies
     n = int(ours.buckets[2 * cell + 1])
     r, s = int(ours.before[2 * cell + 1]), int(theirs.before[2 * place + 1])
-    at, other_at = plan.original.value_of[cell], plan.masked.value_of[place]
-    a, length, c, other = map(
-        int, (ours.below[at], ours.equal[at], theirs.below[other_at], theirs.equal[other_at])
-    )
+    (a, length), (c, other) = _tie_block(plan, 0, cell), _tie_block(plan, 1, place)
     middle2 = 2 * (a - c) + length - other
     if plan.wanted.ties == "rows":
         return Part({"first": _same(n, 2 * (r - s)), "last": _same(n, 2 * (middle2 - (r - s)))})
@@ -63,11 +59,15 @@ def _same(n: int, gap2: int) -> RankSums:
 
 def _progression(n: int, gap2: int) -> RankSums:
     """Return the sums over n rows whose doubled rank differences begin at `gap2` and rise by 4."""
-    parts = [
-        Part({"all": gap_distance(gap2 + 4 * np.arange(begin, min(begin + AT_ONCE, n)))})
-        for begin in range(0, n, AT_ONCE)
-    ]
-    return add_parts(parts).ranks["all"]
+    below = min(max(-(gap2 // 4), 0), n)  # rows with a negative difference
+    absolute = _rising(n, gap2) - 2 * _rising(below, gap2)
+    steps, squared_steps = (n - 1) * n // 2, (n - 1) * n * (2 * n - 1) // 6
+    return RankSums(n, absolute, n * gap2**2 + 8 * gap2 * steps + 16 * squared_steps)
+
+
+def _rising(n: int, gap2: int) -> int:
+    """Return the sum of n whole numbers that begin at `gap2` and rise by 4."""
+    return n * (gap2 + 2 * (n - 1))
 
 
 def _coupled_cells(plan: PiecePlan) -> Iterator[Part]:
@@ -77,10 +77,28 @@ def _coupled_cells(plan: PiecePlan) -> Iterator[Part]:
         for at, begin, end in overlaps(
             plan.tallies[1].before, int(before[2 * cell + 1]), int(before[2 * cell + 2])
         ):
-            for first in range(begin, end, AT_ONCE) if at % 2 else ():
-                last = min(first + AT_ONCE, end)
-                runs = cell_run(plan, 0, cell, first, last), cell_run(plan, 1, at // 2, first, last)
-                yield coupled_sums(plan, *runs)
+            if at % 2:
+                yield _coupled_cell(plan, cell, at // 2, begin, end)
+
+
+def _coupled_cell(plan: PiecePlan, cell: int, place: int, begin: int, end: int) -> Part:
+    """Return the sums over the ranks from `begin` to `end` - 1, which two cells have in common."""
+    block, other = _tie_block(plan, 0, cell), _tie_block(plan, 1, place)
+    counted = begin <= middle_rank(*block) < end
+    floats = {"level": level_of_block(*block, *other) if counted else 0.0}
+    if plan.wanted.streams:
+        values = plan.original.first[cell], plan.original.last[cell], plan.masked.first[place]
+        x, own, y = (math.ldexp(value, -plan.wanted.power) for value in values)
+        marginal, permutation = parts_of_square(x, own, y)
+        sums = {"quantile gaps": abs(x - y), "marginal": marginal, "permutation": permutation}
+        floats |= {name: (end - begin) * value for name, value in sums.items()}
+    return Part(floats=floats)
+
+
+def _tie_block(plan: PiecePlan, side: int, cell: int) -> tuple[int, int]:
+    """Return the first rank and the length of the tie block of a cell, in the original order for side 0."""
+    at, tally = (plan.original, plan.masked)[side].value_of[cell], plan.tallies[side]
+    return int(tally.below[at]), int(tally.equal[at])
 
 
 def _order_statistics(plan: PiecePlan) -> dict[int, float]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Ints, kernel
+from sdckit.kernels.jit import Ints, kernel, plain
 from sdckit.kernels.rank_distance import gap_distance
 from sdckit.kernels.rank_sums import RankSums
 from sdckit.kernels.tie_rules import mean_gap
@@ -132,22 +132,37 @@ def _expected_sum(begin: Ints, length: Ints, other: Ints, other_length: Ints) ->
     return total
 
 
+@plain
+def middle_rank(begin: int, length: int) -> int:
+    """Return the rank in the middle of a tie block, the lower one of two."""
+    return begin + ((length - 1) >> 1)
+
+
+@plain
+def level_of_block(begin: int, length: int, other: int, other_length: int) -> float:
+    """Return 4 times what the masked block around its middle takes from the distances of an original block.
+
+    The distances from all ranks of a block add up to more than those from its middle, for points inside the
+    block only.
+    """
+    at = 2 * (begin - other) + length - 1
+    if other_length == 1 or at > 2 * (other_length - 1):
+        return 0.0
+    inside = at * at - 2 * (other_length - 1) * at + 2 * other_length * (other_length - 1) + (at & 1)
+    return float(length) * float(inside - 2 * other_length * abs(at - other_length + 1))
+
+
 @kernel
 def level_sum(first: int, begin: Ints, length: Ints, other: Ints, other_length: Ints) -> float:
     """Return 4 times what masked ties take from the distances of mid-ranks, over ranks from `first` on.
 
     `begin` and `length` are the original tie block that covers each rank, `other` and `other_length` the
-    masked one. The distances from all ranks of a block add up to more than those from its middle, for points
-    inside the block only. Each original block counts at one rank, its middle (the lower one of two).
+    masked one. Each original block counts at one rank.
     """
     total = 0.0
     for i in range(begin.size):
-        if first + i != begin[i] + ((length[i] - 1) >> 1) or other_length[i] == 1:
-            continue
-        at, size = 2 * (begin[i] - other[i]) + length[i] - 1, other_length[i]
-        if at <= 2 * (size - 1):
-            inside = at * at - 2 * (size - 1) * at + 2 * size * (size - 1) + (at & 1)
-            total += np.float64(length[i]) * np.float64(inside - 2 * size * abs(at - size + 1))
+        if first + i == middle_rank(begin[i], length[i]):
+            total += level_of_block(begin[i], length[i], other[i], other_length[i])
     return total
 
 

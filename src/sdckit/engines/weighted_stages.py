@@ -24,7 +24,7 @@ from sdckit.kernels.weighted_ranks import weights_before_after
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
 
-AT_ONCE = 1 << 20  # rows of a cell that are written out at a time
+AT_ONCE = 1 << 16  # rows of a cell that are written out at a time: the driver of a cluster is small
 
 
 class Positions(NamedTuple):

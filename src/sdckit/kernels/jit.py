@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
 Floats = npt.NDArray[np.float64]
 Single = np.float32
@@ -26,6 +27,7 @@ MARKS = (
     b"@inlined",
     b"@uncounted",
     b"@intrinsic",
+    b"@plain",
 )  # a module with one of these contains kernels
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -118,6 +120,15 @@ def inlined(function: Function) -> Function:
     return kernel(function, inline="always")
 
 
+def plain(function: Function) -> Function:
+    """Let kernels call a function that stays plain Python for others.
+
+    The first kernel that a process runs loads the compiler, which takes 60 MB: too much for the driver of a
+    cluster, which needs only few results of small functions.
+    """
+    return register_jitable(function)
+
+
 @kernel
 def count_special(values: Floats) -> tuple[Int, Int]:
     """Return how many values are NaN, and how many are infinite."""
@@ -126,13 +137,3 @@ def count_special(values: Floats) -> tuple[Int, Int]:
         missing += values[i] != values[i]
         infinite += abs(values[i]) == np.inf
     return missing, infinite
-
-
-@kernel
-def drop_zero_signs(values: Floats) -> Int:
-    """Turn each -0.0 into 0.0, in place; return how many values are infinite."""
-    infinite = np.int64(0)
-    for i in range(values.size):
-        values[i] += 0.0
-        infinite += abs(values[i]) == np.inf
-    return infinite

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.kernels.jit import Floats, kernel
+from sdckit.kernels.jit import Floats, kernel, plain
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.metrics.blocks.scaled_numbers import Scaled
 
@@ -134,22 +134,31 @@ def without_rounding(marginal: Floats, permutation: Floats) -> Floats:
     return np.where(permutation < ROUNDING * marginal, 0.0, permutation)
 
 
+@plain
+def parts_of_square(x: float, own: float, y: float) -> tuple[float, float]:
+    """Return both parts of a record's squared error, marginal and permutation.
+
+    With `own` instead of `y` the squares would add up to MSE, so the permutation part is
+    (x - own)**2 - (x - y)**2. Factored, every factor is as small as the changes are: large values
+    with small changes lose no digits, and where the order is kept all terms are 0.
+    """
+    apart = x - y
+    return apart * apart, (y - own) * ((x - own) + apart)
+
+
 @kernel
 def _add_parts(x: Floats, own: Floats, y: Floats, weights: Floats, sums: Floats) -> None:
     """Add both parts of the squared error of each row to the sums; empty `weights` stand for ones.
 
-    With `own` instead of `y` the squares would add up to MSE, so the permutation part is the sum of
-    (x - own)**2 - (x - y)**2. Factored, every factor is as small as the changes are: large values
-    with small changes lose no digits, and where the order is kept all terms are 0. Blocks are added up
-    apart, so that the rounding errors of a long column do not pile up.
+    Blocks are added up apart, so that the rounding errors of a long column do not pile up.
     """
     for j in range(len(x)):
         for begin in range(0, x.shape[1], 256):
             marginal = permutation = 0.0
             for i in range(begin, min(begin + 256, x.shape[1])):
                 w = weights[i] if weights.size else 1.0
-                apart = x[j, i] - y[j, i]
-                marginal += w * apart * apart
-                permutation += w * (y[j, i] - own[j, i]) * ((x[j, i] - own[j, i]) + apart)
+                squares = parts_of_square(x[j, i], own[j, i], y[j, i])
+                marginal += w * squares[0]
+                permutation += w * squares[1]
             sums[j, 0] += marginal
             sums[j, 1] += permutation

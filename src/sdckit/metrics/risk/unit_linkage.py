@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sdckit.core import checks
 from sdckit.core.registry import metric
@@ -78,6 +76,9 @@ def _matched_units(sides: Sides, whole: Sides, units: Units) -> Bools:
 
 def _rows_match(sides: Sides, units: Units, i: int, j: int) -> bool:
     """Return True if the rows of published unit i and of original unit j fit each other one to one."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import, and rarely needed
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+
     theirs, ours = (units.rows[units.starts[u] : units.starts[u] + units.sizes[u]] for u in (i, j))
     size = len(ours)
     pairs = take(sides[0], np.tile(ours, size)), take(sides[1], np.repeat(theirs, size))
