@@ -1,9 +1,9 @@
 """What an evaluation on Spark costs: `python benchmarks/spark.py [rows ...] [folder]`.
 
-Files of 10,000,000 rows (or of each number of rows that is given) and 5 columns with ties, zeros and missing cells are made
-in a temporary folder, below `folder` if one is given. They are evaluated with all losses of ranks and cells,
-in memory by one process, one column at a time, and on a cluster of this machine with a master and two
-workers. It prints
+Files of 10,000,000 rows (or of each number of rows that is given) and 5 columns with ties, zeros and missing
+cells are made in a temporary folder, below `folder` if one is given. They are evaluated with all losses of
+ranks and cells, in memory by one process, one column at a time, and on a cluster of this machine with a
+master and two workers. It prints
 
 - CPU time of all processes on Spark (workers, their Python, the driver) over that of memory,
 - bytes that are shuffled for each row and column, from Spark's log of events,
