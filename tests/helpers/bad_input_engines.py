@@ -54,6 +54,16 @@ ENGINE_CASES = {
         evaluate("--key id", data="again"),
         "key 'id' repeats in 30 records of the original data; use a unique key",
     ),
+    "key in two files to mask": (
+        AGAIN,
+        mask(data="again"),
+        "key 'id' repeats in 30 records of the original data; use a unique key$",
+    ),
+    "key that is missing to mask": (
+        {"data.parquet": parquet(RECORDS.with_columns(pl.col("id").replace({7: None})))},
+        mask(),
+        "key 'id' is missing in 1 record of the original data; complete it or drop these records$",
+    ),
     "key in one file only": (
         {"masked.parquet": parquet(MASKED.with_columns(pl.col("id") + 1))},
         evaluate("--key id"),

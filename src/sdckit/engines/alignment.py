@@ -1,4 +1,4 @@
-"""Align masked Parquet files with original ones by key, once, into files with rows in the same order."""
+"""Keys of Parquet files: found to be unique, and used to bring masked rows into the original's order."""
 
 from __future__ import annotations
 
@@ -72,14 +72,7 @@ def align_by_key(
         A key is missing, repeats, or is in one of the files only.
     """
     place = checked_scratch(scratch)
-    ours, theirs, names = find_files(original), find_files(masked), unique_names(key)
-    for files in (ours, theirs):
-        checks.require_known(names, list(files.schema))
-    left = memory_for_rows(memory)
-    width = CELL_BYTES * len(theirs.schema) + ROW_BYTES
-    threads = max(1, min(os.cpu_count() or 1, int(left * RUNNING) // (block_rows * width)))
-    rows = min(block_rows, max(int(left * RUNNING) // (threads * width), 1))
-    work = _Alignment(ours, theirs, names, rows, left, threads, place)
+    work = _Alignment.of(find_files(original), find_files(masked), key, place, memory, block_rows)
     folder = Path(tempfile.mkdtemp(prefix="sdckit-aligned-", dir=place))
     try:
         with track("matching keys", 1.0) as report:
@@ -91,6 +84,13 @@ def align_by_key(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def require_unique_key(
+    files: ParquetFiles, key: Any, scratch: Path, *, memory: int | None = None, block_rows: int = BLOCK_ROWS
+) -> None:
+    """Raise ValueError if a key of original files is missing or repeats, within a limit on memory."""
+    _Alignment.of(files, files, key, scratch, memory, block_rows).require_unique_keys()
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,34 @@ class _Alignment:
     threads: int
     scratch: Path
 
+    @classmethod
+    def of(
+        cls,
+        original: ParquetFiles,
+        masked: ParquetFiles,
+        key: Any,
+        scratch: Path,
+        memory: int | None,
+        block_rows: int,
+    ) -> _Alignment:
+        """Return the work on files with as many rows at a time and threads as the memory allows."""
+        names = unique_names(key)
+        for files in (original, masked):
+            checks.require_known(names, list(files.schema))
+        left = memory_for_rows(memory)
+        width = CELL_BYTES * len(masked.schema) + ROW_BYTES
+        threads = max(1, min(os.cpu_count() or 1, int(left * RUNNING) // (block_rows * width)))
+        rows = min(block_rows, max(int(left * RUNNING) // (threads * width), 1))
+        return cls(original, masked, names, rows, left, threads, scratch)
+
+    def require_unique_keys(self) -> None:
+        """Raise ValueError unless every key of the original is there, and once."""
+        label, rows = ", ".join(self.key), self.original.rows
+        checks.require_complete_keys(_count_missing(self.original, self.key), label, "original")
+        found = self._exchange(self._send_keys, [], _compare_keys, "checking keys", (ORIGINAL,))
+        again = sum(repeated for repeated, _, _ in found.values())
+        checks.require_unique_keys(rows - again, rows, label, "original")
+
     def require_matching_keys(self) -> None:
         """Raise ValueError unless every key is there, once, and in both files."""
         label, both = ", ".join(self.key), (("original", self.original), ("masked", self.masked))
@@ -113,7 +141,7 @@ class _Alignment:
         ours, theirs = self.original.rows, self.masked.rows
         if None in self._types:  # such as numbers and texts
             checks.require_matching_keys(ours, ours, theirs, label)
-        found = self._exchange(lambda item: self._send(item, whole=False), [], _compare_keys, "matching keys")
+        found = self._exchange(self._send_keys, [], _compare_keys, "matching keys")
         *repeated, absent = np.sum(list(found.values()), axis=0).tolist()
         for again, (name, files) in zip(repeated, both, strict=True):
             checks.require_unique_keys(files.rows - again, files.rows, label, name)
@@ -135,12 +163,20 @@ class _Alignment:
         """Type in which cells of each key column are compared; None where those of the files never match."""
         return [_common_type(self.original.schema[name], self.masked.schema[name]) for name in self.key]
 
-    def _exchange(self, first: Any, stages: Sequence[Stage], last: Last, step: str) -> dict[int, Any]:
-        """Send blocks of both files through stages; return the results of the last stage by bucket."""
+    def _exchange(
+        self,
+        first: Any,
+        stages: Sequence[Stage],
+        last: Last,
+        step: str,
+        kinds: Sequence[int] = (ORIGINAL, MASKED),
+    ) -> dict[int, Any]:
+        """Send blocks of one file or both through stages; return the last stage's results by bucket."""
+        rows = {ORIGINAL: self.original.rows, MASKED: self.masked.rows}
         items = [
-            (kind, BlockRef(begin, min(self.rows, files.rows - begin)))
-            for kind, files in ((ORIGINAL, self.original), (MASKED, self.masked))
-            for begin in range(0, files.rows, self.rows)
+            (kind, BlockRef(begin, min(self.rows, rows[kind] - begin)))
+            for kind in kinds
+            for begin in range(0, rows[kind], self.rows)
         ]
         running = int(self.memory * RUNNING)
         return exchange_items(
@@ -154,6 +190,10 @@ class _Alignment:
             held=int(self.memory * HELD),
             scratch=self.scratch,
         )
+
+    def _send_keys(self, item: tuple[int, BlockRef]) -> Iterator[Message]:
+        """Yield the keys of a block by bucket."""
+        return self._send(item, whole=False)
 
     def _send(self, item: tuple[int, BlockRef], *, whole: bool) -> Iterator[Message]:
         """Yield the keys of a block by bucket; if `whole`, also masked rows or row numbers."""

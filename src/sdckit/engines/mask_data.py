@@ -17,13 +17,17 @@ from sdckit.engines.masking import mask_files
 from sdckit.engines.opening import Settings, aligned_files, table_of, transport_on, with_columns_of_array
 from sdckit.io import files
 from sdckit.io.atomic import check_target
+from sdckit.progress import track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from sdckit.core.disclosure import Disclosure
     from sdckit.engines.masking import FileMasking
+    from sdckit.engines.source import Source
+    from sdckit.engines.transport import Transport
 
+CHECKING = 0.1  # share of the progress at which keys are checked
 HOW = ("rng", "decimals", "rules")  # options of `mask` besides roles of columns and parameters
 
 
@@ -74,11 +78,21 @@ def mask_on_engine(
     given = {name: value for name, value in options.items() if value is not None}
     if "groups" in given:
         raise ValueError(f"the engine {settings.engine} numbers no groups; leave groups= out")
-    with settings.folder() as scratch:
+    checking = 0.0 if "key" not in given else CHECKING
+    with settings.folder() as scratch, track("masking", 1.0) as report:
+        report(0.0, checking)
+
+        def transport(source: Source) -> Transport:
+            """Return the engine of a source, once its key is known to be unique."""
+            if checking:
+                _require_unique_key(settings, source, options["key"], scratch)
+            report(checking, 1.0 - checking, "masking")
+            return transport_on(settings, source, scratch)
+
         return mask_files(
             aligned_files(settings, data, None, None, scratch),
             method,
-            transport=lambda source: transport_on(settings, source, scratch),
+            transport=transport,
             output=output,
             overwrite=overwrite,
             roles={name: given.pop(name) for name in OPTIONS if name in given},
@@ -86,6 +100,13 @@ def mask_on_engine(
             parameters=given,
             measure=measure,
         )
+
+
+def _require_unique_key(settings: Settings, source: Source, key: Any, scratch: Path) -> None:
+    """Raise ValueError if a key of the data to be masked is missing or repeats."""
+    from sdckit.engines.alignment import require_unique_key  # noqa: PLC0415 - only with a key
+
+    require_unique_key(source.original, key, scratch, memory=settings.memory)
 
 
 def _mask_in_memory(
