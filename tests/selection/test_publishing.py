@@ -10,6 +10,7 @@ from scipy import stats
 
 import sdckit as sdc
 from sdckit.core.randomness import release_secret, secret_order
+from secret_bytes import entropy
 from sweeps import frame
 
 N = 300
@@ -123,7 +124,7 @@ def test_a_generator_gives_another_order_each_time():
 
 def test_a_small_seed_cannot_be_tried_without_the_original():
     """Whoever tries all seeds on the published values does not come upon the order."""
-    release = sdc.release(survey(), "mdav", k=3, rng=7, **ROLES)
+    release = sdc.release(survey(), "mdav", k=3, entropy=entropy(7), **ROLES)
     published = release.data.select("income", "tax").to_numpy()
     for guess in (published, published[np.argsort(published[:, 0])], np.empty((0, 2))):
         secret = release_secret(7, guess)
@@ -172,7 +173,7 @@ def test_units_get_fresh_numbers_that_keep_the_grouping():
 def test_groups_get_fresh_numbers_as_well():
     data = survey().drop("household")
     roles = COLUMNS | {"unit": None, "groups": "group"}
-    release = sdc.release(data, "mdav", k=3, **roles, metrics="brmae", rng=1)
+    release = sdc.release(data, "mdav", k=3, **roles, metrics="brmae", entropy=entropy(1))
     masked = sdc.mask(data, "mdav", k=3, **roles)
     pairs = pl.DataFrame({"old": masked["group"], "new": in_order(release)["group"]}).unique()
     assert pairs.height == masked["group"].n_unique() == pairs["new"].n_unique()
@@ -187,7 +188,7 @@ def test_groups_get_fresh_numbers_as_well():
 
 def test_labels_of_pandas_rows_are_not_handed_out():
     data = frame().to_pandas().set_index(pd.Index([f"p{i}" for i in range(60)]))
-    release = sdc.release(data, "mdav", k=3, rng=1)
+    release = sdc.release(data, "mdav", k=3, entropy=entropy(1))
     assert release.data.index.equals(pd.RangeIndex(60))
     assert sdc.release(data, "mdav", k=3, keep_order=True).data.index.equals(pd.RangeIndex(60))
     assert sdc.mask(data, "mdav", k=3, drop="c").index.equals(data.index)
@@ -208,9 +209,11 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
     data = KINDS[kind](frame())
-    release = sdc.release(data, "noise", percent=20, rng=1, metrics=["brmae", "linkage"])
+    release = sdc.release(data, "noise", percent=20, entropy=entropy(1), metrics=["brmae", "linkage"])
     assert type(release.data) is type(data)
-    kept = sdc.release(data, "noise", percent=20, rng=1, metrics=["brmae", "linkage"], keep_order=True)
+    kept = sdc.release(
+        data, "noise", percent=20, entropy=entropy(1), metrics=["brmae", "linkage"], keep_order=True
+    )
     assert np.array_equal(np.asarray(release.data), np.asarray(kept.data)[release.rows])
     how = {"disclosure": release.disclosure, "metrics": ["brmae", "linkage"]}
     again = sdc.evaluate(data, release.data, rows=release.rows, **how)

@@ -31,6 +31,7 @@ from sdckit.cli.options import (
     method_option,
     metrics_option,
     no_measure_option,
+    no_seed_option,
     outputs,
     report_option,
     roles,
@@ -41,7 +42,6 @@ from sdckit.cli.options import (
     search_measuring,
     search_ruling,
     search_sample_option,
-    seed_option,
     set_option,
     ties_seed_option,
 )
@@ -298,7 +298,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @search_ruling
-@seed_option
+@no_seed_option
 @dialect_options
 @outputs
 def recommend(data: Path, output: Path, **given: Any) -> None:

@@ -66,6 +66,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     registry.metrics_for_rows(checked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
     decimals = request.check_decimals(given)
     release_output.check_unmeasured(given)
+    release_output.check_seed(given, handed_out=given["release"])
     where = engine_request.engine_for_masking(given, data, output)
     if where.engine != "memory":
         engine_commands.mask(where, data, output, checked, given)
@@ -271,6 +272,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
 def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Run `sdckit recommend`: find the least loss within limits on risk, write the file, print measures."""
     progress.show_progress(not given["quiet"])
+    release_output.check_seed(given, handed_out=True)
     checked = request.check_options(given | {"metrics": ()}, "penalise")
     search_options = request.check_search_options(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
@@ -306,7 +308,6 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
                 scenarios=checked.scenarios,
                 ties=checked.ties,
                 missing=checked.missing,
-                rng=checked.seed,
                 folder=given["folder"],
             )
         print_held_warnings()

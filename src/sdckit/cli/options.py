@@ -119,8 +119,11 @@ def _missing_option(default: str) -> Callable[[Command], Command]:
 ruling = _combine_options(_ties_option, _missing_option("pairwise"))
 search_ruling = _combine_options(_ties_option, _missing_option("penalise"))
 seed_option = click.option(
-    "--seed", type=int, help="Seed of random draws. Keep it secret: with it a masking can be undone."
+    "--seed",
+    type=int,
+    help="Seed of random draws, for work that must repeat; what is masked with it is not for publication.",
 )
+no_seed_option = click.option("--seed", hidden=True)  # refused with the reason
 ties_seed_option = click.option("--seed", type=int, help="Seed for --ties random.")
 metrics_option = click.option(
     "--metrics",

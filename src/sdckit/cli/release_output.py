@@ -45,6 +45,19 @@ def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out
         raise ValueError(f"'{path}' is the output, too; give the crosswalk another name")
 
 
+def check_seed(given: dict[str, Any], *, handed_out: bool) -> None:
+    """Raise ValueError for the seed of a file that is handed out; warn of one in a working copy."""
+    if given["seed"] is None:
+        return
+    if handed_out:
+        fact = f"--seed {given['seed']} would let an intruder undo the release by trying seeds"
+        raise ValueError(f"{fact}; drop it: the private record makes a release repeatable")
+    warn(
+        "the masking follows from --seed, which is found by trying: the file is not for publication; "
+        "--release without --seed makes one that is"
+    )
+
+
 def check_unmeasured(given: dict[str, Any]) -> None:
     """Raise ValueError for options of `mask` that need measures, if --no-measure is given."""
     if not given["no_measure"]:
@@ -106,7 +119,7 @@ def write_unmeasured(
     """Mask and write a file without measuring it; return the notes to print."""
     file = _release_file(plan, source, original, checked, given)
     made = plan.mask(original, randomness.generator(checked.seed))
-    with file.store(plan.publish(made, original, checked.seed)) as written:
+    with file.store(plan.publish(made, original)) as written:
         note = column_notes.columns_note(original.columns, source.frame.columns, written.columns)
     return [
         *made.notes,

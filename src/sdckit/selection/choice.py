@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdckit.core import checks, registry
+from sdckit.core import checks, randomness, registry
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
@@ -176,7 +176,7 @@ class Choice:
         self,
         data: Any,
         *,
-        rng: Any = None,
+        entropy: bytes | None = None,
         decimals: int | str | None = None,
         tries: int = TRIES,
         keep_order: bool = False,
@@ -191,8 +191,9 @@ class Choice:
         ----------
         data : table
             The data that the recommendation is about, prepared or not.
-        rng : None, int or numpy Generator
-            None draws fresh entropy. Keep a seed secret: with it the masking can be undone.
+        entropy : bytes, optional
+            At least 32 secret bytes from which all that is random follows, to make the same release again;
+            fresh ones by default. Seeds are refused: who guesses one can undo the masking.
         decimals : int or "original", optional
             As for `mask`; by default as in the search.
         tries : int
@@ -209,11 +210,12 @@ class Choice:
             that misses a limit is not returned: after the last draw, `LimitsMissed` is raised.
         """
         self.require_met()
+        entropy = randomness.checked_entropy(entropy)
         plan = self.release_plan(
             decimals=decimals, tries=checks.checked_count("tries", tries), keep_order=keep_order
         )
         original = self.required_conditions.prepare(data)
-        return make_release(plan, original, rng=rng, progress=progress)
+        return make_release(plan, original, entropy=entropy, progress=progress)
 
     @property
     def required_conditions(self) -> Conditions:

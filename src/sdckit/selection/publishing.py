@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.core.cells import missing_cells
 from sdckit.core.classes import cell_numbers, number_values
-from sdckit.core.randomness import release_secret, secret_order
+from sdckit.core.randomness import secret_order
 from sdckit.core.table import Table, numbered_series
 
 if TYPE_CHECKING:
@@ -44,15 +44,14 @@ def leave_in_place(made: Masking, original: Original) -> Published:
 
 
 def publish(
-    made: Masking, original: Original, rng: Any, *, keep_order: bool = False, groups: str | None = None
+    made: Masking, original: Original, secret: bytes, *, keep_order: bool = False, groups: str | None = None
 ) -> Published:
     """Return a masked table as it is handed out: without its key, rows shuffled unless `keep_order`.
 
     Cells that are NaN, and not null as others of their column, become null.
     Units, and the groups of records that the column `groups` numbers, get fresh numbers from 1 in random
-    order, as their old ones may follow the order of the rows. `rng` is a seed, a Generator, or None.
+    order, as their old ones may follow the order of the rows. All orders follow from the bytes of `secret`.
     """
-    secret = release_secret(rng, original.values)
     rows = np.arange(original.n) if keep_order else secret_order(original.n, secret, "rows")
     unit = original.roles.unit
     data = made.data if unit is None else _with_fresh_units(Table(made.data), unit, secret)
