@@ -17,7 +17,6 @@ CASES: dict[str, dict[str, Any]] = {
     "noise": {"percent": 20},
     "correlated_noise": {"percent": 20},
     "rank_swap": {"p": 0.1},
-    "resample": {},
 }
 
 

@@ -32,6 +32,7 @@ from sdckit.cli.options import (
     metrics_option,
     no_measure_option,
     no_seed_option,
+    numbered_option,
     outputs,
     report_option,
     roles,
@@ -153,6 +154,7 @@ def describe(data: Path, **given: Any) -> None:
 )
 @no_measure_option
 @keep_order_option
+@numbered_option
 @crosswalk_option
 @decimals_option
 @report_option
@@ -292,6 +294,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
 @folder_option
 @keep_order_option
+@numbered_option
 @crosswalk_option
 @decimals_option
 @report_option

@@ -94,6 +94,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         missing=checked.missing,
         per_record=given["report"] is not None,
         keep_order=given["keep_order"],
+        numbered=given["numbered"],
         in_place=not handed_out,
     )
     if given["no_measure"]:
@@ -313,7 +314,11 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
         print_held_warnings()
         choice.require_met()
         report(SEARCHING, 1.0 - SEARCHING)
-        plan = choice.release_plan(per_record=given["report"] is not None, keep_order=given["keep_order"])
+        plan = choice.release_plan(
+            per_record=given["report"] is not None,
+            keep_order=given["keep_order"],
+            numbered=given["numbered"],
+        )
         made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
     tried = f"{choice.maskings} maskings were measured; the release took {wording.draws_text(made.draws)}."
     terminal.show_result(

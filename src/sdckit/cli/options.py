@@ -206,6 +206,11 @@ folder_option = click.option(
     help="Store finished runs: after Ctrl-C or a crash the same command resumes. Keep DIR secret: it holds "
     "the seed.",
 )
+numbered_option = click.option(
+    "--numbered",
+    metavar="NAME",
+    help="Add a column of this name with fresh numbers of the records, in an order that tells nothing.",
+)
 no_measure_option = click.option(
     "--no-measure", is_flag=True, help="Only mask: print no loss and no risk; not with --release or --report."
 )

@@ -180,6 +180,7 @@ class Choice:
         decimals: int | str | None = None,
         tries: int = TRIES,
         keep_order: bool = False,
+        numbered: str | None = None,
         progress: ProgressCallback | None = None,
     ) -> Release[Any]:
         """Mask data as recommended and measure the masked table; draw again if it misses a limit.
@@ -200,6 +201,8 @@ class Choice:
             How many tables to draw at most.
         keep_order : bool
             Leave the rows in the order of the original, which an intruder may use; the figures count that.
+        numbered : str, optional
+            Name of a column to add: numbers of the records from 1, in an order that tells nothing.
         progress : callable, optional
             Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
 
@@ -212,7 +215,10 @@ class Choice:
         self.require_met()
         entropy = randomness.checked_entropy(entropy)
         plan = self.release_plan(
-            decimals=decimals, tries=checks.checked_count("tries", tries), keep_order=keep_order
+            decimals=decimals,
+            tries=checks.checked_count("tries", tries),
+            keep_order=keep_order,
+            numbered=numbered,
         )
         original = self.required_conditions.prepare(data)
         return make_release(plan, original, entropy=entropy, progress=progress)
@@ -233,6 +239,7 @@ class Choice:
         tries: int = TRIES,
         per_record: bool = False,
         keep_order: bool = False,
+        numbered: str | None = None,
     ) -> ReleasePlan:
         """Return the plan for a release: recommended method and parameters, limits, rules of the search."""
         conditions = self.required_conditions
@@ -249,6 +256,7 @@ class Choice:
             tries=tries,
             per_record=per_record,
             keep_order=keep_order,
+            numbered=numbered,
         )
 
     def require_met(self) -> None:

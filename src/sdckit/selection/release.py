@@ -70,7 +70,8 @@ class ReleasePlan:
     `limits` has the largest value allowed of some risks and losses. A random method is drawn at most `tries`
     times. The limits of `scenarios` are among them, under names such as "linkage (press)".
     What is handed out has no key, and its rows are shuffled unless `keep_order`; with `in_place`, the table
-    is a working copy that keeps its key and the order of its rows.
+    is a working copy that keeps its key and the order of its rows. `numbered` names a column to add, with
+    fresh numbers of the records.
     """
 
     method: str
@@ -87,6 +88,7 @@ class ReleasePlan:
     scenarios: Sequence[Scenario] = ()
     keep_order: bool = False
     in_place: bool = False
+    numbered: str | None = None
 
     def __str__(self) -> str:
         return settings.method_text(self.method, self.parameters)
@@ -120,7 +122,14 @@ class ReleasePlan:
         """Return a masked table as it is handed out, with the order of its rows, made from secret bytes."""
         if self.in_place:
             return leave_in_place(made, original)
-        return publish(made, original, secret, keep_order=self.keep_order, groups=self.groups)
+        return publish(
+            made,
+            original,
+            secret,
+            keep_order=self.keep_order,
+            groups=self.groups,
+            numbered=self.numbered,
+        )
 
     def pair(self, original: Original, written: Any, published: Published) -> Pair:
         """Return the original and the table as written, aligned by the order of the published rows."""
@@ -178,6 +187,9 @@ def make_release(
     share)` is called during the work. `warned` are the texts of earlier warnings.
     """
     entropy = b"" if plan.in_place else randomness.checked_entropy(entropy)
+    if plan.numbered is not None:
+        known = [*([] if original.table is None else original.table.names), plan.groups or ""]
+        settings.check_new_column("record numbers", plan.numbered, known)
     if plan.limits and not Disclosure.of(plan.method, plan.parameters, by=original.roles.by).paired:
         require_tied_rows(plan.method, original)
     tries = plan.tries if plan.limits and registry.method_named(plan.method).random else 1

@@ -59,6 +59,7 @@ def release(
     scenarios: Mapping[str, Any] | None = None,
     tries: int = TRIES,
     keep_order: bool = False,
+    numbered: str | None = None,
     entropy: bytes | None = None,
     decimals: int | str | None = "original",
     progress: ProgressCallback | None = None,
@@ -92,6 +93,7 @@ def release(
     scenarios: Mapping[str, Any] | None = None,
     tries: int = TRIES,
     keep_order: bool = False,
+    numbered: str | None = None,
     entropy: bytes | None = None,
     decimals: int | str | None = "original",
     progress: ProgressCallback | None = None,
@@ -126,6 +128,8 @@ def release(
         How many tables to draw at most.
     keep_order : bool
         Leave the rows in the order of the original, which an intruder may use; the figures count that.
+    numbered : str, optional
+        Name of a column to add: numbers of the records from 1, in an order that tells nothing.
     entropy : bytes, optional
         At least 32 secret bytes from which all that is random follows, to make the same release again; fresh
         ones by default. Seeds are refused: who guesses one can undo the masking.
@@ -172,6 +176,7 @@ def release(
         scenarios=others,
         tries=checks.checked_count("tries", tries),
         keep_order=keep_order,
+        numbered=numbered,
     )
     warned: list[str] = []
     with collect_warnings(warned):
