@@ -21,6 +21,7 @@ BENCHMARKS = (
     "rank_swapping",
     "mdav",
     "maskings",
+    "secret_draws",
     "linkage",
     "candidates",
     "sampled_search",

@@ -50,10 +50,14 @@ def no_luck(monkeypatch):
     """Draws for which a test gives no seed differ from each other and are the same at every run."""
     import numpy as np
 
+    import sdckit.core.randomness
+    from secret_bytes import entropy
+
     seeded, seeds = np.random.default_rng, itertools.count(1_000_000)
     monkeypatch.setattr(
         np.random, "default_rng", lambda seed=None: seeded(next(seeds) if seed is None else seed)
     )
+    monkeypatch.setattr(sdckit.core.randomness, "fresh_entropy", lambda: entropy(next(seeds)))
 
 
 @pytest.fixture(scope="session")

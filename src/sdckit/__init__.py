@@ -44,7 +44,7 @@ _MODULES = {
     "rank_table": "metrics.rank_summary",
     "recode": "core.recode",
     "recommend": "selection.bisection",
-    "release": "selection.release",
+    "release": "selection.release_function",
     "risk": "metrics",
     "score": "metrics.risk.trade_off_score",
     "show_progress": "progress",

@@ -57,7 +57,7 @@ from sdckit.selection.bisection import recommend as recommend
 from sdckit.selection.choice import Choice as Choice
 from sdckit.selection.limits import LimitsMissed as LimitsMissed
 from sdckit.selection.release import Release as Release
-from sdckit.selection.release import release as release
+from sdckit.selection.release_function import release as release
 from sdckit.selection.sweeping import Sweep as Sweep
 from sdckit.selection.sweeping import sweep as sweep
 

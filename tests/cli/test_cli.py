@@ -29,12 +29,12 @@ from command import (
 from sdckit.core.checks import MISSING
 from sdckit.kernels.tie_rules import TIES
 
-SHARED = """--columns --key --weights --by --na --ties --missing --seed --delimiter --decimal-comma --encoding
+SHARED = """--columns --key --weights --by --na --ties --missing --delimiter --decimal-comma --encoding
 --json --csv --quiet --overwrite"""
 COMMANDS = {
     "demo": ["--output", "--quiet"],
-    "mask": f"--output --method --set --decimals --metrics {SHARED}".split(),
-    "evaluate": f"--variables --ranks --records --window --report --metrics {SHARED}".split(),
+    "mask": f"--output --method --seed --set --decimals --metrics {SHARED}".split(),
+    "evaluate": f"--seed --variables --ranks --records --window --report --metrics {SHARED}".split(),
     "recommend": (
         f"--output --max-risk --minimise --grid --replications --workers --decimals --report {SHARED}".split()
     ),

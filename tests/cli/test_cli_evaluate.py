@@ -10,6 +10,7 @@ import pytest
 import sdckit as sdc
 from command import ROLES, VARIABLES, contents, good, put_survey, run_here
 from sdckit.io.files import read
+from secret_bytes import entropy
 
 FILES = ["a.csv", "b.csv", "c.csv"]
 METRICS = ["--metrics", "brmae,il1s,dbrl,linkage"]
@@ -296,7 +297,7 @@ def test_stratified_needs_strata(tmp_path, survey, known):
 def test_a_parameter_by_stratum_is_one_of_the_strata(tmp_path, survey):
     widths = {name: 0.1 * (i + 1) for i, name in enumerate(survey["region"].unique(maintain_order=True))}
     roles = {"columns": VARIABLES, "key": "id", "weights": "weight", "by": "region"}
-    release = sdc.release(survey, "rank_swap", p=widths, rng=1, metrics="linkage", **roles)
+    release = sdc.release(survey, "rank_swap", p=widths, entropy=entropy(1), metrics="linkage", **roles)
     release.data.with_columns(survey["id"].gather(release.rows)).write_csv(tmp_path / "c.csv")
     words = ["evaluate", "data.csv", "c.csv", *ROLES, "--metrics", "linkage", "--json"]
     word = "p=" + ",".join(f"{name}:{width}" for name, width in widths.items())

@@ -14,6 +14,7 @@ import sdckit as sdc
 from command import HANGING, arguments, contents, environment, good, interruptible, put, run, run_here, said
 from sdckit.io.files import read
 from sdckit.selection import release as releasing
+from secret_bytes import drawn_from
 
 SEED = 918273645
 GRIDS = {
@@ -94,7 +95,7 @@ def test_the_file_meets_its_limits_when_measured_by_evaluate(tmp_path, survey, m
 
 def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
     assert survey.height
-    done = good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--json", "--decimals", "0", "--seed", "4"))
+    done = good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--json", "--decimals", "0"))
     printed = json.loads(done.stdout)
     again = json.loads(good(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, *ORDER, "--json").stdout)
     assert printed["table"] == again["table"]
@@ -112,25 +113,26 @@ def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
 
 
 def test_the_command_finds_what_python_finds(tmp_path, survey):
-    done = good(tmp_path, *words(*ALL, "--seed", str(SEED)))
+    with drawn_from(SEED):
+        done = good(tmp_path, *words(*ALL))
     plan = {
         "mdav": {"k": "2:12"},
         "noise": {"percent": "10:200:10"},
         "rank_swap": {"p": "0.05:0.6:0.05"},
     }
-    choice = sdc.recommend(
-        survey,
-        max_risk={"dbrl": 0.3},
-        plan=plan,
-        columns=["income", "age", "rent"],
-        key="id",
-        weights="weight",
-        unknown="weight",
-        rng=SEED,
-        replications=2,
-        workers=1,
-        decimals="original",
-    )
+    with drawn_from(SEED):
+        choice = sdc.recommend(
+            survey,
+            max_risk={"dbrl": 0.3},
+            plan=plan,
+            columns=["income", "age", "rent"],
+            key="id",
+            weights="weight",
+            unknown="weight",
+            replications=2,
+            workers=1,
+            decimals="original",
+        )
     assert done.stdout.splitlines()[: len(choice.sentences)] == choice.sentences
     assert f"{choice.maskings} maskings were measured" in done.stdout
 
@@ -159,11 +161,11 @@ def test_codes_of_missing_cells_stay(tmp_path, survey):
     assert ((masked["rent"] == "NA") == (frame["rent"] == "NA")).all()
 
 
-def test_quiet_prints_nothing_and_seeds_repeat(tmp_path, survey):
+def test_quiet_prints_nothing_and_the_same_entropy_repeats(tmp_path, survey):
     assert survey.height
-    given = ["--quiet", "--seed", str(SEED), *GRIDS["noise"]]
     for name in ("a.csv", "b.csv"):
-        done = good(tmp_path, *words(*given, output=name))
+        with drawn_from(SEED):
+            done = good(tmp_path, *words("--quiet", *GRIDS["noise"], output=name))
         assert (done.stdout, done.stderr) == ("", "")
     files = contents(tmp_path)
     assert files["a.csv"] == files["b.csv"]
@@ -202,7 +204,7 @@ def test_overwrite_replaces_and_nothing_else_does(tmp_path, survey, suffix):
 
 def test_the_report_is_written_where_it_is_asked_for(tmp_path, survey):
     assert survey.height
-    done = good(tmp_path, *words(*ALL, "--report", "r.html", "--seed", "3", limits=["linkage=0.3"]))
+    done = good(tmp_path, *words(*ALL, "--report", "r.html", limits=["linkage=0.3"]))
     page = (tmp_path / "r.html").read_text()
     for word in ("A release of data.csv", "What binds", "maskings", "versions", "linkage", "heat"):
         assert word in page, word
@@ -268,7 +270,7 @@ def test_a_file_drawn_again_is_the_one_that_meets(tmp_path, survey, monkeypatch)
             raise sdc.LimitsMissed("too much; draw again")
 
     monkeypatch.setattr(releasing, "require_limits", fussy)
-    done = good(tmp_path, *words(*GRIDS["noise"], *ORDER, "--seed", "5"))
+    done = good(tmp_path, *words(*GRIDS["noise"], *ORDER))
     assert "; the release took 4 draws.\n" in done.stdout
     assert evaluated(tmp_path, "brmae") == seen[-1]
     assert len(set(seen)) == 4
@@ -358,9 +360,7 @@ def test_whole_numbers_meet_their_limit_as_released(tmp_path, seed):
 
 @pytest.mark.parametrize(("method", "limit"), [("mdav", 0.25), ("noise", 0.4), ("rank_swap", 0.5)])
 def test_a_release_by_strata_meets_its_limit_within_them(tmp_path, survey, method, limit):
-    given = words(
-        *GRIDS[method], *ORDER, "--by", "region", "--json", "--seed", "8", limits=[f"linkage={limit}"]
-    )
+    given = words(*GRIDS[method], *ORDER, "--by", "region", "--json", limits=[f"linkage={limit}"])
     choice = json.loads(good(tmp_path, *given).stdout)["choice"]
     masked = in_order(tmp_path)
     apart = [

@@ -13,12 +13,13 @@ import pytest
 from command import contents, good, put, run, run_here, said
 from sdckit.io import atomic, crosswalk
 from sdckit.io.files import read
+from secret_bytes import drawn_from
 from stat_data import MAKERS, raw
 
 N = 60
 HEADER = "id,code,amount,note,income,age,gone"
 ROLES = ["--key", "id", "--drop", "gone", "--columns", "income,age", "--unknown", "code,amount,note"]
-MASK = ["mask", "data.csv", "-o", "out.csv", "--method", "noise", "--seed", "3", *ROLES]
+MASK = ["mask", "data.csv", "-o", "out.csv", "--method", "noise", *ROLES]
 RELEASE = [*MASK, "--release"]
 ORDER = ["--crosswalk", "order.csv"]
 RECOMMEND = ["recommend", "data.csv", "-o", "out.csv", "--max-risk", "linkage=0.9", *ROLES]
@@ -90,7 +91,7 @@ def test_no_format_has_the_key_or_a_dropped_column(tmp_path, cells, command, suf
 def test_labels_and_codes_of_statistical_files_follow_their_rows(tmp_path, suffix, to):
     path = MAKERS[suffix](tmp_path / f"in{suffix}")
     out = tmp_path / f"out{suffix if to == 'same' else to}"
-    words = ["--method", "noise", "--seed", "1", "--release", "--drop", "town", *ORDER]
+    words = ["--method", "noise", "--release", "--drop", "town", *ORDER]
     before = read(path)
     left = [name for name in before.frame.columns if name != "town"]
     words += ["--untouched", ",".join(name for name in left if name not in {"age", "income"})]
@@ -139,7 +140,8 @@ def test_evaluate_prints_the_figures_of_the_release(tmp_path, cells, command, na
 
 def test_records_follow_the_original(tmp_path, cells):
     more = ["--na", "NA", "--metrics", "brmae,mae"]
-    for words, out in (([*RELEASE, *ORDER], "a.csv"), (MASK, "b.csv")):
+    grouped = [word.replace("noise", "mdav") for word in MASK]  # without draws, both cells are the same
+    for words, out in (([*grouped, "--release", *ORDER], "a.csv"), (grouped, "b.csv")):
         good(tmp_path, *words, "--overwrite", *more)
         given = ORDER if out == "a.csv" else []
         good(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, *given, *more, "--records", out)
@@ -150,9 +152,8 @@ def test_records_follow_the_original(tmp_path, cells):
 def test_each_of_several_files_has_its_crosswalk(tmp_path, cells):
     assert cells
     tables = []
-    for name, seed in (("a", 1), ("b", 2)):
+    for name in ("a", "b"):
         words = [word.replace("out.csv", f"{name}.csv") for word in RELEASE]
-        words[words.index("--seed") + 1] = str(seed)
         more = ["--na", "NA", "--metrics", "brmae", "--json"]
         made = good(tmp_path, *words, *more, "--crosswalk", f"{name}.order.csv")
         tables.append(json.loads(made.stdout)["table"])
@@ -162,16 +163,37 @@ def test_each_of_several_files_has_its_crosswalk(tmp_path, cells):
     assert [found[name]["table"] for name in ("a.csv", "b.csv")] == tables
 
 
-def test_a_seed_gives_the_same_files_again(tmp_path, cells):
+def test_the_same_entropy_gives_the_same_files_again(tmp_path, cells):
     assert cells
     found = []
-    for _ in range(2):
-        good(tmp_path, *RELEASE, *ORDER, "--overwrite", "--na", "NA")
+    for number in (1, 1, 2):
+        with drawn_from(number):
+            good(tmp_path, *RELEASE, *ORDER, "--overwrite", "--na", "NA")
         found.append(contents(tmp_path))
     assert found[0] == found[1]
-    unseeded = [word for word in RELEASE if word not in {"--seed", "3"}]
-    good(tmp_path, *unseeded, *ORDER, "--overwrite", "--na", "NA")
-    assert contents(tmp_path)["order.csv"] != found[0]["order.csv"]
+    assert not any(found[2][name] == found[0][name] for name in ("order.csv", "out.csv"))
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_a_seed_is_refused(tmp_path, cells, command):
+    assert cells
+    before = contents(tmp_path)
+    done = run_here(tmp_path, *WRITERS[command], "--seed", "12345")
+    assert (done.returncode, contents(tmp_path)) == (2, before)
+    assert done.stderr == (
+        "error: --seed 12345 would let an intruder undo the release by trying seeds; drop it: the private "
+        "record makes a release repeatable\n"
+    )
+
+
+def test_a_working_copy_with_a_seed_is_not_for_publication(tmp_path, cells):
+    assert cells
+    done = good(tmp_path, *MASK, "--na", "NA", "--seed", "3")
+    assert (
+        "warning: the masking follows from --seed, which is found by trying: the file is not for"
+        in done.stderr
+    )
+    assert "--seed" not in good(tmp_path, *MASK, "--na", "NA", "--overwrite").stderr
 
 
 def test_a_kept_order_has_no_crosswalk_and_says_so(tmp_path, cells):

@@ -245,7 +245,8 @@ def test_the_same_as_another_process(data):
     apart, here = run(data, *call, "a.csv"), run_here(data, *call, "b.csv")
     assert apart.returncode == here.returncode == 0
     assert apart.stdout.replace("a.csv", "b.csv") == here.stdout
-    assert said(apart) == here.stderr == ""
+    assert said(apart) == here.stderr
+    assert "the file is not for publication" in here.stderr
     assert (data / "a.csv").read_bytes() == (data / "b.csv").read_bytes()
 
 
@@ -279,7 +280,7 @@ def test_evaluate_with_rules_on_columns_that_are_not_measured(data):
 def test_recommend_releases_a_file_that_obeys(data):
     call = ["recommend", "data.csv", "-o", "out.csv", "--key", "id", "--max-risk", "linkage=0.3"]
     call += ["--grid", "rank_swap.p=0.1:0.9:0.2", "--grid", "mdav.k=2:8", *words(RULES), "--drop", "region"]
-    printed = json.loads(good(data, *call, "--report", "r.html", "--json", "--seed", "4").stdout)
+    printed = json.loads(good(data, *call, "--report", "r.html", "--json").stdout)
     assert obeys(data / "out.csv")
     assert any(note.startswith("edit rules hold in every record") for note in printed["notes"])
     assert "edit rules hold in every record" in (data / "r.html").read_text()

@@ -9,6 +9,7 @@ import pytest
 import sdckit as sdc
 from command import contents, good, put, put_survey, run_here, said
 from sdckit.cli.parsing import parse_names
+from secret_bytes import drawn_from
 
 pytestmark = pytest.mark.usefixtures("survey")
 WORDS = {
@@ -45,7 +46,8 @@ def measured(folder, command, done):
 def answer(folder, command, *more):
     """What a command measures with these options; its output is removed, for the next answer."""
     form = ["--variables"] if command == "sweep" else ["--json"]
-    done = good(folder, *WORDS[command], "--seed", 1, *form, *more)
+    with drawn_from(1):
+        done = good(folder, *WORDS[command], *form, *more)
     table = measured(folder, command, done)
     for path in sorted(folder.glob("out*/**/*"), reverse=True) + sorted(folder.glob("out*")):
         path.rmdir() if path.is_dir() else path.unlink()

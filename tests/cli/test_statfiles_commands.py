@@ -78,8 +78,6 @@ def test_sweep_and_recommend_leave_categories_alone(tmp_path):
         "noise.percent=200",
         "--replications",
         "2",
-        "--seed",
-        "1",
     ]
     done = good(tmp_path, "recommend", "in.dta", "-o", "out.dta", *words, "--crosswalk", "order.csv")
     assert "masked: age, income;" in done.stdout

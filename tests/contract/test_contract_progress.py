@@ -113,7 +113,7 @@ COMMANDS = {
     "sweep": ["sweep", "data.csv", "-o", "swept", *GRID, *STRATA, "--report", "s.html"],
     "recommend": [
         *["recommend", "data.csv", "-o", "r.csv", *LIMIT, *GRID, *STRATA, "--report", "r.html"],
-        *["--scenario", "press=a:linkage=0.95", "--seed", "1"],
+        *["--scenario", "press=a:linkage=0.95"],
     ],
 }
 

@@ -8,6 +8,7 @@ import sdckit as sdc
 from contract import NAMES, data, strong, with_holes
 from sdckit.core.randomness import stream_generator
 from sdckit.selection.plan import runs_of, settings_of
+from secret_bytes import entropy
 
 UNMASKED = "ignore:not masked, every value"
 BY_COLUMN = [(m.name, p) for m in sdc.METHODS.values() for p in m.parameters if p.kind in (tuple, dict)]
@@ -136,6 +137,6 @@ def test_options_by_column_have_their_place_in_sweeps_and_searches(name, paramet
     again = sdc.recommend(frame(), plan=plan, max_risk={"linkage": 1.0}, rng=3, replications=1)
     assert chosen.point.method == again.point.method == name
     assert chosen.point.parameters in settings
-    assert again.apply(frame(), rng=3).data.columns == NAMES
+    assert again.apply(frame(), entropy=entropy(3)).data.columns == NAMES
     with pytest.raises(ValueError, match=f"^unknown column in {parameter.name} 'z'[^\n]+$"):
         sdc.sweep(frame(), {name: {parameter.name: texts[0].replace("a", "z")}})

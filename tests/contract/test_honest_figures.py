@@ -18,6 +18,7 @@ from intruder_distances import naive_linkage
 from intruder_release import describe
 from intruder_together import linkage_together
 from intruder_units import linkage_units
+from secret_bytes import drawn_from, entropy
 
 SIZE = 240
 FOUR = ("v0", "v1", "v2", "v3")
@@ -26,7 +27,13 @@ FOUR = ("v0", "v1", "v2", "v3")
 def released(table, method, parameters, columns=FOUR, *, metrics=("linkage",), **roles):
     """From a table, its release by default options, its linkage by the slow intruder, and the naive one."""
     made = sdc.release(
-        pl.DataFrame(table), method, columns=columns, metrics=metrics, rng=1, **roles, **parameters
+        pl.DataFrame(table),
+        method,
+        columns=columns,
+        metrics=metrics,
+        entropy=entropy(1),
+        **roles,
+        **parameters,
     )
     aligned = made.data[np.argsort(made.rows)].to_dict(as_series=False)
     return made, *judged(table, aligned, method, parameters, columns, **roles)
@@ -120,9 +127,9 @@ def test_sorted_rows(tmp_path):
     slow, naive = judged(*aligned, "rank_swap", {"p": 0.3}, positions=list(range(SIZE)))
     assert naive <= 0.05  # printed: 0.008
     assert found["linkage"] == slow == 1.0  # true: every value recovered
-    shuffled = sdc.release(original, "rank_swap", p=0.3, rng=1, metrics="linkage")
+    shuffled = sdc.release(original, "rank_swap", p=0.3, entropy=entropy(1), metrics="linkage")
     assert shuffled.evaluation["linkage"] <= 0.15  # what is handed out has another order
-    kept = sdc.release(original, "rank_swap", p=0.3, rng=1, metrics="linkage", keep_order=True)
+    kept = sdc.release(original, "rank_swap", p=0.3, entropy=entropy(1), metrics="linkage", keep_order=True)
     assert kept.evaluation["linkage"] == 1.0
     original.write_csv(tmp_path / "data.csv")
     words = ["mask", "data.csv", "-o", "out.csv", "--method", "rank_swap", "--set", "p=0.3", "--seed", "1"]
@@ -152,9 +159,10 @@ def test_window_of_rank_swapping_is_not_dropped_on_the_way(tmp_path):
     data = pl.DataFrame(table)
     data.write_csv(tmp_path / "data.csv")
     made, slow, naive = released(table, "rank_swap", {"p": 0.15})
-    words = ["mask", "data.csv", "-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15", "--seed", "1"]
-    masked = printed_linkage(tmp_path, *words)
-    how = ["--made-by", "rank_swap", "--set", "p=0.15"]
+    words = ["mask", "data.csv", "-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15"]
+    with drawn_from(1):
+        masked = printed_linkage(tmp_path, *words, "--release", "--crosswalk", "order.csv")
+    how = ["--made-by", "rank_swap", "--set", "p=0.15", "--crosswalk", "order.csv"]
     measured = printed_linkage(tmp_path, "evaluate", "data.csv", "out.csv", *how)
     again = sdc.evaluate(data, made.data, disclosure=made, metrics="linkage")["linkage"]
     assert (
@@ -167,7 +175,9 @@ def test_window_of_rank_swapping_is_not_dropped_on_the_way(tmp_path):
 def test_ten_releases_of_a_file_masked_by_noise():
     table, size = amounts(160, 4, seed=14), 160
     data, noise = pl.DataFrame(table), {"percent": 50}
-    made = [sdc.release(data, "noise", metrics="linkage", rng=draw, **noise) for draw in range(10)]
+    made = [
+        sdc.release(data, "noise", metrics="linkage", entropy=entropy(draw), **noise) for draw in range(10)
+    ]
     single = [one.evaluation["linkage"] for one in made]
     found = sdc.evaluate(data, [one.data for one in made], disclosure=made, together=True, metrics="linkage")
     release = describe(table, "noise", noise, FOUR)

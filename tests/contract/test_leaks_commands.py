@@ -10,13 +10,16 @@ import pytest
 import sdckit as sdc
 from command import good
 from leaks import leaks
+from read_page import Read
+from sdckit.cli.demo import ENTROPY
 from sdckit.cli.demo import SEED as DEMO_SEED
-from sdckit.core.randomness import release_secret, secret_order
+from sdckit.core.randomness import derived, secret_order
 from sdckit.report.vega_bundle import bundle
 
 SEED = 918273645
 VARIABLES = ["turnover", "wages", "profit", "materials"]
-WORDS = ["--seed", str(SEED), "--key", "firm", "--columns", ",".join(VARIABLES), "--unknown", "weight"]
+ROLES = ["--key", "firm", "--columns", ",".join(VARIABLES), "--unknown", "weight"]
+WORDS = ["--seed", str(SEED), *ROLES]
 GRIDS = ["--grid", "mdav.k=4:20:4", "--grid", "noise.percent=20:200:60", "--grid", "rank_swap.p=0.1:0.4:0.1"]
 METRICS = ["--metrics", "brmae,brmse,il1s,mse_marginal,linkage,linkage_outliers,dbrl,sdid,rid"]
 
@@ -65,8 +68,10 @@ def test_the_demo_leaks_nothing(demo):
     original, masked = (pl.read_csv(place / f"{name}.csv") for name in ("original", "masked"))
     variables = [name for name in original.columns if name not in {"firm", "sector", "weight"}]
     swept = pl.read_csv(place / "sweep.csv")
-    secret = release_secret(DEMO_SEED, original.select(variables).to_numpy())
-    rows = secret_order(original.height, secret, "rows")
+    draws = int(
+        Read((place / "report.html").read_text()).text.partition("draws of the release")[2].split()[0]
+    )
+    rows = secret_order(original.height, derived(ENTROPY, f"order {draws}"), "rows")
     roles = {"columns": variables, "key": "firm", "by": "sector", "unknown": "weight"}
     released = sdc.evaluate(original, masked, rows=rows, **roles)
     counts = [count for name in swept.columns if name.startswith("n_") for count in swept[name].unique()]
@@ -121,7 +126,7 @@ def test_the_private_folder_is_where_the_seed_is(folder, swept):
 @pytest.mark.parametrize("method", ["mdav", "rank_swap", "noise"])
 def test_a_recommendation_leaks_nothing(folder, original, method):
     grid = GRIDS[GRIDS.index(next(word for word in GRIDS if word.startswith(method)))]
-    words = ["recommend", "data.csv", "--max-risk", "linkage=1", "--grid", grid, *WORDS, "--workers", "1"]
+    words = ["recommend", "data.csv", "--max-risk", "linkage=1", "--grid", grid, *ROLES, "--workers", "1"]
     options = ["--report", f"{method}.html", "--replications", "1", "--overwrite", "--json", "-o"]
     done = good(folder, *words, *options, f"{method}.csv")
     people = good(folder, *words, "-o", f"{method}.csv", "--replications", "1", "--overwrite")
@@ -135,7 +140,7 @@ def test_a_recommendation_leaks_nothing(folder, original, method):
 def test_a_recommendation_that_is_not_met_leaks_nothing(folder, original):
     from command import run_here
 
-    words = ["recommend", "data.csv", "--max-risk", "linkage=0.0001", *GRIDS, *WORDS, "--workers", "1"]
+    words = ["recommend", "data.csv", "--max-risk", "linkage=0.0001", *GRIDS, *ROLES, "--workers", "1"]
     done = run_here(folder, *words, "-o", "none.csv", "--replications", "1")
     assert done.returncode == 1
     assert_silent(done.stderr, original)

@@ -19,6 +19,7 @@ from sdckit.core.settings import parameters_text
 from sdckit.core.text import number
 from sdckit.io.files import read
 from sdckit.metrics.evaluation_result import public_evaluation
+from secret_bytes import drawn_from, entropy
 
 SEED = 5
 STEP = 8  # one of so many records: linkage of whole files takes long
@@ -61,8 +62,9 @@ def words_of(parameters):
 
 def masked_by(folder, method, *more, metrics):
     words = ["data.csv", "-o", "out.csv", "--method", method.name, *words_of(parameters_of(method))]
-    shown = ["--metrics", ",".join(metrics), "--seed", SEED, "--json", "--report", "out.html", *HANDED_OUT]
-    return json.loads(good(folder, "mask", *words, *shown, *more).stdout)
+    shown = ["--metrics", ",".join(metrics), "--json", "--report", "out.html", *HANDED_OUT]
+    with drawn_from(SEED):
+        return json.loads(good(folder, "mask", *words, *shown, *more).stdout)
 
 
 def metrics_of(method):
@@ -76,7 +78,13 @@ def assert_one_risk(folder, method, *, by=None, rules=None):
     printed = masked_by(folder, method, *roles, metrics=metrics)
     original, written = (read(folder / name).frame for name in ("data.csv", "out.csv"))
     release = sdc.release(
-        original, method.name, by=by, rules=rules, metrics=metrics, rng=SEED, **parameters_of(method)
+        original,
+        method.name,
+        by=by,
+        rules=rules,
+        metrics=metrics,
+        entropy=entropy(SEED),
+        **parameters_of(method),
     )
     expected = release.evaluation.table
     rows = pl.DataFrame(printed["table"], schema=expected.schema)
@@ -129,10 +137,13 @@ def test_rules(folder, method):
 def test_a_number_that_differs_from_stratum_to_stratum(folder):
     widths = {"north": 0.05, "south, and east": 0.3, "west": 0.1}
     original = read(folder / "data.csv").frame
-    release = sdc.release(original, "rank_swap", by="region", metrics=["linkage"], rng=SEED, p=widths)
+    release = sdc.release(
+        original, "rank_swap", by="region", metrics=["linkage"], entropy=entropy(SEED), p=widths
+    )
     word = 'p=north:0.05,"south, and east:0.3",west:0.1'
-    words = ["-o", "out.csv", "--method", "rank_swap", "--set", word, "--by", "region", "--seed", SEED]
-    done = good(folder, "mask", "data.csv", *words, "--metrics", "linkage", "--json", "--release")
+    words = ["-o", "out.csv", "--method", "rank_swap", "--set", word, "--by", "region"]
+    with drawn_from(SEED):
+        done = good(folder, "mask", "data.csv", *words, "--metrics", "linkage", "--json", "--release")
     assert json.loads(done.stdout)["table"] == release.evaluation.table.rows(named=True)
     assert release.disclosure.parameters["p"] == widths
     turned = original.reverse()  # strata in another order of appearance
@@ -157,10 +168,11 @@ def test_strata_are_those_of_the_masking_unless_it_is_said_that_they_are_not(fol
 
 
 def test_some_of_the_columns(folder):
-    words = ["-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15", "--columns", "a,c", "--seed", SEED]
-    printed = json.loads(good(folder, "mask", "data.csv", *words, "--json", "--release").stdout)
+    words = ["-o", "out.csv", "--method", "rank_swap", "--set", "p=0.15", "--columns", "a,c"]
+    with drawn_from(SEED):
+        printed = json.loads(good(folder, "mask", "data.csv", *words, "--json", "--release").stdout)
     original, written = (read(folder / name).frame for name in ("data.csv", "out.csv"))
-    release = sdc.release(original, "rank_swap", columns=["a", "c"], rng=SEED, p=0.15)
+    release = sdc.release(original, "rank_swap", columns=["a", "c"], entropy=entropy(SEED), p=0.15)
     again = sdc.evaluate(original, written, disclosure=release)
     assert_frame_equal(again.table, release.evaluation.table, check_exact=True)
     assert printed["table"] == public_evaluation(again).table.rows(named=True)

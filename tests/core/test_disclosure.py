@@ -9,6 +9,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.core.disclosure import Disclosure, disclosure_of
+from secret_bytes import entropy
 from sweeps import frame
 
 UNKNOWN = "linkage assumes the intruder does not know the method; else give method="
@@ -96,7 +97,7 @@ def strata():
 
 def test_strata_are_those_of_the_disclosure():
     data = strata()
-    release = sdc.release(data, "rank_swap", p=0.2, by="g", rng=1, metrics=["linkage"])
+    release = sdc.release(data, "rank_swap", p=0.2, by="g", entropy=entropy(1), metrics=["linkage"])
     assert release.disclosure.by == ("g",)
     again = sdc.evaluate(
         data, release.data, metrics=["linkage"], rows=release.rows, disclosure=release.disclosure
@@ -111,7 +112,9 @@ STATED = {"method": "rank_swap", "parameters": {"p": 0.2}}
 
 def swapped_in_strata():
     data = strata()
-    return data, sdc.release(data, "rank_swap", p=0.2, by="g", rng=1, metrics=["linkage"], decimals=None)
+    return data, sdc.release(
+        data, "rank_swap", p=0.2, by="g", entropy=entropy(1), metrics=["linkage"], decimals=None
+    )
 
 
 @pytest.mark.parametrize("more", [{}, {"stratified": True}], ids=["default", "stated"])
@@ -162,7 +165,7 @@ def test_a_number_by_stratum_needs_strata_of_the_masking():
 
 def test_the_columns_that_were_masked_are_the_ones_measured():
     data = frame()
-    release = sdc.release(data, "rank_swap", p=0.15, columns=["b", "a"], rng=1)
+    release = sdc.release(data, "rank_swap", p=0.15, columns=["b", "a"], entropy=entropy(1))
     assert set(release.disclosure.columns) == {"a", "b"}
     how = {"rows": release.rows, "disclosure": release.disclosure}
     again = sdc.evaluate(data, release.data, **how)
@@ -182,7 +185,7 @@ def test_the_columns_that_were_masked_are_the_ones_measured():
 )
 def test_every_kind_of_table_has_columns(kind):
     data = kind(frame())
-    release = sdc.release(data, "rank_swap", p=0.15, rng=1, metrics=["linkage"])
+    release = sdc.release(data, "rank_swap", p=0.15, entropy=entropy(1), metrics=["linkage"])
     again = sdc.evaluate(data, release.data, metrics=["linkage"], disclosure=release)
     assert again.table.equals(release.evaluation.table)
 

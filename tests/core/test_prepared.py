@@ -9,6 +9,7 @@ import sdckit as sdc
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import Roles, resolve_roles
 from sdckit.core.table import Table
+from secret_bytes import entropy
 
 N = 60
 NAMES = ("a", "b")
@@ -150,7 +151,7 @@ def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
     roles = ROLES | ({} if weights == "w" else numbers)
     prepared = sdc.prepare(original, **roles)
     choice = sdc.recommend(prepared, max_risk=LIMITS, plan=PLAN, rng=3)
-    releases = [choice.apply(data, rng=8) for data in (prepared, original)]
+    releases = [choice.apply(data, entropy=entropy(8)) for data in (prepared, original)]
     assert releases[0].data.equals(releases[1].data)
     assert releases[0].evaluation.table.equals(releases[1].evaluation.table)
     assert set(releases[0].evaluation.table["stratum"]) == {"all", "x", "y"}
@@ -158,8 +159,8 @@ def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
 
 def test_a_release_of_prepared_data_is_that_of_their_table():
     original = with_codes()
-    ours = sdc.release(sdc.prepare(original, **ROLES), "noise", rng=2)
-    theirs = sdc.release(original, "noise", rng=2, **ROLES)
+    ours = sdc.release(sdc.prepare(original, **ROLES), "noise", entropy=entropy(2))
+    theirs = sdc.release(original, "noise", entropy=entropy(2), **ROLES)
     assert ours.data.equals(theirs.data)
     assert ours.evaluation.table.equals(theirs.evaluation.table)
 

@@ -151,6 +151,11 @@ CASES = {
     ),
     "--set twice": ({}, mask("--set percent=3 --set percent=4"), "--set gives 'percent' twice; give it once"),
     "decimals in words": ({}, mask("--decimals two"), "decimals is 'two'; give 'original', None or a whole"),
+    "seed of a file to hand out": (
+        {},
+        mask("--release --seed 20", method="mdav"),
+        "--seed 20 would let an intruder undo the release by trying seeds; drop it: the private record makes",
+    ),
     "negative seed": ({}, mask("--seed -4"), "the seed is -4; give a whole number of at least 0"),
     "seed in words": (
         {},

@@ -92,7 +92,11 @@ RECOMMEND_CASES = {
     "no replications to search": ({}, recommend("--replications 0"), "replications is 0; give a whole"),
     "no workers to search": ({}, recommend("--workers none"), "workers is 'none'; give a whole number of at"),
     "decimals of a release": ({}, recommend("--decimals two"), "decimals is 'two'; give 'original', None or"),
-    "seed of a release": ({}, recommend("--seed -3"), "the seed is -3; give a whole number of at least 0"),
+    "seed of a release": (
+        {},
+        recommend("--seed -3"),
+        "--seed -3 would let an intruder undo the release.*; drop it",
+    ),
     "tie rule of a release": ({}, recommend("--ties coin"), "unknown rule for ties 'coin'; choose from"),
     "gaps of a release": ({}, recommend("--missing drop"), "unknown rule for missing cells 'drop'; choose"),
     "metrics of a release": ({}, recommend("--metrics mae"), "no such option:? '?--metrics.*; see sdckit"),

@@ -18,6 +18,7 @@ from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.metrics.risk.facts import facts_of
 from sdckit.metrics.risk.linkage_scores import applicable_attacks, attack_result, score_linkage
+from secret_bytes import entropy
 
 GROUPING = ("mdav", "vmdav", "pca_microaggregation", "blocked_mdav")
 
@@ -155,7 +156,7 @@ def test_rules_that_move_no_value_leave_the_window_to_the_intruder():
     x = np.round(np.random.default_rng(0).lognormal(size=(200, 3)), 3)
     rules = ["x1 >= 0", "x2 >= 0", "x3 >= 0"]  # hold for any swapped value
     plain, ruled = (
-        sdc.release(x, "rank_swap", p=0.15, rng=1, rules=given, metrics="linkage").evaluation
+        sdc.release(x, "rank_swap", p=0.15, entropy=entropy(1), rules=given, metrics="linkage").evaluation
         for given in (None, rules)
     )
     uninformed = sdc.evaluate(x, sdc.mask(x, "rank_swap", p=0.15, rng=1), metrics="linkage")

@@ -7,6 +7,7 @@ import pytest
 import sdckit as sdc
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.stratified_risk import score_within_strata
+from secret_bytes import entropy
 from sweeps import frame
 
 LINKING = [m.name for m in sdc.METRICS.values() if m.family == "risk" and m.needs == "rows" and not m.role]
@@ -139,7 +140,7 @@ def test_sweep_and_search_see_the_risk_within_strata(method):
     )
     assert choice.point.parameters == searched.point.parameters
     assert choice.point.values["linkage"] == pytest.approx(searched.point.values["linkage"], rel=1e-12)
-    release = searched.apply(data, rng=1)
+    release = searched.apply(data, entropy=entropy(1))
     again = sdc.evaluate(data, release.data, by="g", disclosure=release, metrics=metrics)
     assert again["linkage"] == release.evaluation["linkage"] <= 0.5
 

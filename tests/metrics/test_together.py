@@ -23,6 +23,7 @@ from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_by_row
 from sdckit.metrics.risk.together import attacks_together
+from secret_bytes import entropy
 
 NAMES = {"euclid": "dbrl", "ranks": "dbrl_rank", "places": "same_places", "plain": "guess"}
 TIED = [one for one in MASKINGS if one[0] not in {"shuffle", "copula"}]  # cells belong to their records
@@ -158,7 +159,10 @@ def test_releases_may_have_one_disclosure_for_all_or_one_each():
 
 def test_shuffled_releases_are_aligned_by_their_rows():
     x, _ = noisy_releases(1)
-    releases = [sdc.release(x, "noise", percent=50, rng=i, decimals=None, metrics="linkage") for i in (1, 2)]
+    releases = [
+        sdc.release(x, "noise", percent=50, entropy=entropy(i), decimals=None, metrics="linkage")
+        for i in (1, 2)
+    ]
     tables = [release.data for release in releases]
     found = sdc.evaluate(x, tables, together=True, disclosure=releases)
     placed = [release.data[np.argsort(release.rows)] for release in releases]

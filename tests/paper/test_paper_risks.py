@@ -9,6 +9,7 @@ import sdckit as sdc
 from sdckit.paper import risks, safety
 from sdckit.paper.design import STUDY_METHODS
 from sdckit.selection import choice
+from secret_bytes import entropy
 
 LOSSES_AND_RISKS = ["brmae", "brmse", "linkage", "linkage_outliers"]
 
@@ -62,7 +63,7 @@ def test_linkage_is_the_worst_attack_on_each_file(attacked, tiny):
     worst = attacked.measured.select(pl.max_horizontal(risks.ATTACKS)).to_series()
     assert (worst <= attacked.measured["linkage"]).all()
     assert (worst == attacked.measured["linkage"]).mean() > 0.5
-    release = sdc.release(tiny, "rank_swap", p=0.1, rng=1, metrics="linkage")
+    release = sdc.release(tiny, "rank_swap", p=0.1, entropy=entropy(1), metrics="linkage")
     assert release.evaluation["linkage"] == max(release.evaluation.parts["linkage"].values())
     swapped = attacked.measured["method"].str.starts_with("rank_swap")
     assert (attacked.measured["window"].is_not_null() == swapped).all()

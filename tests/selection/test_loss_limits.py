@@ -9,6 +9,7 @@ import pytest
 import sdckit as sdc
 from command import run
 from sdckit.cli.demo import LIMITS, MINIMISE, PLAN
+from secret_bytes import entropy
 
 NAN = float("nan")
 
@@ -134,7 +135,7 @@ def test_the_demo_keeps_cells_and_totals():
     prepared = sdc.prepare(sample, **roles)
     assert list(prepared.columns) == names
     choice = sdc.sweep(prepared, PLAN, rng=20).recommend(LIMITS, MINIMISE)
-    release = choice.apply(prepared, rng=20, decimals="original")
+    release = choice.apply(prepared, entropy=entropy(20), decimals="original")
     masked = release.data
     assert release.evaluation["suppressed"] < 0.01
     assert sum(masked.select(names).null_count().row(0)) < sum(sample.null_count().row(0)) + 0.01 * 10_000

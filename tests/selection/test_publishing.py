@@ -9,7 +9,8 @@ import pytest
 from scipy import stats
 
 import sdckit as sdc
-from sdckit.core.randomness import release_secret, secret_order
+from sdckit.core.randomness import derived, draw_generator, secret_order
+from secret_bytes import entropy
 from sweeps import frame
 
 N = 300
@@ -53,13 +54,9 @@ def in_order(release):
 # --- the order ---
 
 
-@pytest.mark.parametrize("rng", [None, "seeds", "generator"])
-def test_every_order_is_as_likely_as_any_other(rng):
+def test_every_order_is_as_likely_as_any_other():
     """Chi-squared over all 24 orders of four rows: far from its tail."""
-    generator = np.random.default_rng(1)
-    ways = {None: lambda _: None, "seeds": int, "generator": lambda _: generator}
-    values = np.arange(8.0).reshape(4, 2)
-    secrets = (release_secret(ways[rng](draw), values) for draw in range(4800))
+    secrets = (derived(entropy(1), f"order {draw}") for draw in range(4800))
     orders = [tuple(secret_order(4, secret, "rows").tolist()) for secret in secrets]
     counts = [orders.count(order) for order in permutations(range(4))]
     assert sum(counts) == 4800
@@ -90,23 +87,25 @@ def test_the_order_of_rows_tells_nothing_of_any_column():
 
 
 def test_the_values_of_a_row_stay_together():
-    data, release = survey(), handed_out(rng=4)
+    data, release = survey(), handed_out(entropy=entropy(4))
     place = release.data["place"].to_numpy()
     assert place.tolist() == release.rows.tolist()
     assert np.corrcoef(release.data["income"], data["income"].to_numpy()[release.rows])[0, 1] > 0.99
 
 
 def test_the_cells_are_those_of_mask():
-    masked = sdc.mask(survey(), "noise", percent=1, rng=4, decimals="original", **COLUMNS)
+    masked = sdc.mask(
+        survey(), "noise", percent=1, rng=draw_generator(entropy(4), 1), decimals="original", **COLUMNS
+    )
     published = ["place", "income", "tax"]
-    assert in_order(handed_out(rng=4)).select(published).equals(masked.select(published))
+    assert in_order(handed_out(entropy=entropy(4))).select(published).equals(masked.select(published))
 
 
-# --- seeds ---
+# --- entropy ---
 
 
-def test_a_seed_gives_the_same_release_again_and_none_another():
-    one, again, other = (handed_out(rng=seed) for seed in (5, 5, 6))
+def test_the_same_entropy_gives_the_same_release_again_and_none_another():
+    one, again, other = (handed_out(entropy=entropy(seed)) for seed in (5, 5, 6))
     assert one.data.equals(again.data)
     assert np.array_equal(one.rows, again.rows)
     assert not np.array_equal(one.rows, other.rows)
@@ -114,22 +113,12 @@ def test_a_seed_gives_the_same_release_again_and_none_another():
     assert fresh[0] != fresh[1] != fresh[2] != fresh[0]
 
 
-def test_a_generator_gives_another_order_each_time():
-    rng = np.random.default_rng(5)
-    assert handed_out(rng=rng).rows.tolist() != handed_out(rng=rng).rows.tolist()
-    again = handed_out(rng=np.random.default_rng(5)).rows
-    assert again.tolist() == handed_out(rng=np.random.default_rng(5)).rows.tolist()
-
-
-def test_a_small_seed_cannot_be_tried_without_the_original():
-    """Whoever tries all seeds on the published values does not come upon the order."""
-    release = sdc.release(survey(), "mdav", k=3, rng=7, **ROLES)
-    published = release.data.select("income", "tax").to_numpy()
-    for guess in (published, published[np.argsort(published[:, 0])], np.empty((0, 2))):
-        secret = release_secret(7, guess)
-        assert not np.array_equal(secret_order(N, secret, "rows"), release.rows)
-    secret = release_secret(7, survey().select("income", "tax").to_numpy())
-    assert np.array_equal(secret_order(N, secret, "rows"), release.rows), "the one who has the original can"
+def test_each_draw_has_an_order_of_its_own():
+    """The order follows from entropy and number of the draw: the last draw is repeated without the others."""
+    release = sdc.release(survey(), "mdav", k=3, entropy=entropy(7), **ROLES)
+    orders = [secret_order(N, derived(entropy(7), f"order {draw}"), "rows") for draw in (1, 2)]
+    assert np.array_equal(orders[0], release.rows)
+    assert not np.array_equal(*orders)
 
 
 def test_orders_for_different_purposes_are_unrelated():
@@ -157,7 +146,7 @@ def test_mask_keeps_the_key_and_the_order_but_nothing_that_is_dropped():
 def test_units_get_fresh_numbers_that_keep_the_grouping():
     data = survey().with_columns(household=pl.col("household").cast(str).sort_by(pl.col("income") % 7))
     data = data.with_columns(household=pl.when(pl.arange(N) % 50 == 0).then(None).otherwise("household"))
-    release = handed_out(data, rng=2)
+    release = handed_out(data, entropy=entropy(2))
     before, after = data["household"], in_order(release)["household"]
     assert after.dtype == pl.Int64
     assert (before.is_null() == after.is_null()).all()
@@ -166,13 +155,13 @@ def test_units_get_fresh_numbers_that_keep_the_grouping():
     assert sorted(pairs["after"]) == list(range(1, pairs.height + 1))
     ranks = pairs.sort("before")["after"].to_numpy()
     assert abs(stats.spearmanr(np.arange(ranks.size), ranks).statistic) < 5 / np.sqrt(ranks.size - 1)
-    assert not after.equals(in_order(handed_out(data, rng=3))["household"])
+    assert not after.equals(in_order(handed_out(data, entropy=entropy(3)))["household"])
 
 
 def test_groups_get_fresh_numbers_as_well():
     data = survey().drop("household")
     roles = COLUMNS | {"unit": None, "groups": "group"}
-    release = sdc.release(data, "mdav", k=3, **roles, metrics="brmae", rng=1)
+    release = sdc.release(data, "mdav", k=3, **roles, metrics="brmae", entropy=entropy(1))
     masked = sdc.mask(data, "mdav", k=3, **roles)
     pairs = pl.DataFrame({"old": masked["group"], "new": in_order(release)["group"]}).unique()
     assert pairs.height == masked["group"].n_unique() == pairs["new"].n_unique()
@@ -187,7 +176,7 @@ def test_groups_get_fresh_numbers_as_well():
 
 def test_labels_of_pandas_rows_are_not_handed_out():
     data = frame().to_pandas().set_index(pd.Index([f"p{i}" for i in range(60)]))
-    release = sdc.release(data, "mdav", k=3, rng=1)
+    release = sdc.release(data, "mdav", k=3, entropy=entropy(1))
     assert release.data.index.equals(pd.RangeIndex(60))
     assert sdc.release(data, "mdav", k=3, keep_order=True).data.index.equals(pd.RangeIndex(60))
     assert sdc.mask(data, "mdav", k=3, drop="c").index.equals(data.index)
@@ -208,9 +197,11 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
     data = KINDS[kind](frame())
-    release = sdc.release(data, "noise", percent=20, rng=1, metrics=["brmae", "linkage"])
+    release = sdc.release(data, "noise", percent=20, entropy=entropy(1), metrics=["brmae", "linkage"])
     assert type(release.data) is type(data)
-    kept = sdc.release(data, "noise", percent=20, rng=1, metrics=["brmae", "linkage"], keep_order=True)
+    kept = sdc.release(
+        data, "noise", percent=20, entropy=entropy(1), metrics=["brmae", "linkage"], keep_order=True
+    )
     assert np.array_equal(np.asarray(release.data), np.asarray(kept.data)[release.rows])
     how = {"disclosure": release.disclosure, "metrics": ["brmae", "linkage"]}
     again = sdc.evaluate(data, release.data, rows=release.rows, **how)
@@ -222,9 +213,11 @@ def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
 
 
 def test_records_follow_the_original_order():
-    release = handed_out(rng=1)
+    release = handed_out(entropy=entropy(1))
     again = sdc.evaluate(survey(), release.data, **ROLES, rows=release.rows, per_record=True)
-    masked = sdc.mask(survey(), "noise", percent=1, rng=1, decimals="original", **COLUMNS)
+    masked = sdc.mask(
+        survey(), "noise", percent=1, rng=draw_generator(entropy(1), 1), decimals="original", **COLUMNS
+    )
     expected = sdc.evaluate(survey(), masked, **ROLES, per_record=True)
     assert again.records.equals(expected.records)
     assert again["brmae"] == release.evaluation["brmae"] == expected["brmae"]
@@ -232,7 +225,7 @@ def test_records_follow_the_original_order():
 
 def test_a_kept_order_is_measured():
     """The file is sorted by income, so that a row's place finds its record; shuffled, it does not."""
-    how = {"method": "noise", "percent": 300, "metrics": "linkage", "rng": 1, "unknown": "place"}
+    how = {"method": "noise", "percent": 300, "metrics": "linkage", "unknown": "place"}
     more = ROLES | how
     kept, shuffled = (sdc.release(survey(), **more, keep_order=keep) for keep in (True, False))
     assert kept.evaluation["linkage"] > 0.9
@@ -242,7 +235,7 @@ def test_a_kept_order_is_measured():
 def test_rules_on_a_column_that_is_not_published():
     data = frame().with_columns(total=pl.col("a") + pl.col("b"))
     for role in ({"drop": "total"}, {"key": "total"}):
-        how = {"columns": ["a", "b"], "rules": ["a >= 0", "total = a + b"], "metrics": "linkage", "rng": 1}
+        how = {"columns": ["a", "b"], "rules": ["a >= 0", "total = a + b"], "metrics": "linkage"}
         release = sdc.release(data, "noise", percent=20, **how, **role)
         assert release.data.columns == ["a", "b", "c"]
         assert release.evaluation["linkage"] >= 0
@@ -262,3 +255,37 @@ def test_rules_on_a_column_that_is_not_published():
 def test_rows_that_are_no_order_are_refused(rows, error, text):
     with pytest.raises(error, match=text):
         sdc.evaluate(frame(), frame(), rows=rows)
+
+
+# --- numbers of records ---
+
+
+@pytest.mark.parametrize("keep_order", [False, True])
+def test_numbers_of_records_follow_no_order(keep_order):
+    """Neither that of the published rows nor that of the original, whose every column is sorted."""
+    found = []
+    for _ in range(20):
+        release = handed_out(numbered="record", keep_order=keep_order)
+        numbers = release.data["record"].to_numpy()
+        assert sorted(numbers) == list(range(1, N + 1))
+        orders = (np.arange(N), release.rows, release.data["household"], release.data["income"])
+        found.append([stats.spearmanr(numbers, order).statistic for order in orders])
+    assert np.abs(found).max() < 5 / np.sqrt(N - 1)
+    assert np.abs(np.mean(found, axis=0)).max() < 5 / np.sqrt(20 * (N - 1))
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray])
+def test_numbers_of_records_are_a_column_of_every_kind_of_table(kind):
+    data = frame().to_numpy() if kind is np.asarray else kind(frame().to_dict(as_series=False))
+    release = sdc.release(data, "mdav", k=3, numbered="record", metrics=["brmae", "linkage"])
+    plain = sdc.release(data, "mdav", k=3, metrics=["brmae", "linkage"])
+    assert type(release.data) is type(data)
+    numbers = release.data[:, -1] if kind is np.asarray else np.asarray(release.data["record"])
+    assert sorted(numbers) == list(range(1, 61))
+    assert release.evaluation["linkage"] == plain.evaluation["linkage"]
+
+
+@pytest.mark.parametrize("name", ["income", "id", " ", "all", 3])
+def test_the_column_of_numbers_needs_a_name_of_its_own(name):
+    with pytest.raises(ValueError, match=f"the column for record numbers cannot be named {name!r}, which"):
+        handed_out(numbered=name)

@@ -10,6 +10,7 @@ from sdckit.selection import release as releasing
 from sdckit.selection.choice import choose
 from sdckit.selection.limits import LimitsMissed
 from sdckit.selection.release import TRIES
+from secret_bytes import entropy
 from sweeps import frame
 
 PLANS = {
@@ -41,7 +42,7 @@ def unshuffled(release):
 @pytest.mark.parametrize("method", PLANS)
 def test_a_release_meets_its_limits_when_measured_afresh(method):
     choice = choice_of(frame(), method, {"linkage": 0.9} if method == "individual_ranking" else None)
-    release = choice.apply(frame(), rng=5)
+    release = choice.apply(frame(), entropy=entropy(5))
     again = measured(frame(), release, choice)
     assert again["linkage"] <= choice.limits["linkage"]
     for metric in METRICS:
@@ -52,7 +53,7 @@ def test_a_release_meets_its_limits_when_measured_afresh(method):
 
 def test_the_window_of_swapping_is_known_to_the_attacker():
     choice = choice_of(frame(), "rank_swap", {"linkage": 0.6})
-    release = choice.apply(frame(), rng=1)
+    release = choice.apply(frame(), entropy=entropy(1))
     width = release.disclosure.width("all", np.zeros((60, 2)), frame().columns[:2])
     assert width.tolist() == [int(float(choice.parameters["p"]) * 60 + 1e-9)] * 2
     blind = sdc.evaluate(frame(), release.data, metrics="linkage", rows=release.rows)
@@ -71,9 +72,9 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_table_gets_its_own_kind_back(kind):
     data = KINDS[kind](frame())
-    release = choice_of(data, "noise").apply(data, rng=5)
+    release = choice_of(data, "noise").apply(data, entropy=entropy(5))
     assert type(release.data) is type(data)
-    expected = choice_of(frame(), "noise").apply(frame(), rng=5)
+    expected = choice_of(frame(), "noise").apply(frame(), entropy=entropy(5))
     assert np.array_equal(np.asarray(release.data), expected.data.to_numpy())
     assert release.evaluation["linkage"] == expected.evaluation["linkage"]
 
@@ -81,7 +82,7 @@ def test_every_kind_of_table_gets_its_own_kind_back(kind):
 def test_the_data_handed_in_are_left_alone():
     data = frame().to_numpy()
     before = data.copy()
-    choice_of(data).apply(data, rng=5)
+    choice_of(data).apply(data, entropy=entropy(5))
     assert np.array_equal(data, before)
 
 
@@ -91,7 +92,7 @@ def test_roles_are_those_of_the_sweep(tmp_path):
     roles = {"key": "id", "weights": "weight", "by": "region", "columns": ["income", "age"]}
     roles |= {"unknown": ["weight", "rooms"]}  # which nearly every record has its own value of
     choice = choice_of(data, "mdav", {"linkage": 0.6}, **roles)
-    release = choice.apply(data, rng=5)
+    release = choice.apply(data, entropy=entropy(5))
     left = ["grade", "region", "weight", "rooms"]
     assert unshuffled(release).select(left).equals(data.select(left))
     assert "id" not in release.data.columns
@@ -115,7 +116,7 @@ def test_weights_may_be_an_array_and_not_a_column():
 
 def test_codes_of_missing_cells_stay_where_they_are():
     data = frame().with_columns(a=pl.when(pl.arange(60) % 7 == 0).then(-9.0).otherwise(pl.col("a")))
-    release = choice_of(data, "noise", na=-9).apply(data, rng=5)
+    release = choice_of(data, "noise", na=-9).apply(data, entropy=entropy(5))
     assert ((unshuffled(release)["a"] == -9) == (data["a"] == -9)).all()
     assert release.evaluation.table.filter(metric="brmae", variable="a")["n_used"].item() == 51
 
@@ -131,7 +132,7 @@ def test_rules_for_ties_and_missing_cells_are_those_of_the_sweep():
 
 def test_decimals_are_rounded_before_the_release_is_measured():
     choice = choice_of(frame(), "noise")
-    release = choice.apply(frame(), rng=5, decimals=0)
+    release = choice.apply(frame(), entropy=entropy(5), decimals=0)
     assert (release.data["a"] == release.data["a"].round(0)).all()
     assert release.evaluation["brmae"] == measured(frame(), release, choice)["brmae"]
 
@@ -141,7 +142,7 @@ def test_metrics_of_the_choice_are_measured_even_where_they_are_no_default():
     choice = sdc.sweep(frame(), {"noise": PLANS["noise"]}, metrics=metrics, rng=4, workers=1).recommend(
         {"rmdid": 0.9}, "il_variables"
     )
-    release = choice.apply(frame(), rng=2)
+    release = choice.apply(frame(), entropy=entropy(2))
     assert release.evaluation["rmdid"] <= 0.9
     assert {"il_variables", "rmdid", "brmae", "linkage"} <= set(release.evaluation.meaning)
 
@@ -172,7 +173,7 @@ def drawn(monkeypatch):
 def test_a_draw_that_misses_is_drawn_again_and_counted(drawn, missed):
     risks, seen = drawn
     risks += [0.51] * missed
-    release = choice_of(frame()).apply(frame(), rng=5)
+    release = choice_of(frame()).apply(frame(), entropy=entropy(5))
     assert release.draws == missed + 1 == len(seen)
     assert np.array_equal(seen[-1], unshuffled(release).to_numpy())
     assert len({draw.tobytes() for draw in seen}) == len(seen), "each draw is another one"
@@ -184,7 +185,7 @@ def test_after_the_last_draw_nothing_is_handed_out(drawn, tries):
     risks += [0.50001] * 100
     often = f"in all of {tries} draws" if tries > 1 else "in the one table drawn"
     with pytest.raises(LimitsMissed, match=rf"missed linkage of at most 0.5 {often}, so nothing is rel"):
-        choice_of(frame()).apply(frame(), rng=5, tries=tries)
+        choice_of(frame()).apply(frame(), entropy=entropy(5), tries=tries)
     assert len(seen) == tries
 
 
@@ -199,7 +200,7 @@ def test_a_method_without_draws_is_tried_once(drawn):
 def test_a_risk_exactly_at_its_limit_meets_it_and_one_without_a_value_does_not(drawn):
     risks, seen = drawn
     risks += [None, float("nan"), 0.5]
-    assert choice_of(frame()).apply(frame(), rng=5).draws == 3
+    assert choice_of(frame()).apply(frame(), entropy=entropy(5)).draws == 3
     assert len(seen) == 3
 
 
@@ -216,7 +217,7 @@ def test_real_draws_that_miss_are_drawn_again():
     choice = choose(lines, limit, "brmae", conditions=found.conditions)
     draws = []
     for seed in range(12):
-        release = choice.apply(data, rng=seed, tries=100)
+        release = choice.apply(data, entropy=entropy(seed), tries=100)
         assert sdc.evaluate(data, release.data, metrics="dbrl", rows=release.rows)["dbrl"] <= limit["dbrl"]
         draws.append(release.draws)
     assert max(draws) > 1
@@ -225,7 +226,7 @@ def test_real_draws_that_miss_are_drawn_again():
 
 def test_the_same_seed_gives_the_same_release():
     choice = choice_of(frame())
-    one, again, other = (choice.apply(frame(), rng=seed).data for seed in (5, 5, 6))
+    one, again, other = (choice.apply(frame(), entropy=entropy(seed)).data for seed in (5, 5, 6))
     assert one.equals(again)
     assert not one.equals(other)
 
@@ -234,10 +235,10 @@ def test_nothing_is_masked_where_no_setting_met():
     choice = choice_of(frame(), "noise", {"linkage": 0.0})
     assert not choice.met
     with pytest.raises(LimitsMissed, match=r"^no setting meets linkage of at most 0; the nearest miss is no"):
-        choice.apply(frame(), rng=1)
+        choice.apply(frame(), entropy=entropy(1))
 
 
 @pytest.mark.parametrize("tries", [0, -1, 2.5, "many"])
 def test_tries_are_counted(tries):
     with pytest.raises(ValueError, match=r"tries is .*; give a whole number of at least 1"):
-        choice_of(frame()).apply(frame(), rng=5, tries=tries)
+        choice_of(frame()).apply(frame(), entropy=entropy(5), tries=tries)

@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from sdckit.core.randomness import draw_generator
 from sdckit.selection.release import ReleasePlan, make_release
 from sdckit.selection.release_file import ReleaseFile
+from secret_bytes import entropy
 from sweeps import frame
 
 NAMES = {"a, b": "a", 'c "d"': "b", "e=f:g": "c"}  # columns that are hard to put into text
@@ -25,8 +27,8 @@ def in_order(release):
 
 
 def test_a_release_is_the_masked_table_and_its_evaluation():
-    release = sdc.release(frame(), "rank_swap", p=0.2, rng=3, metrics=["brmae", "linkage"])
-    masked = sdc.mask(frame(), "rank_swap", p=0.2, rng=3, decimals="original")
+    release = sdc.release(frame(), "rank_swap", p=0.2, entropy=entropy(3), metrics=["brmae", "linkage"])
+    masked = sdc.mask(frame(), "rank_swap", p=0.2, rng=draw_generator(entropy(3), 1), decimals="original")
     assert in_order(release).equals(masked)
     known = {"method": "rank_swap", "parameters": {"p": 0.2}}
     again = sdc.evaluate(frame(), masked, metrics=["brmae", "linkage"], **known)
@@ -39,7 +41,9 @@ def test_a_release_is_the_masked_table_and_its_evaluation():
 @pytest.mark.filterwarnings("ignore:rows of .* stand for no original record")
 def test_cells_beside_masked_ones_come_from_the_numbered_row(method):
     data = frame().with_columns(place=pl.arange(60))
-    release = sdc.release(data, method, columns=["a", "b"], untouched=["c", "place"], rng=3, metrics="ks")
+    release = sdc.release(
+        data, method, columns=["a", "b"], untouched=["c", "place"], entropy=entropy(3), metrics="ks"
+    )
     assert release.disclosure.paired == (method in {"noise", "mdav"})
     assert release.data["place"].to_list() == release.rows.tolist() != list(range(60))
 
@@ -57,7 +61,7 @@ def test_the_key_and_the_weights_are_left_alone():
 
 
 def test_notes_of_the_masking_stand_beside_those_of_the_measures():
-    release = sdc.release(frame(), "noise", percent=20, rules="a >= 0", rng=1, metrics="brmae")
+    release = sdc.release(frame(), "noise", percent=20, rules="a >= 0", entropy=entropy(1), metrics="brmae")
     assert any(note.startswith("edit rules hold in every record") for note in release.evaluation.notes)
 
 
@@ -66,9 +70,14 @@ def test_notes_of_the_masking_stand_beside_those_of_the_measures():
 
 def test_a_random_method_is_drawn_until_it_meets_the_limits():
     data = frame(40)
-    draws = [sdc.release(data, "noise", percent=60, rng=seed, metrics="dbrl") for seed in range(12)]
+    draws = [
+        sdc.release(data, "noise", percent=60, entropy=entropy(seed), metrics="dbrl") for seed in range(12)
+    ]
     limit = float(np.quantile([draw.evaluation["dbrl"] for draw in draws], 0.3))
-    found = [sdc.release(data, "noise", percent=60, rng=seed, max_risk={"dbrl": limit}) for seed in range(6)]
+    found = [
+        sdc.release(data, "noise", percent=60, entropy=entropy(seed), max_risk={"dbrl": limit})
+        for seed in range(6)
+    ]
     assert all(release.evaluation["dbrl"] <= limit for release in found)
     assert max(release.draws for release in found) > 1
 
@@ -82,7 +91,7 @@ def test_a_random_method_is_drawn_until_it_meets_the_limits():
 )
 def test_nothing_is_handed_out_that_misses_a_limit(method, parameters, fact):
     with pytest.raises(sdc.LimitsMissed, match=f"^{fact}, so nothing is released; allow more risk"):
-        sdc.release(frame(), method, max_risk={"linkage": 0.01}, tries=3, rng=1, **parameters)
+        sdc.release(frame(), method, max_risk={"linkage": 0.01}, tries=3, entropy=entropy(1), **parameters)
 
 
 @pytest.mark.parametrize("limits", [{}, {"brmae": 0.1}, {"linkage": 2}, {"window": 0.1}])
@@ -116,7 +125,7 @@ def test_warnings_that_a_caller_ignores_are_kept_all_the_same():
 
 def test_a_warning_of_every_draw_is_given_once():
     with pytest.warns(UserWarning, match=WARNED) as seen, pytest.raises(sdc.LimitsMissed):
-        sdc.release(doubtful(), "noise", percent=1, max_risk={"linkage": 0.0}, tries=4, rng=1)
+        sdc.release(doubtful(), "noise", percent=1, max_risk={"linkage": 0.0}, tries=4, entropy=entropy(1))
     assert len(seen) == 1
 
 
@@ -173,7 +182,7 @@ def test_given_columns_of_any_name_survive_a_search(names, search):
     else:
         choice = sdc.sweep(odd(), plan, metrics=["brmae", "linkage"], **how).recommend(limits)
     assert choice.point.setting.parameters == choice.parameters == {"given": tuple(names)}
-    release = choice.apply(odd(), rng=2)
+    release = choice.apply(odd(), entropy=entropy(2))
     assert in_order(release).select(names).equals(odd().select(names))
     assert release.disclosure.parameters["given"] == tuple(names)
     assert not in_order(release).drop(names).equals(odd().drop(names))

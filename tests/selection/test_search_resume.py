@@ -1,10 +1,12 @@
 """Searches that are stopped and continued: the same recommendation, no run measured twice."""
 
 import json
+import os
 import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -14,6 +16,7 @@ import sdckit as sdc
 from sdckit.metrics.evaluation_table import FIGURES
 from sdckit.selection.sweep_folder import CELLS, README, SEARCH_PLAN, WARNING
 from sdckit.selection.task import Task
+from secret_bytes import drawn_from
 from stopping import MARK, assert_no_process_left, wait_until
 from sweeps import frame, swept
 
@@ -157,6 +160,7 @@ def test_the_folder_is_private_and_holds_no_records(tmp_path):
 DRIVER = """
 import os, sys, time
 from sdckit import cli
+from secret_bytes import drawn_from
 from sdckit.selection import runner, task
 runner.WARM_UP = runner.WORKER_PAYS_FROM = runner.BATCH_SECONDS = 0.0
 finished, measure, limit = task.Task.measure_and_record, runner.Worker.measure, int(sys.argv.pop())
@@ -172,13 +176,15 @@ def apart(*given):
     hold()
     return measure(*given)
 task.Task.measure_and_record, runner.Worker.measure = slowly, apart
-cli.main()
+with drawn_from(17):
+    cli.main()
 """
 WORDS = [
-    *["recommend", "data.csv", "-o", "out.csv", "--max-risk", "linkage=0.3", "--seed", "17", "--json"],
+    *["recommend", "data.csv", "-o", "out.csv", "--max-risk", "linkage=0.3", "--json"],
     *["--grid", "noise.percent=10:200:10", "--grid", "mdav.k=2:19", "--workers", "2", "--quiet"],
 ]
 KEPT = ["--folder", "kept"]
+PATHS = [str(Path(sdc.__file__).parents[1]), str(Path(command.__file__).parent)]
 
 
 def journal(folder):
@@ -190,7 +196,7 @@ def start(folder, limit):
     return subprocess.Popen(
         [sys.executable, "-c", DRIVER, *WORDS, *KEPT, str(limit)],
         cwd=folder,
-        env=command.environment(**{MARK: str(folder)}),
+        env=command.environment(**{MARK: str(folder), "PYTHONPATH": os.pathsep.join(PATHS)}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -200,7 +206,8 @@ def start(folder, limit):
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_killed_and_interrupted_a_command_ends_with_the_same_release(tmp_path):
     frame(100).write_csv(tmp_path / "data.csv")
-    expected = command.good(tmp_path, *WORDS).stdout
+    with drawn_from(17):
+        expected = command.good(tmp_path, *WORDS).stdout
     released = (tmp_path / "out.csv").read_bytes()
     (tmp_path / "out.csv").unlink()
     maskings = json.loads(expected)["choice"]["maskings"]
@@ -218,7 +225,8 @@ def test_killed_and_interrupted_a_command_ends_with_the_same_release(tmp_path):
         assert_no_process_left(tmp_path)
         assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "kept"}
     before = journal(tmp_path)
-    assert command.good(tmp_path, *WORDS, *KEPT).stdout == expected
+    with drawn_from(17):
+        assert command.good(tmp_path, *WORDS, *KEPT).stdout == expected
     assert (tmp_path / "out.csv").read_bytes() == released
     assert journal(tmp_path).startswith(before)
     assert len(journal(tmp_path)) == maskings * record, "a run was measured twice"

@@ -5,6 +5,7 @@ import pytest
 
 import sdckit as sdc
 from command import good, run_here
+from secret_bytes import entropy
 from sweeps import frame
 
 SMALL = 12
@@ -33,7 +34,7 @@ def test_other_grids_stay_whole(found):
 def test_recommend_works_on_few_records(plan):
     choice = sdc.recommend(frame(SMALL), max_risk={"dbrl": 0.5}, plan=plan, rng=1, workers=1)
     assert choice.met
-    release = choice.apply(frame(SMALL), rng=1)
+    release = choice.apply(frame(SMALL), entropy=entropy(1))
     assert release.evaluation["dbrl"] <= 0.5
     assert all(point.setting.options["k"] <= SMALL for point in choice.points if point.method == "mdav")
 

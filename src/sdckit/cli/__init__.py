@@ -31,6 +31,8 @@ from sdckit.cli.options import (
     method_option,
     metrics_option,
     no_measure_option,
+    no_seed_option,
+    numbered_option,
     outputs,
     report_option,
     roles,
@@ -41,7 +43,6 @@ from sdckit.cli.options import (
     search_measuring,
     search_ruling,
     search_sample_option,
-    seed_option,
     set_option,
     ties_seed_option,
 )
@@ -153,6 +154,7 @@ def describe(data: Path, **given: Any) -> None:
 )
 @no_measure_option
 @keep_order_option
+@numbered_option
 @crosswalk_option
 @decimals_option
 @report_option
@@ -292,13 +294,14 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
 @folder_option
 @keep_order_option
+@numbered_option
 @crosswalk_option
 @decimals_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @search_ruling
-@seed_option
+@no_seed_option
 @dialect_options
 @outputs
 def recommend(data: Path, output: Path, **given: Any) -> None:

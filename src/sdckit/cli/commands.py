@@ -66,6 +66,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     registry.metrics_for_rows(checked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
     decimals = request.check_decimals(given)
     release_output.check_unmeasured(given)
+    release_output.check_seed(given, handed_out=given["release"])
     where = engine_request.engine_for_masking(given, data, output)
     if where.engine != "memory":
         engine_commands.mask(where, data, output, checked, given)
@@ -93,6 +94,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         missing=checked.missing,
         per_record=given["report"] is not None,
         keep_order=given["keep_order"],
+        numbered=given["numbered"],
         in_place=not handed_out,
     )
     if given["no_measure"]:
@@ -271,6 +273,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
 def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     """Run `sdckit recommend`: find the least loss within limits on risk, write the file, print measures."""
     progress.show_progress(not given["quiet"])
+    release_output.check_seed(given, handed_out=True)
     checked = request.check_options(given | {"metrics": ()}, "penalise")
     search_options = request.check_search_options(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
@@ -306,13 +309,16 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
                 scenarios=checked.scenarios,
                 ties=checked.ties,
                 missing=checked.missing,
-                rng=checked.seed,
                 folder=given["folder"],
             )
         print_held_warnings()
         choice.require_met()
         report(SEARCHING, 1.0 - SEARCHING)
-        plan = choice.release_plan(per_record=given["report"] is not None, keep_order=given["keep_order"])
+        plan = choice.release_plan(
+            per_record=given["report"] is not None,
+            keep_order=given["keep_order"],
+            numbered=given["numbered"],
+        )
         made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
     tried = f"{choice.maskings} maskings were measured; the release took {wording.draws_text(made.draws)}."
     terminal.show_result(

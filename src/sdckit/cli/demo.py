@@ -34,7 +34,8 @@ REPEATS = "sdckit demo replaces these files each time it runs."
 # The identifier is not published; weights are, but an intruder does not know them; sectors are known, and
 # each is masked by itself.
 ROLES: dict[str, Any] = {"key": "firm", "by": "sector", "untouched": "weight", "unknown": "weight"}
-SEED = 20  # public, as the sample is synthetic; the seed of a real release is secret
+SEED = 20  # of the sweep
+ENTROPY = b"public, for the sample is synthetic"  # that of a real release is secret
 
 
 def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
@@ -50,7 +51,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
-        made = make_release(plan, prepared, rng=SEED, store=ReleaseFile(draft / "masked.csv").store)
+        made = make_release(plan, prepared, entropy=ENTROPY, store=ReleaseFile(draft / "masked.csv").store)
         page = build.report_on_sweep(
             found,
             name="the sample",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Options that need all records in memory.
 EVALUATING = ("report", "records", "ranks", "together", "scenario", "crosswalks", "unpaired", "unit", "rules")
-MASKING = ("report", "release", "keep_order", "crosswalk", "groups", "recode", "unit")
+MASKING = ("report", "release", "keep_order", "crosswalk", "numbered", "groups", "recode", "unit")
 
 
 def engine_for_evaluating(given: dict[str, Any], original: Path, masked: Sequence[Path]) -> Settings:

@@ -119,8 +119,11 @@ def _missing_option(default: str) -> Callable[[Command], Command]:
 ruling = _combine_options(_ties_option, _missing_option("pairwise"))
 search_ruling = _combine_options(_ties_option, _missing_option("penalise"))
 seed_option = click.option(
-    "--seed", type=int, help="Seed of random draws. Keep it secret: with it a masking can be undone."
+    "--seed",
+    type=int,
+    help="Seed of random draws, for work that must repeat; what is masked with it is not for publication.",
 )
+no_seed_option = click.option("--seed", hidden=True)  # refused with the reason
 ties_seed_option = click.option("--seed", type=int, help="Seed for --ties random.")
 metrics_option = click.option(
     "--metrics",
@@ -202,6 +205,11 @@ folder_option = click.option(
     type=click.Path(path_type=Path),
     help="Store finished runs: after Ctrl-C or a crash the same command resumes. Keep DIR secret: it holds "
     "the seed.",
+)
+numbered_option = click.option(
+    "--numbered",
+    metavar="NAME",
+    help="Add a column of this name with fresh numbers of the records, in an order that tells nothing.",
 )
 no_measure_option = click.option(
     "--no-measure", is_flag=True, help="Only mask: print no loss and no risk; not with --release or --report."

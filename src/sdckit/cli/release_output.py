@@ -33,7 +33,7 @@ UNMEASURED = ("report", "metrics", "missing", "as_json", "as_csv")  # options th
 def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out: bool) -> None:
     """Raise an error for options on the order of a release that exclude each other or cannot be met."""
     path = given["crosswalk"]
-    for option in ("--keep-order", "--crosswalk"):
+    for option in ("--keep-order", "--crosswalk", "--numbered"):
         if given[option[2:].replace("-", "_")] and not handed_out:
             raise ValueError(f"{option} is for a file that is handed out; add --release or drop {option}")
     if path is None:
@@ -43,6 +43,19 @@ def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out
     request.check_output(path, [data], overwrite=given["overwrite"], suffixes=crosswalk.SUFFIXES)
     if path.resolve() == output.resolve():
         raise ValueError(f"'{path}' is the output, too; give the crosswalk another name")
+
+
+def check_seed(given: dict[str, Any], *, handed_out: bool) -> None:
+    """Raise ValueError for the seed of a file that is handed out; warn of one in a working copy."""
+    if given["seed"] is None:
+        return
+    if handed_out:
+        fact = f"--seed {given['seed']} would let an intruder undo the release by trying seeds"
+        raise ValueError(f"{fact}; drop it: the private record makes a release repeatable")
+    warn(
+        "the masking follows from --seed, which is found by trying: the file is not for publication; "
+        "--release without --seed makes one that is"
+    )
 
 
 def check_unmeasured(given: dict[str, Any]) -> None:
@@ -106,7 +119,7 @@ def write_unmeasured(
     """Mask and write a file without measuring it; return the notes to print."""
     file = _release_file(plan, source, original, checked, given)
     made = plan.mask(original, randomness.generator(checked.seed))
-    with file.store(plan.publish(made, original, checked.seed)) as written:
+    with file.store(plan.publish(made, original)) as written:
         note = column_notes.columns_note(original.columns, source.frame.columns, written.columns)
     return [
         *made.notes,
@@ -155,11 +168,16 @@ def order_notes(plan: ReleasePlan, file: ReleaseFile) -> list[str]:
     """Return a note on the order of the rows of a file that is handed out."""
     if plan.in_place:
         return []
+    numbers = [] if plan.numbered is None else [f"the column {plan.numbered!r} numbers the records anew"]
     if plan.keep_order:
-        return ["the rows are in the order of the original, which the attacks use where it tells something"]
+        fact = "the rows are in the order of the original, which the attacks use where it tells something"
+        return [fact, *numbers]
     if file.crosswalk is None:
-        return ["the rows are shuffled, and their order is kept nowhere (--crosswalk FILE keeps it)"]
-    return [f"the rows are shuffled; wrote their order to {file.crosswalk}"]
+        return [
+            "the rows are shuffled, and their order is kept nowhere (--crosswalk FILE keeps it)",
+            *numbers,
+        ]
+    return [f"the rows are shuffled; wrote their order to {file.crosswalk}", *numbers]
 
 
 def write_report(given: dict[str, Any], make_page: Callable[[Any], str]) -> list[str]:

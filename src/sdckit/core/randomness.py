@@ -1,4 +1,9 @@
-"""Random generators from a user's seed or generator, and independent ones for the runs of a sweep."""
+"""Random generators from a user's seed, for the runs of a sweep, and from the secret bytes of a release.
+
+Sweeps and working copies draw from fast generators, whose numbers can be found again by who finds their seed.
+A release draws from AES-128 in counter mode, and everything random about it follows from its entropy: secret
+bytes that nobody can find by trying.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 
+from sdckit.kernels.bit_generators import is_fast
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.kernels.jit import Ints
 
-SECRET = 32  # bytes of a secret that no one can find by trying
+ENTROPY = 32  # bytes of a secret that nobody can find by trying
 
 
 def generator(rng: object) -> np.random.Generator:
@@ -53,16 +60,49 @@ def stream_generator(entropy: int, stream: Sequence[int]) -> np.random.Generator
     return np.random.Generator(np.random.SFC64(_Digest(f"{entropy} {stream}")))  # type: ignore[arg-type]
 
 
-def release_secret(rng: object, original: Floats) -> bytes:
-    """Return the bytes that decide the order of a release: fresh ones, or made from a seed and the original.
+def fresh_entropy() -> bytes:
+    """Return bytes from the operating system that decide all draws of a release."""
+    return secrets.token_bytes(ENTROPY)
 
-    A seed alone may be so small that it is found by trying, until the rows are sorted; together with the
-    original values, which are not published, it cannot be tried. A Generator is asked for random bytes.
-    """
-    if rng is None:
-        return secrets.token_bytes(SECRET)
-    seed = rng.bytes(SECRET) if isinstance(rng, np.random.Generator) else str(entropy_of(rng)).encode()
-    return hashlib.blake2b(original.tobytes("F"), key=hashlib.sha256(seed).digest()).digest()
+
+def checked_entropy(entropy: object) -> bytes:
+    """Return the entropy of a release, fresh bytes for None; TypeError or ValueError for a weak one."""
+    if entropy is None:
+        return fresh_entropy()
+    remedy = f"give at least {ENTROPY} secret bytes, or None for fresh ones"
+    if not isinstance(entropy, bytes):
+        raise TypeError(
+            f"entropy is {type(entropy).__name__} {entropy!r}, and seeds can be guessed; {remedy}"
+        )
+    if len(entropy) < ENTROPY:
+        raise ValueError(f"entropy has {len(entropy)} bytes and can be guessed; {remedy}")
+    return entropy
+
+
+def derived(entropy: bytes, purpose: str) -> bytes:
+    """Return secret bytes for one purpose; they tell nothing of the entropy or of those for others."""
+    key = hashlib.blake2b(entropy).digest()  # as long as a key may be, however long the entropy is
+    return hashlib.blake2b(purpose.encode(), key=key, digest_size=ENTROPY).digest()
+
+
+def draw_generator(entropy: bytes, draw: int) -> np.random.Generator:
+    """Return the cryptographic generator that masks the table of a draw, counted from 1, of a release."""
+    return _aes_generator(derived(entropy, f"masking {draw}"))
+
+
+def _aes_generator(secret: bytes) -> np.random.Generator:
+    """Return a generator of AES-128 in counter mode: 16 bytes are the key, 16 the first counter."""
+    from randomgen import AESCounter  # noqa: PLC0415 - only releases need it
+
+    key, counter = (int.from_bytes(part, "little") for part in (secret[:16], secret[16:32]))
+    return np.random.Generator(AESCounter(key=key, counter=counter))
+
+
+def column_generators(rng: np.random.Generator, columns: int) -> list[np.random.Generator]:
+    """Return an independent generator for each column: cryptographic ones if the given one is not numpy's."""
+    if is_fast(rng):
+        return [np.random.default_rng(seed) for seed in rng.integers(2**63, size=(columns,))]
+    return [_aes_generator(rng.bytes(ENTROPY)) for _ in range(columns)]
 
 
 def secret_order(n: int, secret: bytes, purpose: str) -> Ints:

@@ -161,6 +161,11 @@ def check_group_column(method: Method, name: str, known: Sequence[str]) -> None:
     if method.groups is None:
         able = ", ".join(other.name for other in METHODS.values() if other.groups is not None)
         raise ValueError(f"{method.name} forms no groups of records to number; choose from: {able}")
+    check_new_column("group numbers", name, known)
+
+
+def check_new_column(what: str, name: object, known: Sequence[str]) -> None:
+    """Raise ValueError if a column that is added to a table cannot have this name."""
     if not isinstance(name, str) or not name.strip() or name in (*known, "all"):
         fact = f"cannot be named {name!r}, which " + ("is taken" if name in known else "tables do not take")
-        raise ValueError(f"the column for group numbers {fact}; choose another name")
+        raise ValueError(f"the column for {what} {fact}; choose another name")

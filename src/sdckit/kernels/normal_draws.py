@@ -3,6 +3,7 @@
 The ziggurat method covers the density by 256 layers of equal area, so that one random word and one
 comparison suffice for 99 draws of 100. The words come from the SFC64 generator, seeded by the caller's;
 for draws that belong to cells, each cell has its own, whose state is made of the cell's random words.
+A cryptographic generator seeds no weaker one: its own words make the draws, by numpy's ziggurat.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from sdckit.kernels.bit_generators import is_fast
 from sdckit.kernels.cell_draws import CellDraws, write_words
 from sdckit.kernels.jit import Floats, inlined, inner, kernel
 
@@ -111,8 +113,9 @@ def normals(rng: np.random.Generator | CellDraws, shape: Sequence[int]) -> Float
     Parameters
     ----------
     rng
-        Generator from which the seed of these draws is drawn; or draws that belong to cells, which give the
-        same number to a cell whatever else is asked for.
+        Generator from which the seed of these draws is drawn, or if its bit generator is not numpy's, all
+        of them; or draws that belong to cells, which give the same number to a cell whatever else is asked
+        for.
     shape
         Shape of the array; for draws that belong to cells one line for each column, one place for each row.
 
@@ -127,6 +130,8 @@ def normals(rng: np.random.Generator | CellDraws, shape: Sequence[int]) -> Float
     """
     if isinstance(rng, CellDraws):
         return _cell_normals(rng, shape)
+    if not is_fast(rng):
+        return rng.standard_normal(tuple(shape))
     state = np.ones(4, np.uint64)  # the last word is a counter
     state[:3] = np.frombuffer(rng.bytes(24), "<u8")
     out = np.empty(shape)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from sdckit import progress
+from sdckit.core import randomness
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.normal_draws import normals
@@ -113,12 +114,12 @@ def resample(values: Floats, *, samples: int = 10, rng: np.random.Generator) -> 
     masked = np.full_like(values, np.nan)
     p = values.shape[1]
     # Each column draws from a stream of its own: its first samples are the same however many follow.
-    seeds = rng.integers(2**63, size=(p,))
+    streams = randomness.column_generators(rng, p)
     with progress.track("resampling", p) as report:
         for j in range(p):
             order, column = sorted_observed(np.ascontiguousarray(values[:, j]))
             if len(order):
-                masked[order, j] = averaged_samples(column, samples, np.random.default_rng(seeds[j]))
+                masked[order, j] = averaged_samples(column, samples, streams[j])
             report(j + 1)
     return masked
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdckit.core import checks, registry
+from sdckit.core import checks, randomness, registry
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
@@ -176,10 +176,11 @@ class Choice:
         self,
         data: Any,
         *,
-        rng: Any = None,
+        entropy: bytes | None = None,
         decimals: int | str | None = None,
         tries: int = TRIES,
         keep_order: bool = False,
+        numbered: str | None = None,
         progress: ProgressCallback | None = None,
     ) -> Release[Any]:
         """Mask data as recommended and measure the masked table; draw again if it misses a limit.
@@ -191,14 +192,17 @@ class Choice:
         ----------
         data : table
             The data that the recommendation is about, prepared or not.
-        rng : None, int or numpy Generator
-            None draws fresh entropy. Keep a seed secret: with it the masking can be undone.
+        entropy : bytes, optional
+            At least 32 secret bytes from which all that is random follows, to make the same release again;
+            fresh ones by default. Seeds are refused: who guesses one can undo the masking.
         decimals : int or "original", optional
             As for `mask`; by default as in the search.
         tries : int
             How many tables to draw at most.
         keep_order : bool
             Leave the rows in the order of the original, which an intruder may use; the figures count that.
+        numbered : str, optional
+            Name of a column to add: numbers of the records from 1, in an order that tells nothing.
         progress : callable, optional
             Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
 
@@ -209,11 +213,15 @@ class Choice:
             that misses a limit is not returned: after the last draw, `LimitsMissed` is raised.
         """
         self.require_met()
+        entropy = randomness.checked_entropy(entropy)
         plan = self.release_plan(
-            decimals=decimals, tries=checks.checked_count("tries", tries), keep_order=keep_order
+            decimals=decimals,
+            tries=checks.checked_count("tries", tries),
+            keep_order=keep_order,
+            numbered=numbered,
         )
         original = self.required_conditions.prepare(data)
-        return make_release(plan, original, rng=rng, progress=progress)
+        return make_release(plan, original, entropy=entropy, progress=progress)
 
     @property
     def required_conditions(self) -> Conditions:
@@ -231,6 +239,7 @@ class Choice:
         tries: int = TRIES,
         per_record: bool = False,
         keep_order: bool = False,
+        numbered: str | None = None,
     ) -> ReleasePlan:
         """Return the plan for a release: recommended method and parameters, limits, rules of the search."""
         conditions = self.required_conditions
@@ -247,6 +256,7 @@ class Choice:
             tries=tries,
             per_record=per_record,
             keep_order=keep_order,
+            numbered=numbered,
         )
 
     def require_met(self) -> None:

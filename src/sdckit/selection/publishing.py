@@ -1,4 +1,4 @@
-"""Turn a masked table into one that is handed out: rows shuffled, no key, fresh numbers of units."""
+"""Turn a masked table into one that is handed out: rows shuffled, no key, fresh numbers of units and rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.core.cells import missing_cells
 from sdckit.core.classes import cell_numbers, number_values
-from sdckit.core.randomness import release_secret, secret_order
+from sdckit.core.randomness import secret_order
 from sdckit.core.table import Table, numbered_series
 
 if TYPE_CHECKING:
@@ -44,23 +44,40 @@ def leave_in_place(made: Masking, original: Original) -> Published:
 
 
 def publish(
-    made: Masking, original: Original, rng: Any, *, keep_order: bool = False, groups: str | None = None
+    made: Masking,
+    original: Original,
+    secret: bytes,
+    *,
+    keep_order: bool = False,
+    groups: str | None = None,
+    numbered: str | None = None,
 ) -> Published:
     """Return a masked table as it is handed out: without its key, rows shuffled unless `keep_order`.
 
     Cells that are NaN, and not null as others of their column, become null.
     Units, and the groups of records that the column `groups` numbers, get fresh numbers from 1 in random
-    order, as their old ones may follow the order of the rows. `rng` is a seed, a Generator, or None.
+    order, as their old ones may follow the order of the rows. The new column `numbered`, if one is named,
+    numbers the records from 1 in an order that neither the published rows nor the original ones have. All
+    orders follow from the bytes of `secret`.
     """
-    secret = release_secret(rng, original.values)
     rows = np.arange(original.n) if keep_order else secret_order(original.n, secret, "rows")
     unit = original.roles.unit
     data = made.data if unit is None else _with_fresh_units(Table(made.data), unit, secret)
     data = data if groups is None else _with_fresh_groups(Table(data), groups, secret)
     table = Table(_with_alike_gaps(Table(data)))
     shuffled = table.take(original.roles.published(table.names), rows)
-    renumbered = tuple(name for name in (unit, groups) if name is not None)
+    if numbered is not None:
+        shuffled = _with_record_numbers(Table(shuffled), numbered, secret)
+    renumbered = tuple(name for name in (unit, groups, numbered) if name is not None)
     return Published(replace(made, data=shuffled), rows, renumbered)
+
+
+def _with_record_numbers(table: Table, name: str, secret: bytes) -> Any:
+    """Return a table with one more column, the numbers of its records in an order of their own."""
+    numbers = (secret_order(table.n, secret, "records") + 1).astype(np.float64)
+    if table.frame is None:
+        return np.column_stack([table.array, numbers])
+    return table.with_columns([numbered_series(table.column(table.names[0]).alias(name), numbers)])
 
 
 def _with_alike_gaps(table: Table) -> Any:
