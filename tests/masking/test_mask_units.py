@@ -103,3 +103,58 @@ def test_dominated_groups_are_merged_with_the_nearest():
     units, groups = np.array([0, 0, 1, 2, 3, 4]), np.array([0, 0, 1, 1, 2, 2])
     assert merge_dominated(values, groups, units, 2).tolist() == [0, 0, 0, 0, 1, 1]
     assert merge_dominated(values, np.array([0, 0, 1, 1, -1, -1]), units, 2).tolist() == [0, 0, 0, 0, -1, -1]
+
+
+# --- a panel ---
+
+ALONE = [name for name, method in sdc.METHODS.items() if method.group_size and method.groups is None]
+
+
+def panel(firms=20, years=6, seed=4):
+    """Firms whose amounts hardly change from year to year, with a sector's size that never does."""
+    rng = np.random.default_rng(seed)
+    firm = np.repeat(np.arange(firms), years)
+    level = np.repeat(rng.lognormal(6, 1.5, (firms, 2)), years, axis=0)
+    amounts = (level * rng.lognormal(0, 0.02, level.shape)).round(1)
+    size = rng.lognormal(4, 1, firms).round(1)[firm]
+    return pl.DataFrame({"firm": firm, "size": size, "turnover": amounts[:, 0], "wages": amounts[:, 1]})
+
+
+@pytest.mark.filterwarnings(UNMASKED)
+@pytest.mark.parametrize("how", [{}, {"aggregate": "median"}])
+@pytest.mark.parametrize("method", ALONE)
+def test_groups_of_a_single_variable_are_not_dominated_by_a_unit(method, how):
+    """Without merging, the years of one firm would be a group, and the group's mean the firm's own."""
+    if how and method != "individual_ranking":
+        return
+    data, k = panel(), 4
+    units = data["firm"].to_numpy()
+    for column in ("turnover", "size"):
+        masked = sdc.mask(data, method, k=k, unit="firm", columns=column, **how)[column].to_numpy()
+        assert max(largest_shares(number_values(masked), units)) <= 1 / k
+        alone = sdc.mask(data.drop("firm"), method, k=k, columns=column, **how)[column].to_numpy()
+        assert max(largest_shares(number_values(alone), units)) > 1 / k, "the attack works without units"
+        original = sdc.prepare(
+            data, unit="firm", columns=column, drop=[n for n in data.columns[1:] if n != column]
+        )
+        pair = pair_by_row(
+            original, data.select("firm").with_columns(pl.Series(column, masked)), rows=np.arange(120)
+        )
+        pair.disclose(Disclosure.of(method, {"k": k}, columns=[column]))
+        for name, shares in row_shares(pair, original.units):
+            assert shares.mean() <= 1 / k + 1e-9, name
+
+
+@pytest.mark.filterwarnings(UNMASKED)
+@pytest.mark.parametrize("method", ["noise", "correlated_noise", "rank_swap", "mdav", *ALONE])
+def test_a_released_panel_keeps_what_is_constant_and_numbers_firms_anew(method):
+    data, columns = panel(), ["size", "turnover", "wages"]
+    release = sdc.release(data, method, unit="firm", columns=columns, metrics=["brmae"], numbered="record")
+    released = release.data
+    assert released.group_by("firm").agg(pl.col("size").n_unique())["size"].to_list() == [1] * 20
+    pairs = pl.DataFrame({"old": data["firm"].to_numpy()[release.rows], "new": released["firm"]}).unique()
+    assert pairs.height == 20
+    assert sorted(pairs["new"]) == list(range(1, 21))
+    assert sorted(released["record"]) == list(range(1, 121))
+    assert released.sort("record")["firm"].to_list() != sorted(released["firm"]), "numbers follow no firm"
+    assert not np.array_equal(released["size"].to_numpy(), data["size"].to_numpy()[release.rows])

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import naive_rules as naive
 import sdckit as sdc
 from maskings import NAN, fails, generator
-from sdckit.masking import column_decimals, rounded
+from sdckit.core.decimals import Step
+from sdckit.masking import column_steps, rounded
 from sdckit.rules import Rules, blocks, repair, repair_milp, repair_vertices, rules_of
 
 NAMES = ["A", "B", "C"]
@@ -54,7 +55,7 @@ def check_repair(rules, listed, table, decimals=(0, 0, 0), free=(True, True, Tru
     found = embedded(rules, table, decimals, free)
     movable = [rule for rule in listed if any(f and m for f, m in zip(rule[0], free, strict=True))]
     assert not naive.any_broken(movable, found)
-    assert np.array_equal(found, rounded(found, decimals), equal_nan=True)
+    assert np.array_equal(found, rounded(found, [Step(d) for d in decimals]), equal_nan=True)
     assert np.array_equal(found[:, np.invert(free)], table[:, np.invert(free)], equal_nan=True)
     assert np.array_equal(embedded(rules, found, decimals, free), found, equal_nan=True)
     spread = naive.spreads(table, listed)
@@ -97,7 +98,7 @@ def test_decimals_hold_as_written():
     table = np.array([[0.31, 0.1, 0.2], [0.7, 0.1, 0.2], [1.1, 2.2, 3.31]])
     found = rules.repaired(table, [2, 1, 1], [True, True, True])
     assert not naive.any_broken(listed, found)
-    assert np.array_equal(found, rounded(found, [2, 1, 1]))
+    assert np.array_equal(found, rounded(found, [Step(2), Step(1), Step(1)]))
     assert found[0].tolist() == [0.3, 0.1, 0.2]
 
 
@@ -327,8 +328,9 @@ def masked(census, method, **options):
     x = np.asfortranarray(census.to_numpy())
     record = sdc.METHODS[method]
     extra = {"rng": generator(1)} if record.random else {}
-    decimals = column_decimals(x, "original")
-    return x, rounded(np.asarray(record.function(x, **options, **extra)), decimals), decimals
+    steps = column_steps(x, census.columns, "original", ruled=census.columns)
+    found = rounded(np.asarray(record.function(x, **options, **extra)), steps)
+    return x, found, [step.decimals for step in steps]
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,8 @@ decimals_option = click.option(
     metavar="N",
     default="original",
     show_default=True,
-    help="Decimals of masked cells: as in the original column, a number, or none to leave them unrounded.",
+    help="Decimals of masked cells: a number, original for the usual step of the column (100 for a column of "
+    "hundreds), or none to leave them unrounded.",
 )
 set_option = click.option(
     "--set",

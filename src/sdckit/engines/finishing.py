@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.decimals import Step
 from sdckit.core.table import can_change
 from sdckit.engines.transport import Reads
 from sdckit.engines.whole_columns import matrix_of, strata_in
@@ -120,7 +121,7 @@ class Finish:
 
     def _rounded(self, values: Floats) -> Floats:
         """Return values rounded to the published decimals, if there are any."""
-        return values if self.decimals is None else rounded(values, self.decimals)
+        return values if self.decimals is None else rounded(values, [Step(d) for d in self.decimals])
 
     def _repaired(self, block: Block, masked: Floats) -> Floats:
         """Return the masked columns changed so that the edit rules hold."""

@@ -11,7 +11,7 @@ from sdckit.core.prepared import PreparedTable
 from sdckit.core.registry import METHODS, import_modules
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.masking.mask_matrix import apply, column_decimals, enough_records, kept_columns, rounded
+from sdckit.masking.mask_matrix import apply, column_steps, enough_records, kept_columns, rounded
 from sdckit.masking.mask_table import Masking, mask_prepared
 from sdckit.masking.mask_units import mask_rows, require_units
 
@@ -19,7 +19,7 @@ __all__ = [
     "METHODS",
     "Masking",
     "apply",
-    "column_decimals",
+    "column_steps",
     "enough_records",
     "kept_columns",
     "mask",

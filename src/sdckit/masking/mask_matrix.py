@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.decimals import Step, usual_step
 from sdckit.core.settings import function_options
-from sdckit.core.table import decimals_of, round_column, unchanged_columns
+from sdckit.core.table import decimals_of, unchanged_columns
 from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import count_special
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sdckit.core.registry import Method
     from sdckit.kernels.jit import Bools, Floats, Ints
@@ -68,14 +69,26 @@ def enough_present(method: Method, present: int, p: int, options: Mapping[str, A
         checks.require_records(present, needed, what=what, method=method.name)
 
 
-def column_decimals(values: Floats, decimals: int | str) -> list[int]:
-    """Return the number of decimals of each column: those its values show, or one number for all."""
-    return [decimals_of(column) if decimals == "original" else int(decimals) for column in values.T]
+def column_steps(
+    values: Floats, names: Sequence[str], decimals: int | str, ruled: Collection[str] = ()
+) -> tuple[Step, ...]:
+    """Return the step that the masked values of each column are multiples of.
+
+    With "original" it is the usual one of the column's values; or one number of decimals is given for all.
+    The columns that edit rules name, `ruled`, keep all decimals that their values show: on grids of different
+    steps a sum may have no solution.
+    """
+    if decimals != "original":
+        return (Step(int(decimals)),) * len(names)
+    return tuple(
+        Step(decimals_of(column)) if name in ruled else usual_step(column)
+        for name, column in zip(names, values.T, strict=True)
+    )
 
 
-def rounded(values: Floats, decimals: Sequence[int]) -> Floats:
-    """Return the matrix with each column rounded to its own number of decimals."""
-    return np.column_stack([round_column(column, d) for column, d in zip(values.T, decimals, strict=True)])
+def rounded(values: Floats, steps: Sequence[Step]) -> Floats:
+    """Return the matrix with each column rounded to multiples of its own step."""
+    return np.column_stack([step.rounded(column) for column, step in zip(values.T, steps, strict=True)])
 
 
 def kept_columns(method: Method, options: dict[str, Any]) -> tuple[str, ...]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks, randomness, registry, settings
+from sdckit.core.decimals import decimals_of_steps
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.settings import function_options
 from sdckit.core.table import Table
 from sdckit.core.text import plural, shortened
 from sdckit.core.warning_texts import warn
 from sdckit.masking.mask_matrix import (
-    column_decimals,
+    column_steps,
     enough_records,
     groups_of,
     kept_columns,
@@ -29,6 +30,7 @@ from sdckit.rules.edits import edits_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from sdckit.core.decimals import Step
     from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
     from sdckit.kernels.jit import Floats, Ints
@@ -49,12 +51,12 @@ class Masking:
 
 @dataclass(frozen=True)
 class Job:
-    """A requested masking: method, prepared data, parameters of each stratum, decimals and edit rules."""
+    """A requested masking: method, prepared data, parameters of each stratum, rounding and edit rules."""
 
     method: Method
     data: PreparedTable
     options: list[dict[str, Any]]  # of each stratum
-    decimals: list[int] | None  # of each column; None leaves them unrounded
+    steps: tuple[Step, ...] | None  # between the published values of each column; None does not round
     edits: Edits | None
 
     @property
@@ -81,7 +83,7 @@ class Job:
 
     @cached_property
     def rounded_original(self) -> Floats:
-        """Original values of the columns to mask, rounded to the published decimals."""
+        """Original values of the columns to mask, rounded to the published steps."""
         return self.rounded(self.values)
 
     @cached_property
@@ -100,8 +102,8 @@ class Job:
         return [name for chosen in self.options for name in kept_columns(self.method, chosen)]
 
     def rounded(self, values: Floats) -> Floats:
-        """Return values rounded to the published decimals; unchanged if no rounding was asked for."""
-        return values if self.decimals is None else rounded(values, self.decimals)
+        """Return values rounded to the published steps; unchanged if no rounding was asked for."""
+        return values if self.steps is None else rounded(values, self.steps)
 
     def masked(self, rng: np.random.Generator, *, numbered: bool) -> tuple[Floats, Ints]:
         """Return the masked matrix and, if `numbered`, each record's group number, unique over all strata."""
@@ -163,7 +165,7 @@ class Job:
         """Return the masked columns repaired to satisfy the edit rules, and notes on the repair."""
         if self.edits is None:
             return masked, []
-        after = self.edits.repaired(masked, self.decimals)
+        after = self.edits.repaired(masked, decimals_of_steps(self.steps))
         self.edits.warn_of_originals(self.rounded_original, masked, after)
         return after, self.edits.notes(masked, after)
 
@@ -227,7 +229,7 @@ def mask_prepared(
     notes += on_repair or ([] if rules is None else [NO_RULE])
     if data.roles.na:
         masked = job.with_codes(masked)
-    whole = [name for name, d in zip(job.names, job.decimals or (), strict=False) if d == 0]
+    whole = [name for name, step in zip(job.names, job.steps or (), strict=False) if step.decimals <= 0]
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
     made = job.table.with_values(job.names, masked, whole=whole, more=more, recoded=data.recoded.values())
     if data.roles.drop:
@@ -246,9 +248,10 @@ def _job(
     """Return the `Job` for a request after checking its parameters and edit rules against the data."""
     strata = [name for name, _ in data.strata]
     options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
-    decimals = None if digits is None else column_decimals(data.values, digits)
-    job = Job(method, data, options, decimals, None)
     edits = edits_of(rules, data)
+    ruled = () if edits is None else edits.rules.columns
+    steps = None if digits is None else column_steps(data.values, data.columns, digits, ruled)
+    job = Job(method, data, options, steps, None)
     if edits is None:
         return job
     edits = edits.keeping(job.kept)

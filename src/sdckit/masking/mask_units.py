@@ -2,7 +2,8 @@
 
 Methods that publish groups of records form groups in which no unit holds more than 1/k of the records, so
 that a row leads to its unit in at most one of k cases. Where some variable is constant within units, such as
-the income of a household, groups consist of whole units. Other methods mask such variables once a unit.
+the income of a household, groups consist of whole units. Other methods mask such variables once a unit;
+those that form groups in each variable by itself have theirs merged until no unit dominates one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from sdckit.core.classes import number_values
 from sdckit.core.settings import options_of_columns
 from sdckit.kernels.scaling import standardise
-from sdckit.masking.group_means import centroids
+from sdckit.masking.group_means import centroids, publish
 from sdckit.masking.mask_matrix import apply, enough_records, groups_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def require_units(method: Method, values: Floats, options: dict[str, Any], what:
     units = number_values(units)
     if constant_within(values, units).any():
         enough_records(method, unit_values(values, units), options, f"{what}, counted in units,")
-    if method.groups is None or method.group_size is None:
+    if method.group_size is None:
         return
     k, largest, n = options[method.group_size], int(np.bincount(units).max()), len(units)
     if k > 1 and largest * k > n:
@@ -101,7 +102,20 @@ def apply_to_units(
             mine = options_of_columns(method, options, these)
             found = apply(method, part, mine, rng, names=these)
             masked[:, chosen] = found[units] if rows else found
-    return masked
+    return masked if method.group_size is None else without_dominated(values, masked, units, options)
+
+
+def without_dominated(values: Floats, masked: Floats, units: Ints, options: dict[str, Any]) -> Floats:
+    """Return columns masked in groups of their own, these merged until no unit holds more than 1/k of one."""
+    k, found = options["k"], masked.copy(order="F")
+    for j in range(values.shape[1] if k > 1 else 0):
+        seen = ~np.isnan(masked[:, j])
+        groups = np.full(len(units), -1)
+        groups[seen] = number_values(masked[seen, j])  # the values of a group are published alike
+        merged = merge_dominated(values[:, [j]], groups, units, k)
+        if merged.max() < groups.max():
+            found[:, j] = publish(values[:, [j]], merged, k, options.get("aggregate", "mean"))[:, 0]
+    return found
 
 
 def unit_groups(

@@ -15,7 +15,7 @@ import polars as pl
 from sdckit.core import checks, registry
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.tie_rules import TIES
-from sdckit.masking import column_decimals
+from sdckit.masking import column_steps
 from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
@@ -304,14 +304,16 @@ def make_task(
 ) -> tuple[Task, list[Setting]]:
     """Return data, metrics and options that all runs share, checked, and the settings that the data allow."""
     decimals = checks.checked_decimals(conditions.decimals)
+    edits = edits_of(conditions.rules, original)
+    ruled = () if edits is None else edits.rules.columns
     task = Task(
         Stratum("all", original, units=original.units),
         [
             Stratum(name, part, rows, None if original.units is None else original.units[rows])
             for name, rows, part in original.parts
         ],
-        edits=edits_of(conditions.rules, original),
-        decimals=None if decimals is None else tuple(column_decimals(original.values, decimals)),
+        edits=edits,
+        steps=None if decimals is None else column_steps(original.values, original.columns, decimals, ruled),
         ties=checks.one_of("rule for ties", conditions.ties, TIES),
         missing=checks.one_of("rule for missing cells", conditions.missing, checks.MISSING),
         scenarios=[

@@ -11,6 +11,7 @@ import numpy as np
 
 from sdckit import masking
 from sdckit.core import checks
+from sdckit.core.decimals import decimals_of_steps
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
@@ -23,6 +24,7 @@ from sdckit.selection.points import Point
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from sdckit.core.decimals import Step
     from sdckit.core.registry import Method, Metric
     from sdckit.core.scenarios import Scenario
     from sdckit.kernels.jit import Floats, Ints
@@ -105,7 +107,7 @@ class Task:
     draws: str
     per_variable: bool
     detail: bool
-    decimals: tuple[int, ...] | None = None  # of each column; None does not round
+    steps: tuple[Step, ...] | None = None  # between the masked values of each column; None does not round
     edits: Edits | None = None  # rules that masked records are made to obey
     scenarios: Sequence[ScenarioTask] = ()  # what other intruders know; not in sweeps
     sampling: Sampling | None = None  # of the records on which linkage is estimated; None: all
@@ -155,7 +157,7 @@ class Task:
             "draws": self.draws,
             "per variable": self.per_variable,
             "detail": self.detail,
-            "decimals": None if self.decimals is None else list(self.decimals),
+            "steps": None if self.steps is None else [[step.decimals, step.multiple] for step in self.steps],
             "rules": None
             if self.edits is None
             else list(self.edits.rules.texts),  # a list, as JSON stores it
@@ -209,12 +211,12 @@ class Task:
         """Mask the data as one run says and measure the masked data; return all numbers as one array."""
         rng = stream_generator(entropy, run.stream(self.draws))
         masked = self._mask(run.setting, rng)
-        if self.decimals is not None:
-            masked = np.asfortranarray(masking.rounded(masked, self.decimals))
+        if self.steps is not None:
+            masked = np.asfortranarray(masking.rounded(masked, self.steps))
         edits = self._edits_for(run.setting)
         if edits is not None:
             checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
-            masked = edits.repaired(masked, self.decimals)
+            masked = edits.repaired(masked, decimals_of_steps(self.steps))
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
         pairs = self._pairs(masked, run.setting, edits, self.whole.original)
         if pairs[0].special_counts[1]:
