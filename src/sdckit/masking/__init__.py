@@ -127,7 +127,8 @@ def mask(
     rng : None, int or numpy Generator
         None draws a fresh seed. Keep a seed secret: with it the masking can be undone.
     decimals : int or "original", optional
-        Round masked cells; "original" to the decimals that each column shows. None does not round.
+        Round masked cells; "original" to the step that 95 % of a column's values share, such as 100 or 0.25.
+        None does not round.
     na : number or list of numbers, optional
         Values that stand for a missing cell; they are left where they are.
     untouched, known, unknown, confidential, unit, drop, recode
