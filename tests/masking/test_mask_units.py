@@ -158,3 +158,26 @@ def test_a_released_panel_keeps_what_is_constant_and_numbers_firms_anew(method):
     assert sorted(released["record"]) == list(range(1, 121))
     assert released.sort("record")["firm"].to_list() != sorted(released["firm"]), "numbers follow no firm"
     assert not np.array_equal(released["size"].to_numpy(), data["size"].to_numpy()[release.rows])
+
+
+def test_units_across_strata_are_refused_where_they_share_a_value():
+    data = households(120).with_columns(sex=pl.Series(["f", "m"] * 60))
+    roles = {"unit": "home", "by": "sex"}
+    text = "^column 'income' is constant within units, and units that lie in several strata would get several"
+    with pytest.raises(ValueError, match=text):
+        sdc.mask(data, "noise", columns=["income", "wage"], **roles)
+    with pytest.raises(ValueError, match=text):
+        sdc.sweep(data, {"noise": {"percent": [5]}}, columns=["income", "wage"], **roles)
+    assert sdc.mask(data, "noise", columns=["wage", "rent"], **roles).height == 120
+    whole = data.with_columns(sex=pl.Series(["f", "m"])[(data["home"] % 2).to_list()])
+    masked = sdc.mask(whole, "noise", columns=["income", "wage"], **roles)
+    assert masked.group_by("home").agg(pl.col("income").n_unique())["income"].max() == 1
+
+
+def test_rules_that_split_units_are_warned_of():
+    data = households(80).with_columns(income=pl.col("income") + 100)
+    roles = {"unit": "home", "columns": ["income", "wage"], "decimals": "original", "rng": 1}
+    with pytest.warns(UserWarning, match="edit rules changed what was constant within units: 'income'; drop"):
+        sdc.mask(data, "noise", percent=500, rules="wage <= income", **roles)
+    masked = sdc.mask(data, "noise", percent=500, rules="income >= 0", **roles)  # the same for all of a unit
+    assert masked.group_by("home").agg(pl.col("income").n_unique())["income"].max() == 1

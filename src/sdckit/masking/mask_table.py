@@ -23,7 +23,13 @@ from sdckit.masking.mask_matrix import (
     rounded,
     warn_of_originals,
 )
-from sdckit.masking.mask_units import mask_rows, require_units, unit_groups
+from sdckit.masking.mask_units import (
+    mask_rows,
+    require_units,
+    require_whole_units,
+    unit_groups,
+    warn_of_split_units,
+)
 from sdckit.progress import each, track
 from sdckit.rules.edits import edits_of
 
@@ -167,6 +173,8 @@ class Job:
             return masked, []
         after = self.edits.repaired(masked, decimals_of_steps(self.steps))
         self.edits.warn_of_originals(self.rounded_original, masked, after)
+        if self.paired:
+            warn_of_split_units(self.data, after)
         return after, self.edits.notes(masked, after)
 
     def with_codes(self, masked: Floats) -> Floats:
@@ -248,6 +256,7 @@ def _job(
     """Return the `Job` for a request after checking its parameters and edit rules against the data."""
     strata = [name for name, _ in data.strata]
     options = settings.parameters_by_stratum(method, parameters, strata, grouped=bool(data.roles.by))
+    require_whole_units(data)
     edits = edits_of(rules, data)
     ruled = () if edits is None else edits.rules.columns
     steps = None if digits is None else column_steps(data.values, data.columns, digits, ruled)

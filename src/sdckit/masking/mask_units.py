@@ -15,6 +15,7 @@ import numpy as np
 
 from sdckit.core.classes import number_values
 from sdckit.core.settings import options_of_columns
+from sdckit.core.warning_texts import warn
 from sdckit.kernels.scaling import standardise
 from sdckit.masking.group_means import centroids, publish
 from sdckit.masking.mask_matrix import apply, enough_records, groups_of
@@ -22,6 +23,7 @@ from sdckit.masking.mask_matrix import apply, enough_records, groups_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sdckit.core.prepared import PreparedTable
     from sdckit.core.registry import Method
     from sdckit.kernels.jit import Bools, Floats, Ints
 
@@ -32,6 +34,32 @@ def constant_within(values: Floats, units: Ints) -> Bools:
     first[units[::-1]] = np.arange(len(units))[::-1]
     same = values[first[units]]
     return np.asarray(((values == same) | (np.isnan(values) & np.isnan(same))).all(axis=0))
+
+
+def require_whole_units(data: PreparedTable) -> None:
+    """Raise ValueError if units lie in several strata, and so would not stay constant in what they share."""
+    if data.units is None or len(data.strata) < 2:
+        return
+    stratum = np.zeros((len(data.units), 1))
+    for number, (_, rows) in enumerate(data.strata):
+        stratum[rows] = number
+    once = constant_within(data.values, data.units)
+    if once.any() and not constant_within(stratum, data.units).all():
+        name = data.columns[int(np.argmax(once))]
+        raise ValueError(
+            f"column {name!r} is constant within units, and units that lie in several strata would get "
+            "several values; take strata of whole units or leave out the unit"
+        )
+
+
+def warn_of_split_units(data: PreparedTable, masked: Floats) -> None:
+    """Warn of columns that were constant within units and are not so after the repair by edit rules."""
+    if data.units is None:
+        return
+    split = constant_within(data.values, data.units) & ~constant_within(masked, data.units)
+    if split.any():
+        names = ", ".join(repr(name) for name, one in zip(data.columns, split, strict=True) if one)
+        warn(f"edit rules changed what was constant within units: {names}; drop rules that also name others")
 
 
 def unit_values(values: Floats, units: Ints) -> Floats:

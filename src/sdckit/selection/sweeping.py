@@ -16,6 +16,7 @@ from sdckit.core import checks, registry
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_steps
+from sdckit.masking.mask_units import require_whole_units
 from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
@@ -304,6 +305,7 @@ def make_task(
 ) -> tuple[Task, list[Setting]]:
     """Return data, metrics and options that all runs share, checked, and the settings that the data allow."""
     decimals = checks.checked_decimals(conditions.decimals)
+    require_whole_units(original)
     edits = edits_of(conditions.rules, original)
     ruled = () if edits is None else edits.rules.columns
     task = Task(
