@@ -127,6 +127,7 @@ def report(
         left_out=0 if points is None else points.table.height - points.drawn.height,
         groups=risk_map.map_groups(drawn) if drawn is not None else (),
         rows=risk_map.point_rows(drawn) if drawn is not None else (),
+        left_marks=0 if drawn is None else drawn.marked.count(False),
         other_limits={name: value for name, value in points.limits.items() if name != points.risk}
         if points is not None
         else {},

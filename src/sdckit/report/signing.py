@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.registry import METRICS
-from sdckit.core.text import figure_text, plural
+from sdckit.core.text import figure_text
 from sdckit.metrics.statistics import NAMES
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ TITLES = dict(
         strict=True,
     )
 )
-AFTER, EXACT = 4, 10  # significant digits of masked figures, and of all in a private report
+AFTER, EXACT = 4, 8  # significant digits of masked figures, and of all in a private report
 MARK = "PRIVATE: exact statistics of the original; not for publication"
 PLAIN = re.compile(r"[^A-Za-z0-9 .,:;_-]")  # all other characters are escaped in style sheets
 
@@ -40,8 +40,7 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
     ]
     if summary.suppressed is not None:
         gone = sum(summary.suppressed.values())
-        cells = f"{gone:,} of {summary.records * summary.variables:,}"
-        rows.append(("suppressed cells", f"{cells} {plural(2, 'cell')} of the masked variables"))
+        rows.append(("suppressed cells", f"{gone:,} of {summary.records * summary.variables:,}"))
     if summary.original_sha256 is not None:
         rows.append(("SHA-256 of the original", summary.original_sha256))
     return rows
@@ -62,7 +61,7 @@ def statistic_rows(summary: Summary) -> list[dict[str, Any]]:
 
 def correlation_rows(statistics: Statistics) -> list[tuple[str, list[str]]]:
     """Return the correlation matrix as texts: original above the diagonal, masked below it."""
-    digits = EXACT if statistics.exact else 2
+    digits = AFTER if statistics.exact else 2
     names = list(dict.fromkeys(name for row in statistics.correlations for name in row[:2]))
     cells = {(row.variable, row.other): _share_text(row.before, digits) for row in statistics.correlations}
     cells |= {(row.other, row.variable): _share_text(row.after, digits) for row in statistics.correlations}

@@ -107,8 +107,11 @@ def method_sentence(disclosure: Disclosure) -> str:
     if not disclosure.method:
         return NO_METHOD
     method = registry.method_named(disclosure.method)
-    chosen = method.defaults() | {name: value for name, value in disclosure.parameters.items() if value != ""}
-    shown = settings.parameters_text({name: value for name, value in chosen.items() if value not in ((), {})})
+    usual = method.defaults()
+    own = {name: value for name, value in disclosure.parameters.items() if value != usual.get(name)}
+    shown = settings.parameters_text(
+        own or {name: usual[name] for name in usual if usual[name] not in ((), {})}
+    )
     title = method.title[0].upper() + method.title[1:]
     strata = f", within each group of {listed(disclosure.by)}" if disclosure.by else ""
     return (
