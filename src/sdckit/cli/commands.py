@@ -172,7 +172,8 @@ def _evaluate_one(
         notes.append(f"wrote {given['records']}")
 
     path = Path(name)
-    summaries = Summaries(pair, result, path.name, digest.sha256_of(path), given["data"])
+    needed = given["as_json"] or release_output.reported(given)
+    summaries = Summaries(pair, result, path.name, digest.sha256_of(path) if needed else "", given["data"])
 
     def make_page(build: Any, summary: Summary) -> str:
         """Return the HTML report on the masked file."""

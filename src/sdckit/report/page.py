@@ -122,15 +122,7 @@ def report(
         summary=summary,
         signed=_signed_parts(summary),
         job=job,
-        points=drawn,
-        chosen=drawn and drawn.chosen,
-        left_out=0 if points is None else points.table.height - points.drawn.height,
-        groups=risk_map.map_groups(drawn) if drawn is not None else (),
-        rows=risk_map.point_rows(drawn) if drawn is not None else (),
-        left_marks=0 if drawn is None else drawn.marked.count(False),
-        other_limits={name: value for name, value in points.limits.items() if name != points.risk}
-        if points is not None
-        else {},
+        **_map_parts(points, drawn),
         families=measures.metric_groups(evaluation) if evaluation is not None else (),
         attacks=measures.attack_rows(evaluation) if evaluation is not None else (),
         heat=measures.heat_map(evaluation) if evaluation is not None else None,
@@ -145,6 +137,22 @@ def report(
         bundle=bundle() if specs else None,
         policy=_policy(style, [script, bundle()] if specs else []),
     )
+
+
+def _map_parts(points: Points | None, drawn: Points | None) -> dict[str, Any]:
+    """Return the parts of the map and its table; `drawn` are the points if any of them can be drawn."""
+    limits = {} if points is None else points.limits
+    return {
+        "points": drawn,
+        "chosen": drawn and drawn.chosen,
+        "left_out": 0 if points is None else points.table.height - points.drawn.height,
+        "groups": () if drawn is None else risk_map.map_groups(drawn),
+        "rows": () if drawn is None else risk_map.point_rows(drawn),
+        "left_marks": 0 if drawn is None else drawn.marked.count(False),
+        "other_limits": {
+            name: limit for name, limit in limits.items() if points is None or name != points.risk
+        },
+    }
 
 
 def _scenarios(
