@@ -72,7 +72,7 @@ def texts_of(content):
     if isinstance(content, bool) or content is None:
         return set()
     ways = [number(content), limit_text(content), f"{content:,}", f"{content:.2f}"]
-    return {*ways, figure_text(content, 8), figure_text(content, 4)}
+    return {*ways, figure_text(content, 10), figure_text(content, 4)}
 
 
 def test_every_number_on_the_page_is_in_the_json(made):
@@ -92,7 +92,7 @@ def test_statistics_and_correlations_stand_where_they_belong(made):
     for row in made.json["statistics"]["variables"]:
         at = next(i for i, line in enumerate(listed) if line[:2] == [row["variable"], "original"])
         place = ["mean", "sd", "q1", "median", "q3", "total"].index(row["statistic"])
-        assert listed[at][2 + place] == figure_text(row["before"], 8)
+        assert listed[at][2 + place] == figure_text(row["before"], 10)
         assert listed[at + 1][1 + place] == figure_text(row["after"], 4)
     for row in made.json["statistics"]["correlations"]:
         here, there = (VARIABLES.index(row[name]) + 1 for name in ("variable", "other"))
@@ -134,8 +134,8 @@ def test_exact_figures_are_in_the_private_report_only(made):
     told, private = Read(made.page).text, Read(made.private).text
     for name in VARIABLES:
         for value in (frame[name].std(), frame[name].quantile(0.75, "linear")):
-            assert figure_text(value, 8) in private
-            assert figure_text(value, 8) not in told
+            assert figure_text(value, 10) in private
+            assert figure_text(value, 10) not in told
     assert (made.folder / "private.html").stat().st_mode & 0o777 == 0o600
     assert "keep it secret" in made.said
     assert MARK in private
@@ -214,6 +214,9 @@ def test_it_prints_without_cut_tables_and_says_private_on_every_page(browser, tm
             printed = here.page.evaluate(rules)
             assert "counter(pages)" in printed
             assert (f'content: "{MARK}"' in printed) == private
+            said = here.page.locator("main").inner_text()  # of a working copy, as --release is not given
+            assert "not for publication" in said
+            assert "Approved" not in said
             mark = here.page.locator(".watermark")
             assert mark.count() == private
             assert not private or mark.evaluate("one => getComputedStyle(one).position") == "fixed"

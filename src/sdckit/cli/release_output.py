@@ -141,7 +141,9 @@ def write_release(
         """Collect the notes on a release and its JSON, and write the reports that are asked for."""
         notes.extend([*release_notes(made, pair, source, given, numbered), *order_notes(plan, file)])
         notes.append(f"wrote {file.path}")
-        summaries = Summaries(pair, made.evaluation, file.path.name, file.hashes[-1], given["data"])
+        summaries = Summaries(
+            pair, made.evaluation, file.path.name, file.hashes[-1], given["data"], plan.in_place
+        )
         notes.extend(write_reports(given, summaries, lambda build, one: make_page(build, made, pair, one)))
         more.update(summaries.json(given))
 
@@ -161,17 +163,28 @@ class Summaries:
     file: str
     sha256: str
     data: Path
+    working_copy: bool = False
 
     @cached_property
     def public(self) -> Summary:
         """The summary that is published."""
-        return summary_of(self.pair, self.evaluation, file=self.file, sha256=self.sha256)
+        return self._summary()
 
     @cached_property
     def private(self) -> Summary:
         """The summary with exact statistics, and with the hash of the original."""
-        own = digest.sha256_of(self.data)
-        return summary_of(self.pair, self.evaluation, file=self.file, sha256=self.sha256, original_sha256=own)
+        return self._summary(digest.sha256_of(self.data))
+
+    def _summary(self, original_sha256: str | None = None) -> Summary:
+        """Return the summary, a private one if the hash of the original is given."""
+        return summary_of(
+            self.pair,
+            self.evaluation,
+            file=self.file,
+            sha256=self.sha256,
+            original_sha256=original_sha256,
+            working_copy=self.working_copy,
+        )
 
     def json(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the content of --json, exact with --private-output; nothing unless it is asked for."""

@@ -23,7 +23,7 @@ TITLES = dict(
         strict=True,
     )
 )
-AFTER, EXACT = 4, 8  # significant digits of masked figures, and of all in a private report
+AFTER, EXACT = 4, 10  # significant digits of masked figures, and of all in a private report
 MARK = "PRIVATE: exact statistics of the original; not for publication"
 PLAIN = re.compile(r"[^A-Za-z0-9 .,:;_-]")  # all other characters are escaped in style sheets
 
@@ -41,6 +41,8 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
     if summary.suppressed is not None:
         gone = sum(summary.suppressed.values())
         rows.append(("suppressed cells", f"{gone:,} of {summary.records * summary.variables:,}"))
+    if summary.working_copy:
+        rows.append(("use", "working copy with the key and the order of the original: not for publication"))
     if summary.original_sha256 is not None:
         rows.append(("SHA-256 of the original", summary.original_sha256))
     return rows

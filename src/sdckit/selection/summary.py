@@ -31,7 +31,8 @@ class Summary:
     `method` is a sentence. `suppressed` has the number of suppressed cells of each variable, None where rows
     stand for no original record. `rules` are all edit rules in full. `not_measured` has sentences on what no
     figure covers. `original_sha256` is None in what is published: who knows all of a file but a few cells
-    could try values for them until the hash fits.
+    could try values for them until the hash fits. A `working_copy` has the key and the order of the
+    original, and is not for publication.
     """
 
     file: str
@@ -45,6 +46,7 @@ class Summary:
     not_measured: tuple[str, ...]
     statistics: Statistics
     original_sha256: str | None = None
+    working_copy: bool = False
 
     @property
     def private(self) -> bool:
@@ -53,7 +55,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it, JSON-ready, with the statistics under a name of their own."""
-        names = ("file", "sha256", "date", "records", "variables", "method", "suppressed")
+        names = ("file", "sha256", "date", "records", "variables", "method", "suppressed", "working_copy")
         found = {name: getattr(self, name) for name in names}
         found |= {"rules": list(self.rules), "not_measured": list(self.not_measured)}
         if self.original_sha256 is not None:
@@ -68,6 +70,7 @@ def summary_of(
     file: str,
     sha256: str,
     original_sha256: str | None = None,
+    working_copy: bool = False,
 ) -> Summary:
     """Return the summary of a masked file; a private one, with exact statistics, for a hash of the original.
 
@@ -81,6 +84,8 @@ def summary_of(
         Name of the masked file without its folder, and its hash.
     original_sha256 : str, optional
         Hash of the original file.
+    working_copy : bool
+        The file is no release.
 
     Returns
     -------
@@ -99,6 +104,7 @@ def summary_of(
         not_measured=tuple(_not_measured(pair, evaluation)),
         statistics=statistics_of(pair, exact=original_sha256 is not None),
         original_sha256=original_sha256,
+        working_copy=working_copy,
     )
 
 
