@@ -100,7 +100,8 @@ def test_kernels_import_nothing_but_progress():
 
 
 def test_the_layers_are_checked_at_every_run():
-    assert "lint-imports" in (ROOT / ".ci" / "run").read_text().splitlines()
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert any("lint-imports" in line.split() and not line.lstrip().startswith("#") for line in lines)
 
 
 def test_exceptions_are_few():

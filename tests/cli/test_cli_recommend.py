@@ -101,7 +101,7 @@ def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
     assert printed["table"] == again["table"]
     assert printed["parts"] == again["parts"]
     choice = printed["choice"]
-    keys = "met method parameters values limits minimise binding maskings sentences draws"
+    keys = "met method parameters values limits minimise binding maskings sentences points draws"
     assert set(choice) == set(keys.split())
     assert (choice["met"], choice["method"], choice["minimise"]) == (True, "noise", "brmae")
     assert choice["limits"] == {"dbrl": 0.3}
@@ -109,7 +109,8 @@ def test_the_figures_are_those_of_the_written_file(tmp_path, survey):
     assert choice["values"]["dbrl"] <= 0.3
     assert choice["draws"] >= 1
     assert choice["maskings"] >= 4
-    assert set(printed) == {"table", "meaning", "knowledge", "notes", "parts", "choice"}
+    names = {"table", "meaning", "knowledge", "notes", "parts", "choice", "summary", "statistics"}
+    assert set(printed) == names
 
 
 def test_the_command_finds_what_python_finds(tmp_path, survey):

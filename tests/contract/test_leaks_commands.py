@@ -14,6 +14,8 @@ from read_page import Read
 from sdckit.cli.demo import ENTROPY
 from sdckit.cli.demo import SEED as DEMO_SEED
 from sdckit.core.randomness import derived, secret_order
+from sdckit.metrics.pair import pair_of
+from sdckit.metrics.statistics import statistics_of
 from sdckit.report.vega_bundle import bundle
 
 SEED = 918273645
@@ -32,6 +34,17 @@ def figures_of(*tables):
         for name in table.columns
         if table[name].dtype == pl.Float64 and name != "setting"
         for value in table[name].drop_nulls()
+    ]
+
+
+def figures_of_json(found):
+    """Return the figures that a JSON is meant to print: measures, points of the map, masked statistics."""
+    statistics = [*found["statistics"]["variables"], *found["statistics"]["correlations"]]
+    return [
+        *figures_of(pl.DataFrame(found["table"], infer_schema_length=None)),
+        *(value for part in found["parts"].values() for value in part.values()),
+        *(value for point in found.get("choice", {}).get("points", ()) for value in point["values"].values()),
+        *(row["after"] for row in statistics),
     ]
 
 
@@ -75,7 +88,9 @@ def test_the_demo_leaks_nothing(demo):
     roles = {"columns": variables, "key": "firm", "by": "sector", "unknown": "weight"}
     released = sdc.evaluate(original, masked, rows=rows, **roles)
     counts = [count for name in swept.columns if name.startswith("n_") for count in swept[name].unique()]
-    figures = [*figures_of(swept, released.table), *counts]
+    statistics = statistics_of(pair_of(original, masked, rows=rows, **roles))
+    after = [row.after for row in (*statistics.rows, *statistics.correlations)]
+    figures = [*figures_of(swept, released.table), *counts, *after]
     secret = original.select("firm", "sector", "weight", *variables)
     for output in ((place / "report.html").read_text(), (place / "sweep.csv").read_text(), done.stdout):
         assert_silent(output, secret, figures=figures, seed=DEMO_SEED)
@@ -130,9 +145,7 @@ def test_a_recommendation_leaks_nothing(folder, original, method):
     options = ["--report", f"{method}.html", "--replications", "1", "--overwrite", "--json", "-o"]
     done = good(folder, *words, *options, f"{method}.csv")
     people = good(folder, *words, "-o", f"{method}.csv", "--replications", "1", "--overwrite")
-    table = pl.DataFrame(json.loads(done.stdout)["table"], infer_schema_length=None)
-    parts = [value for part in json.loads(done.stdout)["parts"].values() for value in part.values()]
-    figures = [*figures_of(table), *parts]
+    figures = figures_of_json(json.loads(done.stdout))
     for output in ((folder / f"{method}.html").read_text(), done.stdout, people.stdout):
         assert_silent(output, original, figures=figures)
 
@@ -163,9 +176,7 @@ def test_an_evaluation_leaks_nothing(folder, original, maskings, place):
     words = ["evaluate", "data.csv", maskings[place], *WORDS, *METRICS, "--by", "sector"]
     done = good(folder, *words, "--report", f"{place}.html", "--json", "--overwrite")
     people = good(folder, *words)
-    found = json.loads(done.stdout)
-    figures = figures_of(pl.DataFrame(found["table"], infer_schema_length=None))
-    figures += [value for part in found["parts"].values() for value in part.values()]
+    figures = figures_of_json(json.loads(done.stdout))
     for output in ((folder / f"{place}.html").read_text(), done.stdout, people.stdout):
         assert_silent(output, original, figures=figures)
 
@@ -197,6 +208,5 @@ def test_a_report_on_heavy_tails_shows_no_extreme(tmp_path):
         masked.write_csv(tmp_path / "m.csv")
         words = ["evaluate", "data.csv", "m.csv", "--report", "r.html", "--json", "--overwrite"]
         found = json.loads(good(tmp_path, *words).stdout)
-        figures = figures_of(pl.DataFrame(found["table"], infer_schema_length=None))
-        figures += [value for part in found["parts"].values() for value in part.values()]
+        figures = figures_of_json(found)
         assert_silent((tmp_path / "r.html").read_text(), frame, figures=figures)

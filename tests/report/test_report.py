@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html import unescape
+from itertools import combinations
 
 import hypothesis.extra.numpy as npst
 import numpy as np
@@ -89,11 +90,39 @@ def test_points_read_alike_in_the_table_and_in_the_hover_text():
     assert tags.count("chosen") == 1
 
 
-def test_both_axes_of_the_map_go_from_0_to_1():
+def test_the_map_is_zoomed_to_its_points_and_the_limit():
+    table = reports.points().table
+    seen = {"x": table["loss"].to_list(), "y": [*table["risk"], reports.LIMITS["linkage"]]}
     for layer in specs(reports.full())["map"]["layer"]:
-        for axis in ("x", "y"):
+        for axis, values in seen.items():
             place = layer["encoding"].get(axis, {"value": None})
-            assert "value" in place or place["scale"] == {"domain": [0, 1.0], "nice": False}
+            if "value" not in place:
+                low, high = place["scale"]["domain"]
+                assert 0 <= low <= min(values) < max(values) < high
+                assert high - low < 1.15 * (max(values) - min(values))
+
+
+@pytest.mark.parametrize("n", [40, 41, 400])
+def test_many_marks_are_thinned_but_never_the_best(n):
+    draws = np.random.default_rng(n).uniform(size=(n, 2))
+    table = pl.DataFrame({"loss": draws[:, 0], "risk": draws[:, 1]})
+    names = {"method": pl.lit("mdav"), "parameters": pl.format("k={}", pl.int_range(pl.len()))}
+    points = reports.mapped(table.with_columns(**names))
+    page = bare(points=points)
+    rows = specs(page)["map"]["data"]["values"]
+    marked = [row for row in rows if row["marked"]]
+    assert len(rows) == n
+    assert (len(marked) == n) == (n == 40)
+    assert all(row["marked"] for row in rows if row["frontier"] or row["chosen"])
+    others = [(row["loss"], row["risk"]) for row in marked if not (row["frontier"] or row["chosen"])]
+    assert n == 40 or min(max(abs(a - c), abs(b - d)) for (a, b), (c, d) in combinations(others, 2)) > 0.028
+    assert (f"{n - len(marked)} marks that lie close to others are left out" in Read(page).text) == (n > 40)
+
+
+def test_one_point_alone_has_a_map():
+    alone = reports.mapped(reports.points().table.head(1).drop("frontier", "chosen"))
+    (low, high), _ = alone.axes.values()
+    assert low < alone.table["loss"][0] < high
 
 
 def test_limit_and_random_level_are_drawn_only_where_there_are_any():
@@ -101,7 +130,9 @@ def test_limit_and_random_level_are_drawn_only_where_there_are_any():
         return {layer.get("name") for layer in specs(bare(points=points))["map"]["layer"]}
 
     table = reports.points().table
-    assert {"limit", "random"} <= names(reports.points())
+    assert {"limit", "random"} <= names(reports.mapped(table.drop("frontier", "chosen"), random=0.2))
+    assert {"limit", "random"} & names(reports.points()) == {"limit"}  # its level is beyond the map
+    assert "has a loss of 0.6667" in Read(bare(points=reports.points())).text
     plain = reports.Points(table, loss="brmae", risk="linkage", limits={"linkage_outliers": 0.3}, random=None)
     assert not {"limit", "random"} & names(plain)
     assert f"{label('linkage_outliers')} at most 0.3." in Read(bare(points=plain)).text
@@ -225,6 +256,18 @@ def test_an_edge_is_never_an_extreme_of_the_original():
     masked = np.linspace(-5, 20, 100)
     bins = count_by_bins(original, masked)
     assert all(0 < edge < 10 for edge in bins.edges)
+
+
+@pytest.mark.parametrize(
+    ("values", "edges"),
+    [
+        (np.geomspace(1, 1000, 400), (2, 5, 10, 20, 50, 100, 200, 500)),
+        (np.r_[np.zeros(120), np.geomspace(1, 1000, 280)], (0.7, 2.7, 7.2, 19, 52, 140, 370)),
+        (np.arange(400.0), (50, 100, 150, 200, 250, 300, 350)),
+    ],
+)
+def test_bins_of_skewed_variables_grow(values, edges):
+    assert count_by_bins(values, values).edges == edges
 
 
 @settings(max_examples=200)

@@ -34,6 +34,7 @@ from sdckit.cli.options import (
     no_seed_option,
     numbered_option,
     outputs,
+    private_report_option,
     report_option,
     roles,
     rule_option,
@@ -158,6 +159,7 @@ def describe(data: Path, **given: Any) -> None:
 @crosswalk_option
 @decimals_option
 @report_option
+@private_report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @measuring
@@ -199,6 +201,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @scenario_option
 @known_rule_option
 @report_option
+@private_report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @measured_roles
 @metrics_option
@@ -298,6 +301,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @crosswalk_option
 @decimals_option
 @report_option
+@private_report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @search_ruling

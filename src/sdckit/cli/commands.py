@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from sdckit import progress
@@ -17,10 +17,10 @@ from sdckit.cli import (
     terminal,
 )
 from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
-from sdckit.cli.release_output import write_release, write_report
+from sdckit.cli.release_output import Summaries, write_release, write_report, write_reports
 from sdckit.core import checks, registry, settings
 from sdckit.core.undecided import require_decided
-from sdckit.io import files
+from sdckit.io import digest, files
 from sdckit.io.source import cast_empty_columns
 from sdckit.metrics.knowledge import knowledge_of_releases
 from sdckit.metrics.notes import privacy_notes
@@ -34,7 +34,6 @@ MEASURING = 0.9  # share of the progress of `evaluate` at which tables of ranks 
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release
+    from sdckit.selection.summary import Summary
 
     AlignedFile = tuple[Source, NDArray[np.int64] | None]  # and the original row of each of its rows
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 def read_original(data: Path, checked: CheckedOptions, given: dict[str, Any]) -> Source:
     """Read the original file; raise ValueError if a report is asked for and it has too few records."""
     source = engine_request.read_data(data, checked.dialect)
-    if given["report"]:
+    if given["report"] or given.get("private_report"):
         checks.require_reportable_size(source.frame.height)
     return source
 
@@ -74,7 +74,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     handed_out = given["release"]
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=handed_out)
-    request.check_report(given["report"], [data], overwrite=given["overwrite"])
+    release_output.check_reports(given, [data])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source.frame.columns)
     files.check_format(
@@ -92,7 +92,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         metrics=checked.metrics,
         ties=checked.ties,
         missing=checked.missing,
-        per_record=given["report"] is not None,
+        per_record=release_output.reported(given),
         keep_order=given["keep_order"],
         numbered=given["numbered"],
         in_place=not handed_out,
@@ -103,14 +103,19 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         terminal.print_notes(notes, given)
         return
 
-    def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
+    def make_page(build: Any, made: Release[Any], pair: Pair, summary: Summary) -> str:
         """Return the HTML report on the masked file."""
         facts = checked.facts | column_notes.roles_facts(pair.columns)
-        return str(build.report_on_evaluation(made.evaluation, name=output.name, pair=pair, facts=facts))
+        return str(
+            build.report_on_evaluation(
+                made.evaluation, name=output.name, pair=pair, facts=facts, summary=summary
+            )
+        )
 
-    made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
+    paths = {"data": data, "output": output}
+    made, notes, more = write_release(plan, source, original, checked, given | paths, make_page)
     print_held_warnings()
-    terminal.show_result(replace(made.evaluation, records=None), given, notes=notes)
+    terminal.show_result(replace(made.evaluation, records=None), given, notes=notes, more=more)
 
 
 def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> None:
@@ -125,7 +130,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
         return
     if given["records"]:
         request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
-    request.check_report(given["report"], [original, *masked], overwrite=given["overwrite"])
+    release_output.check_reports(given, [original, *masked])
     source = read_original(original, checked, given)
     masked_files = {str(path): engine_request.read_data(path, checked.dialect) for path in masked}
     checked = checked.with_columns_of(given, source.frame.columns)
@@ -137,7 +142,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     elif len(masked) > 1:
         _evaluate_several(source, prepared, aligned, checked, given)
     else:
-        _evaluate_one(source, prepared, aligned.popitem(), checked, given)
+        _evaluate_one(source, prepared, aligned.popitem(), checked, given | {"data": original})
 
 
 def _evaluate_one(
@@ -145,7 +150,7 @@ def _evaluate_one(
 ) -> None:
     """Compare one masked file with the original; print measures, write records and report if asked for."""
     ours, (name, (masked, rows)) = source.frame, file
-    per_record = given["records"] is not None or given["report"] is not None
+    per_record = given["records"] is not None or release_output.reported(given)
     with progress.track("measuring", 1.0) as report:
         report(0.0, MEASURING)
         pair = _read_pair(source, original, (masked, rows))
@@ -166,16 +171,22 @@ def _evaluate_one(
         )
         notes.append(f"wrote {given['records']}")
 
-    def make_page(build: Any) -> str:
+    path = Path(name)
+    needed = given["as_json"] or release_output.reported(given)
+    summaries = Summaries(pair, result, path.name, digest.sha256_of(path) if needed else "", given["data"])
+
+    def make_page(build: Any, summary: Summary) -> str:
         """Return the HTML report on the masked file."""
         facts = checked.facts | column_notes.roles_facts(pair.columns)
-        return str(build.report_on_evaluation(result, name=PurePath(name).name, pair=pair, facts=facts))
+        return str(
+            build.report_on_evaluation(result, name=path.name, pair=pair, facts=facts, summary=summary)
+        )
 
-    notes += write_report(given, make_page)
+    notes += write_reports(given, summaries, make_page)
     extra = terminal.detail_tables(result, given)
     if ranks is not None:
         extra += terminal.rank_tables(ranks)
-    more = {} if ranks is None else {"ranks": ranks.rows(named=True)}
+    more = summaries.json(given) | ({} if ranks is None else {"ranks": ranks.rows(named=True)})
     terminal.show_result(shown, given, extra=extra, notes=notes, more=more)
 
 
@@ -278,7 +289,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     search_options = request.check_search_options(given)
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=True)
-    request.check_report(given["report"], [data], overwrite=given["overwrite"])
+    release_output.check_reports(given, [data])
     release_output.check_private_folder(given["folder"], output, given["report"])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source.frame.columns)
@@ -286,7 +297,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     original = checked.prepare(source, "masked")
     require_decided(original.roles.undecided)
 
-    def make_page(build: Any, made: Release[Any], pair: Pair) -> str:
+    def make_page(build: Any, made: Release[Any], pair: Pair, summary: Summary) -> str:
         """Return the HTML report on the recommended release."""
         facts = checked.facts | column_notes.roles_facts(original.columns)
         return str(
@@ -297,6 +308,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
                 draws=made.draws,
                 pair=pair,
                 facts=facts,
+                summary=summary,
             )
         )
 
@@ -315,16 +327,17 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
         choice.require_met()
         report(SEARCHING, 1.0 - SEARCHING)
         plan = choice.release_plan(
-            per_record=given["report"] is not None,
+            per_record=release_output.reported(given),
             keep_order=given["keep_order"],
             numbered=given["numbered"],
         )
-        made, notes = write_release(plan, source, original, checked, given | {"output": output}, make_page)
+        paths = {"data": data, "output": output}
+        made, notes, more = write_release(plan, source, original, checked, given | paths, make_page)
     tried = f"{choice.maskings} maskings were measured; the release took {wording.draws_text(made.draws)}."
     terminal.show_result(
         replace(made.evaluation, records=None),
         given,
         heads=[*choice.sentences, tried],
         notes=notes,
-        more={"choice": choice.public().to_dict() | {"draws": made.draws}},
+        more=more | {"choice": choice.public().to_dict() | {"draws": made.draws}},
     )

@@ -12,6 +12,7 @@ from sdckit.metrics.pair import pair_of
 from sdckit.report import build
 from sdckit.selection.release import make_release
 from sdckit.selection.release_file import ReleaseFile
+from sdckit.selection.summary import summary_of
 from sdckit.selection.sweeping import sweep
 
 if TYPE_CHECKING:
@@ -51,13 +52,17 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
-        made = make_release(plan, prepared, entropy=ENTROPY, store=ReleaseFile(draft / "masked.csv").store)
+        file = ReleaseFile(draft / "masked.csv")
+        made = make_release(plan, prepared, entropy=ENTROPY, store=file.store)
+        pair = pair_of(prepared, made.data, rows=made.rows)
+        pair.disclose(made.disclosure)
         page = build.report_on_sweep(
             found,
             name="the sample",
             choice=choice,
             release=made.evaluation,
-            pair=pair_of(prepared, made.data, rows=made.rows),
+            pair=pair,
+            summary=summary_of(pair, made.evaluation, file="masked.csv", sha256=file.hashes[-1]),
             facts={"draws of the release": str(made.draws), "variables": ", ".join(variables)},
         )
         build.write_page(draft / "report.html", page, overwrite=False)

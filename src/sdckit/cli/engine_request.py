@@ -18,8 +18,29 @@ if TYPE_CHECKING:
     from sdckit.io.dialect import Dialect
 
 # Options that need all records in memory.
-EVALUATING = ("report", "records", "ranks", "together", "scenario", "crosswalks", "unpaired", "unit", "rules")
-MASKING = ("report", "release", "keep_order", "crosswalk", "numbered", "groups", "recode", "unit")
+EVALUATING = (
+    "report",
+    "private_report",
+    "records",
+    "ranks",
+    "together",
+    "scenario",
+    "crosswalks",
+    "unpaired",
+    "unit",
+    "rules",
+)
+MASKING = (
+    "report",
+    "private_report",
+    "release",
+    "keep_order",
+    "crosswalk",
+    "numbered",
+    "groups",
+    "recode",
+    "unit",
+)
 
 
 def engine_for_evaluating(given: dict[str, Any], original: Path, masked: Sequence[Path]) -> Settings:

@@ -241,6 +241,13 @@ report_option = click.option(
     type=click.Path(path_type=Path),
     help="Write a report: one HTML file that needs no network.",
 )
+private_report_option = click.option(
+    "--private-report",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write the report with exact statistics of the original and its hash, marked PRIVATE on every page; "
+    "keep it secret.",
+)
 engine_options = _combine_options(
     click.option(
         "--engine",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.cli import column_notes, request
 from sdckit.core import randomness
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
-from sdckit.io import crosswalk
+from sdckit.io import crosswalk, digest
 from sdckit.metrics.notes import privacy_notes
 from sdckit.selection.release import make_release
 from sdckit.selection.release_file import ReleaseFile
+from sdckit.selection.summary import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,11 +26,22 @@ if TYPE_CHECKING:
 
     from sdckit.cli.request import CheckedOptions
     from sdckit.io.source import Source
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release, ReleasePlan
+    from sdckit.selection.summary import Summary
 
-UNMEASURED = ("report", "metrics", "missing", "as_json", "as_csv")  # options that need measures
+    MakePage = Callable[[Any, Release[Any], Pair, Summary], str]  # the first is the module report.build
+
+UNMEASURED = (
+    "report",
+    "private_report",
+    "metrics",
+    "missing",
+    "as_json",
+    "as_csv",
+)  # options that need measures
 
 
 def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out: bool) -> None:
@@ -58,6 +72,20 @@ def check_seed(given: dict[str, Any], *, handed_out: bool) -> None:
     )
 
 
+def reported(given: dict[str, Any]) -> bool:
+    """Return True if a report is asked for, to publish or private."""
+    return given["report"] is not None or given["private_report"] is not None
+
+
+def check_reports(given: dict[str, Any], inputs: Sequence[Path]) -> None:
+    """Raise an error for a report, to publish or private, that could not be written."""
+    report, private = given["report"], given["private_report"]
+    for path in (report, private):
+        request.check_report(path, inputs, overwrite=given["overwrite"])
+    if report is not None and private is not None and report.resolve() == private.resolve():
+        raise ValueError(f"'{private}' is the report to publish, too; give the private one another name")
+
+
 def check_unmeasured(given: dict[str, Any]) -> None:
     """Raise ValueError for options of `mask` that need measures, if --no-measure is given."""
     if not given["no_measure"]:
@@ -66,7 +94,7 @@ def check_unmeasured(given: dict[str, Any]) -> None:
         raise ValueError("--release is for a file that is handed out and must be measured; drop --no-measure")
     for option in UNMEASURED:
         if given[option]:
-            name = option.removeprefix("as_")
+            name = option.removeprefix("as_").replace("_", "-")
             raise ValueError(f"--{name} is about measures, and --no-measure takes none; drop one of them")
 
 
@@ -87,30 +115,82 @@ def published_columns(source: Source, checked: CheckedOptions, *, handed_out: bo
     return source.frame.select([name for name in source.frame.columns if name not in gone])
 
 
+class Written(NamedTuple):
+    """A release that was written, the notes to print, and the further content of its JSON."""
+
+    release: Release[Any]
+    notes: list[str]
+    more: dict[str, Any]
+
+
 def write_release(
     plan: ReleasePlan,
     source: Source,
     original: Original,
     checked: CheckedOptions,
     given: dict[str, Any],
-    make_page: Callable[[Any, Release[Any], Pair], str],
-) -> tuple[Release[Any], list[str]]:
-    """Mask, write and measure a file, and write its report; return the release and the notes to print."""
+    make_page: MakePage,
+) -> Written:
+    """Mask, write and measure a file, and write its reports; `given` has the paths of data and output."""
     file = _release_file(plan, source, original, checked, given)
     notes: list[str] = []
+    more: dict[str, Any] = {}
     numbered = () if plan.in_place else original.roles.columns_with("unit")
 
-    def add_notes_and_report(made: Release[Any], pair: Pair) -> None:
-        """Collect the notes on a release, and write its report if one is asked for."""
+    def add_notes_and_reports(made: Release[Any], pair: Pair) -> None:
+        """Collect the notes on a release and its JSON, and write the reports that are asked for."""
         notes.extend([*release_notes(made, pair, source, given, numbered), *order_notes(plan, file)])
         notes.append(f"wrote {file.path}")
-        notes.extend(write_report(given, lambda build: make_page(build, made, pair)))
+        summaries = Summaries(
+            pair, made.evaluation, file.path.name, file.hashes[-1], given["data"], plan.in_place
+        )
+        notes.extend(write_reports(given, summaries, lambda build, one: make_page(build, made, pair, one)))
+        more.update(summaries.json(given))
 
-    made = make_release(plan, original, rng=checked.seed, store=file.store, report=add_notes_and_report)
+    made = make_release(plan, original, rng=checked.seed, store=file.store, report=add_notes_and_reports)
     if file.crosswalk is not None:
         fact = f"'{file.crosswalk}' says which original row each published row comes from"
         warn(f"{fact}; keep it secret, and never beside the release")
-    return made, notes
+    return Written(made, notes, more)
+
+
+@dataclass(frozen=True)
+class Summaries:
+    """What an office signs of a masked file, to publish and private; each is made when it is asked for."""
+
+    pair: Pair
+    evaluation: Evaluation
+    file: str
+    sha256: str
+    data: Path
+    working_copy: bool = False
+
+    @cached_property
+    def public(self) -> Summary:
+        """The summary that is published."""
+        return self._summary()
+
+    @cached_property
+    def private(self) -> Summary:
+        """The summary with exact statistics, and with the hash of the original."""
+        return self._summary(digest.sha256_of(self.data))
+
+    def _summary(self, original_sha256: str | None = None) -> Summary:
+        """Return the summary, a private one if the hash of the original is given."""
+        return summary_of(
+            self.pair,
+            self.evaluation,
+            file=self.file,
+            sha256=self.sha256,
+            original_sha256=original_sha256,
+            working_copy=self.working_copy,
+        )
+
+    def json(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the content of --json, exact with --private-output; nothing unless it is asked for."""
+        if not given["as_json"]:
+            return {}
+        return (self.private if given.get("private_output") else self.public).to_dict()
 
 
 def write_unmeasured(
@@ -188,6 +268,22 @@ def write_report(given: dict[str, Any], make_page: Callable[[Any], str]) -> list
 
     build.write_page(given["report"], make_page(build), overwrite=given["overwrite"])
     return [f"wrote {given['report']}"]
+
+
+def write_reports(
+    given: dict[str, Any], summaries: Summaries, make_page: Callable[[Any, Summary], str]
+) -> list[str]:
+    """Write the report to publish and the private one, where they are asked for; return lines to print."""
+    lines = write_report(given, lambda build: make_page(build, summaries.public))
+    path = given["private_report"]
+    if path is None:
+        return lines
+    from sdckit.report import build  # noqa: PLC0415 - slow to import, and only for reports
+
+    page = make_page(build, summaries.private)
+    build.write_page(path, page, overwrite=given["overwrite"], private=True)
+    warn(f"'{path}' has exact statistics of the original; keep it secret, and never beside the release")
+    return [*lines, f"wrote {path}"]
 
 
 def check_crosswalks(paths: Sequence[Path], masked: Sequence[Path]) -> None:

@@ -342,9 +342,9 @@ def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, pai
     if given["ranks"] and given["as_csv"]:
         raise ValueError("--ranks and --csv exclude each other; drop one of them or use --json")
     checked_scenarios(parse_scenarios(given["scenario"]))
-    for option in ("records", "ranks", "variables", "scenario"):
+    for option in ("records", "ranks", "variables", "scenario", "private_report"):
         if given[option] and len(masked) > 1:
-            fact = f"--{option} is for one masked file and there are {len(masked)}"
+            fact = f"--{option.replace('_', '-')} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
     _check_together(given, masked)
     why = "--unpaired" if given["unpaired"] else f"--made-by {given['made_by']}"

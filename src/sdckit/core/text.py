@@ -25,6 +25,18 @@ def number(value: float | None) -> str:
     return f"{value:,.{max(3 - math.floor(math.log10(size)), 0)}f}"
 
 
+def figure_text(value: float | None, digits: int) -> str:
+    """Return a number with so many significant digits, such as "87,850,000"; "-" for None and NaN."""
+    if value is None or math.isnan(value):
+        return "-"
+    rounded = float(f"{value:.{digits}g}")
+    if rounded and not 1e-4 <= abs(rounded) < 1e15:
+        return f"{rounded:.{digits - 1}e}"
+    shown = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0) if rounded else 0
+    text = f"{rounded:,.{shown}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def as_sentence(text: str) -> str:
     """Return the text with a capital letter and a full stop; empty text stays empty."""
     return text[:1].upper() + text[1:] + "." if text else ""

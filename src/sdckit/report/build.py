@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
+    from sdckit.selection.summary import Summary
     from sdckit.selection.sweeping import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -36,14 +37,19 @@ NONE: Mapping[str, str] = MappingProxyType({})
 LOSS, RISK = (registry.shown_metrics("headline", family=family)[0].name for family in ("loss", "risk"))
 
 
-def write_page(path: Path, page: str, *, overwrite: bool) -> None:
-    """Write an HTML page to a file; on an error no file is left."""
-    with atomic.atomic(path, overwrite=overwrite) as draft:
+def write_page(path: Path, page: str, *, overwrite: bool, private: bool = False) -> None:
+    """Write an HTML page to a file, which others cannot read if `private`; on an error no file is left."""
+    with atomic.atomic(path, overwrite=overwrite, private=private) as draft:
         draft.write_text(page, encoding="utf-8")
 
 
 def report_on_evaluation(
-    result: Evaluation, *, name: str, pair: Pair | None = None, facts: Mapping[str, str] = NONE
+    result: Evaluation,
+    *,
+    name: str,
+    pair: Pair | None = None,
+    facts: Mapping[str, str] = NONE,
+    summary: Summary | None = None,
 ) -> str:
     """Return the HTML report on one masked file."""
     return report(
@@ -52,6 +58,7 @@ def report_on_evaluation(
         evaluation=result,
         pair=pair,
         facts=_facts_with_versions(facts),
+        summary=summary,
     )
 
 
@@ -97,6 +104,7 @@ def report_on_sweep(
     pair: Pair | None = None,
     facts: Mapping[str, str] = NONE,
     knowledge: Knowledge | None = None,
+    summary: Summary | None = None,
 ) -> str:
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.require_reportable_size(found.records)
@@ -122,11 +130,19 @@ def report_on_sweep(
         choice=choice.describe(wording.title_of) if choice else (),
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
         facts=_facts_with_versions(facts),
+        summary=summary,
     )
 
 
 def report_on_choice(
-    choice: Choice, release: Evaluation, *, name: str, draws: int, pair: Pair, facts: Mapping[str, str] = NONE
+    choice: Choice,
+    release: Evaluation,
+    *,
+    name: str,
+    draws: int,
+    pair: Pair,
+    facts: Mapping[str, str] = NONE,
+    summary: Summary | None = None,
 ) -> str:
     """Return the HTML report on a recommended release and the settings that were searched."""
     choice = choice.public()
@@ -152,6 +168,7 @@ def report_on_choice(
         pair=pair,
         choice=choice.describe(wording.title_of),
         facts=_facts_with_versions(facts),
+        summary=summary,
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import number
 from sdckit.metrics.evaluation_result import public_evaluation
-from sdckit.report import distributions, headlines, measures, risk_map
+from sdckit.report import distributions, headlines, measures, risk_map, signing
 from sdckit.report.privacy import THRESHOLD, drop_losses_of_few_cells, public_facts, require_enough_records
 from sdckit.report.vega_bundle import bundle
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sdckit.report.charts import Spec
     from sdckit.report.distributions import Panel
     from sdckit.report.risk_map import Points
+    from sdckit.selection.summary import Summary
 
 NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -42,6 +43,8 @@ def report(
     choice: Sequence[str] = (),
     notes: Sequence[str] = (),
     facts: Mapping[str, str] = NONE,
+    summary: Summary | None = None,
+    job: str = "",
 ) -> str:
     """Return a report as one HTML page that needs no other file and no network.
 
@@ -70,6 +73,11 @@ def report(
         Remarks on the numbers; those of the evaluation are added.
     facts : dict of str
         Versions and parameters, by name; a seed is left out.
+    summary : Summary, optional
+        What is signed: facts of the file, statistics before and after, rules, what was not measured. One with
+        exact statistics makes a private report, which says so on every page.
+    job : str
+        Text that repeats the work, such as a job file.
 
     Returns
     -------
@@ -102,23 +110,19 @@ def report(
         risks = add_spec("at-risk", distributions.risk_panel(evaluation.records["linkage"].to_numpy()))
     variables = [] if pair is None else distributions.distribution_panels(pair)
     own = evaluation.notes if evaluation is not None else ()
-    others = evaluation.scenarios if evaluation is not None else None
-    style, script = _file_text("page.css").strip() + _shade_styles(), _file_text("page.js").strip()
+    style = _file_text("page.css").strip() + _shade_styles() + signing.margin_style(title, summary)
+    script = _file_text("page.js").strip()
     return _template().render(
         title=title,
         done=done,
         choice=choice,
         headlines=headlines.headlines(evaluation, points),
         knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
-        scenarios=[] if others is None else others.rows(named=True),
-        points=drawn,
-        chosen=drawn and drawn.chosen,
-        left_out=0 if points is None else points.table.height - points.drawn.height,
-        groups=risk_map.map_groups(drawn) if drawn is not None else (),
-        rows=risk_map.point_rows(drawn) if drawn is not None else (),
-        other_limits={name: value for name, value in points.limits.items() if name != points.risk}
-        if points is not None
-        else {},
+        scenarios=_scenarios(evaluation, points, summary),
+        summary=summary,
+        signed=_signed_parts(summary),
+        job=job,
+        **_map_parts(points, drawn),
         families=measures.metric_groups(evaluation) if evaluation is not None else (),
         attacks=measures.attack_rows(evaluation) if evaluation is not None else (),
         heat=measures.heat_map(evaluation) if evaluation is not None else None,
@@ -133,6 +137,46 @@ def report(
         bundle=bundle() if specs else None,
         policy=_policy(style, [script, bundle()] if specs else []),
     )
+
+
+def _map_parts(points: Points | None, drawn: Points | None) -> dict[str, Any]:
+    """Return the parts of the map and its table; `drawn` are the points if any of them can be drawn."""
+    limits = {} if points is None else points.limits
+    return {
+        "points": drawn,
+        "chosen": drawn and drawn.chosen,
+        "left_out": 0 if points is None else points.table.height - points.drawn.height,
+        "groups": () if drawn is None else risk_map.map_groups(drawn),
+        "rows": () if drawn is None else risk_map.point_rows(drawn),
+        "left_marks": 0 if drawn is None else drawn.marked.count(False),
+        "other_limits": {
+            name: limit for name, limit in limits.items() if points is None or name != points.risk
+        },
+    }
+
+
+def _scenarios(
+    evaluation: Evaluation | None, points: Points | None, summary: Summary | None
+) -> list[dict[str, Any]]:
+    """Return the rows of the scenario table; that of the main intruder only where the page is signed."""
+    if evaluation is None:
+        return []
+    if summary is not None:
+        return signing.scenario_rows(evaluation, points.limits if points is not None else {})
+    return [] if evaluation.scenarios is None else evaluation.scenarios.rows(named=True)
+
+
+def _signed_parts(summary: Summary | None) -> dict[str, Any]:
+    """Return the texts of the parts that are signed; nothing without a summary."""
+    if summary is None:
+        return {}
+    return {
+        "facts": signing.fact_rows(summary),
+        "titles": list(signing.TITLES.values()),
+        "statistics": signing.statistic_rows(summary),
+        "correlations": signing.correlation_rows(summary.statistics),
+        "mark": signing.MARK,
+    }
 
 
 @cache

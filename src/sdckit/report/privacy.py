@@ -1,6 +1,7 @@
 """Everything that the report takes from original records, in one module that can be audited.
 
-Two charts on the page show counts of records: the distributions of each variable and the records by risk.
+Statistics of the original come from `metrics.guarded_figures`, rounded until none tells a record. Two charts
+on the page show counts of records: the distributions of each variable and the records by risk.
 Both are computed here, in bins of at least `THRESHOLD` records. Bins have rounded edges that are chosen on
 the masked file; the outer ones are open, so that neither a smallest nor a largest value is shown. Facts with
 which a masking can be undone are dropped. Every other number of the page is a measure of the whole file or
@@ -30,6 +31,11 @@ THRESHOLD = checks.FEWEST_REPORTED  # smallest number of records in a bin, in bo
 DIGITS = 2  # significant digits of a bin's edge
 BINS = 10  # intended number of bins between the outer ones
 OUTER = 0.1  # approximate share of the masked records below the first edge, and above the last
+TAIL = 0.01  # the same share for bins in the series 1, 2, 5, 10, ...
+SKEWED = (
+    3.0  # ratio of the distances of the outer edges from the median above which bins are not equally wide
+)
+MAGNITUDES = 20.0  # ratio of the outer edges from which on they follow that series
 SECRETS = ("seed", "rng", "entropy", "random state")
 
 
@@ -73,17 +79,38 @@ def count_by_bins(original: Floats, masked: Floats) -> Bins | None:
 
 
 def _rounded_edges(masked: Floats) -> Floats:
-    """Return multiples of a round step as bin edges, computed from the masked values alone."""
-    low, high = np.quantile(masked, [OUTER, 1 - OUTER])
+    """Return round numbers as bin edges, computed from the masked values alone.
+
+    They are multiples of a step; for skewed variables quantiles, or the series 1, 2, 5, 10, ... where all but
+    a few values are positive and span orders of magnitude.
+    """
+    low, middle, high = np.quantile(masked, [OUTER, 0.5, 1 - OUTER])
     if not high > low:
         low, high = masked.min(), masked.max()
+    elif max(high - middle, middle - low) > SKEWED * min(high - middle, middle - low):
+        if low > 0 and high > MAGNITUDES * low:
+            return _series_edges(np.quantile(masked, [TAIL, 1 - TAIL]), low)
+        return _rounded(np.quantile(masked, np.linspace(OUTER, 1 - OUTER, BINS - 1)))
     width = (high - low) / BINS
     if not width > 0:
         return np.empty(0)
     size = 10.0 ** np.floor(np.log10(width))
     step = size * next(factor for factor in (1, 2, 5, 10) if factor * size >= 0.999 * width)
     positions = np.arange(np.ceil(low / step), np.floor(high / step) + 1)
-    return np.unique([float(f"{step * place:.{DIGITS}g}") + 0.0 for place in positions])
+    return _rounded(step * positions)
+
+
+def _series_edges(ends: Floats, positive: float) -> Floats:
+    """Return the numbers 1, 2, 5, 10, ... between two ends, the lower of which may not be positive."""
+    low, high = (ends[0] if ends[0] > 0 else positive), ends[1]
+    powers = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    series = _rounded(np.outer(10.0**powers, [1, 2, 5]).ravel())
+    return series[(series >= low) & (series <= high)]
+
+
+def _rounded(edges: Floats) -> Floats:
+    """Return the different values of edges rounded to two significant digits, sorted."""
+    return np.unique([float(f"{edge:.{DIGITS}g}") + 0.0 for edge in edges])
 
 
 def _count_between_edges(values: Floats, edges: Floats) -> Ints:

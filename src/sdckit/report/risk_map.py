@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from sdckit.report.charts import Spec
 
 UNRELATED = "rows unrelated"
+MARGIN = 0.06  # free space around the marks, as a share of an axis
+NARROWEST = 0.02  # length of an axis on which all marks have the same value
+MANY = 40  # more marks than these are thinned
+APART = 0.03  # distance of marks that are thinned, as a share of an axis
 SHAPES = {  # drawn by Vega and by the legend alike, in a square from -1 to 1
     "circle": "M1,0A1,1,0,1,1,-1,0A1,1,0,1,1,1,0Z",
     "square": "M-.9,-.9H.9V.9H-.9Z",
@@ -66,10 +70,38 @@ class Points:
         return "left" if zero_is_best(self.loss) else "right"
 
     @property
+    def axes(self) -> dict[str, tuple[float, float]]:
+        """The ends of both axes, close around the points and the limit on the risk."""
+        found = {"loss": self.drawn["loss"].to_list(), "risk": self.drawn["risk"].to_list()}
+        found["risk"] += [self.limits[self.risk]] if self.risk in self.limits else []
+        return {name: _axis_ends(values) for name, values in found.items()}
+
+    @property
+    def marked(self) -> list[bool]:
+        """True for each drawn row that has a mark of its own: of many close together, only the best ones."""
+        rows = self.drawn.select("loss", "risk", kept=pl.col("frontier") | pl.col("chosen")).rows()
+        if len(rows) <= MANY:
+            return [True] * len(rows)
+        (left, right), (low, high) = self.axes.values()
+        places = [((loss - left) / (right - left), (risk - low) / (high - low)) for loss, risk, _ in rows]
+        marked = [kept for *_, kept in rows]
+        for at, (x, y) in enumerate(places):
+            others = [place for place, is_marked in zip(places, marked, strict=True) if is_marked]
+            marked[at] |= all(max(abs(x - a), abs(y - b)) >= APART for a, b in others)
+        return marked
+
+    @property
     def chosen(self) -> dict[str, Any] | None:
         """The row of the chosen point as a dict; None if no point was chosen."""
         found = self.drawn.filter("chosen")
         return found.row(0, named=True) if found.height else None
+
+
+def _axis_ends(values: list[float]) -> tuple[float, float]:
+    """Return the ends of an axis that shows the values with a margin; never below 0 unless a value is."""
+    low, high = min(values), max(values)
+    margin = MARGIN * max(high - low, NARROWEST * max(abs(low), abs(high)), NARROWEST)
+    return (low - margin if low < 0 else max(low - margin, 0.0)), high + margin
 
 
 @dataclass(frozen=True)
@@ -137,30 +169,31 @@ def point_rows(points: Points) -> list[dict[str, Any]]:
             "risk_text": UNRELATED if row.get("no_risk", lost) else number(row["risk"]),
             "frontier": bool(row["frontier"]),
             "chosen": bool(row["chosen"]),
+            "marked": marked,
         }
-        for row in points.drawn.iter_rows(named=True)
+        for row, marked in zip(points.drawn.iter_rows(named=True), points.marked, strict=True)
     ]
 
 
 def risk_map(points: Points) -> Spec:
     """Return the Vega-Lite specification of a map of risk (upwards) against loss (to the right)."""
     rows = point_rows(points)
-    limit = points.limits.get(points.risk)
+    limit, ends = points.limits.get(points.risk), points.axes
     ring, halo, name = _chosen_layers()
+    related = points.random is None or not ends["loss"][0] <= points.random <= ends["loss"][1]
     layers = [
-        *(_limit_layers(limit) if limit is not None else ()),
-        *(_random_layers(points.random) if points.random is not None else ()),
+        *(_limit_layers(limit, ends["risk"][1]) if limit is not None else ()),
+        *(() if points.random is None or related else _random_layers(points.random)),
         _frontier_layer(points),
         ring,
         halo,
         _points_layer(points),  # on top, so that the mouse reaches them
         name,
     ]
-    ends = [max([1.0, *points.drawn[axis]]) for axis in ("loss", "risk")]
     for layer in layers:
-        for axis, field, end in zip("xy", (points.loss, points.risk), ends, strict=True):
+        for axis, field, domain in zip("xy", (points.loss, points.risk), ends.values(), strict=True):
             if axis in layer["encoding"] and "value" not in layer["encoding"][axis]:
-                layer["encoding"][axis] |= _axis(axis, field, end)
+                layer["encoding"][axis] |= _axis(axis, field, domain)
     return {
         "config": CONFIG,
         "width": "container",
@@ -171,20 +204,20 @@ def risk_map(points: Points) -> Spec:
     }
 
 
-def _axis(axis: str, metric: str, end: float) -> Spec:
-    """Return the Vega-Lite encoding of the loss axis ("x") or the risk axis ("y"), from 0 to `end`."""
+def _axis(axis: str, metric: str, domain: tuple[float, float]) -> Spec:
+    """Return the Vega-Lite encoding of the loss axis ("x") or the risk axis ("y") between two ends."""
     title = f"information loss ({label(metric)})" if axis == "x" else f"disclosure risk ({label(metric)})"
     ticks = {"tickCount": 6, "grid": True, "titlePadding": 8, "format": "~g"}
     return {
         "type": "quantitative",
-        "scale": {"domain": [0, end], "nice": False},
+        "scale": {"domain": list(domain), "nice": False, "zero": False},
         "axis": {"title": title} | ticks,
     }
 
 
-def _limit_layers(limit: float) -> list[Spec]:
-    """Return the chart layers of a risk limit: the shaded area above it, its line and its label."""
-    one = {"values": [{"low": limit, "high": 1, "text": f"limit {limit_text(limit)}"}]}
+def _limit_layers(limit: float, end: float) -> list[Spec]:
+    """Return the chart layers of a risk limit: the shade from it up to `end`, its line and its label."""
+    one = {"values": [{"low": limit, "high": end, "text": f"limit {limit_text(limit)}"}]}
     write = {"type": "text", "align": "right", "baseline": "bottom", "dy": -4, "color": LIMIT, "fontSize": 11}
     return [
         {
@@ -259,7 +292,6 @@ def _points_layer(points: Points) -> Spec:
     positions = [group.place for group in looks]
     words = [("method", "file")] if points.are_files else [("method", "method"), ("parameters", "parameters")]
     words += [("loss_text", label(points.loss)), ("risk_text", label(points.risk))]
-    ringed = {"condition": {"test": "datum.frontier", "value": INK}, "value": "white"}
 
     def look(what: str) -> Spec:
         """Return the encoding of a visual property of points, such as "colour", by their group."""
@@ -268,14 +300,16 @@ def _points_layer(points: Points) -> Spec:
 
     return {
         "name": "points",
-        "transform": [{"filter": "shown < 0 || datum.group == shown"}],
-        "mark": {"type": "point", "filled": True, "opacity": 1, "size": 72, "strokeWidth": 0.9},
+        "transform": [{"filter": "shown < 0 ? datum.marked : datum.group == shown"}],
+        "mark": {"type": "point", "filled": True, "opacity": 1},
         "encoding": {
             "x": {"field": "loss"},
             "y": {"field": "risk"},
             "fill": look("colour"),
             "shape": look("shape"),
-            "stroke": ringed,
+            "stroke": {"value": INK},
+            "strokeWidth": {"condition": {"test": "datum.frontier", "value": 1.4}, "value": 0},
+            "size": {"condition": {"test": "datum.frontier", "value": 120}, "value": 80},
             "fillOpacity": {"condition": {"test": "datum.unpaired", "value": 0.25}, "value": 0.92},
             "tooltip": [{"field": field, "type": "nominal", "title": title} for field, title in words],
         },

@@ -167,6 +167,10 @@ class Choice:
             "binding": list(self.binding),
             "maskings": self.maskings,
             "sentences": self.sentences,
+            "points": [
+                {"method": one.method, "parameters": one.parameters, "values": one.values}
+                for one in self.points
+            ],
         }
 
     def __repr__(self) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sdckit.io import crosswalk, files
+from sdckit.io import crosswalk, digest, files
 from sdckit.io.dialect import DEFAULT
 from sdckit.io.source import cast_empty_columns
 
@@ -39,6 +39,7 @@ class ReleaseFile:
     overwrite: bool = False
     crosswalk: Path | None = None
     key: Sequence[str] = ()
+    hashes: list[str] = field(default_factory=list)  # SHA-256 of each draft, the last one of which is named
 
     @contextmanager
     def store(self, published: Published) -> Iterator[pl.DataFrame]:
@@ -53,6 +54,7 @@ class ReleaseFile:
                 dialect=self.dialect,
                 overwrite=self.overwrite,
             ) as draft:
+                self.hashes.append(digest.sha256_of(draft))
                 with self._crosswalk_draft(published):
                     yield cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, data)
                 if self.crosswalk is not None:  # it has its name, and the release may not get its own
