@@ -34,6 +34,7 @@ from sdckit.cli.options import (
     no_seed_option,
     numbered_option,
     outputs,
+    private_option,
     report_option,
     roles,
     rule_option,
@@ -156,6 +157,7 @@ def describe(data: Path, **given: Any) -> None:
 @keep_order_option
 @numbered_option
 @crosswalk_option
+@private_option
 @decimals_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
@@ -191,6 +193,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     "not for publication.",
 )
 @known_crosswalk_option
+@private_option
 @click.option(
     "--together",
     is_flag=True,
@@ -296,6 +299,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @keep_order_option
 @numbered_option
 @crosswalk_option
+@private_option
 @decimals_option
 @report_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
@@ -315,6 +319,48 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
     from sdckit.cli import commands
 
     commands.recommend(data, output, given)
+
+
+@sdckit.command(epilog=examples.REPLAY)
+@click.argument("release", metavar="ID")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
+@private_option
+@click.option("--overwrite", is_flag=True, help="Replace an output file that exists.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
+def replay(release: str, data: Path, output: Path, **given: Any) -> None:
+    """Make the file of a release again, byte for byte.
+
+    ID is that of the private record, and DATA the original file, unchanged. If the file made now differs
+    from the published one, nothing is written and the exit code is 1.
+    """
+    from sdckit.cli import record_commands
+
+    record_commands.run_replay(release, data, output, given)
+
+
+@sdckit.command(epilog=examples.RELEASES)
+@private_option
+@listing
+def releases(**given: Any) -> None:
+    """List the releases of the private record."""
+    from sdckit.cli import record_commands
+
+    record_commands.run_releases(given)
+
+
+@sdckit.command(epilog=examples.CHECK)
+@click.argument("masked", type=click.Path(path_type=Path))
+@private_option
+@listing
+def check(masked: Path, **given: Any) -> None:
+    """Check a published file against the private record.
+
+    Exit code 1 means that it is none of the releases, byte for byte, or that one of its limits is not met.
+    """
+    from sdckit.cli import record_commands
+
+    record_commands.run_check(masked, given)
 
 
 @sdckit.command(epilog=examples.PAPER)
