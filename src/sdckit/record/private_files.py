@@ -54,12 +54,17 @@ def open_private(path: Path) -> Iterator[int]:
     """Yield the descriptor of a new file for its owner alone; sync it at the end. Links are not followed."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), PRIVATE)
     try:
-        with suppress(AttributeError):  # Windows
-            os.fchmod(handle, PRIVATE)
+        _close_to_others(handle)
         yield handle
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _close_to_others(handle: int) -> None:
+    """Let the owner alone read and write a file that is open; a umask may have taken even his rights."""
+    with suppress(AttributeError):  # Windows
+        os.fchmod(handle, PRIVATE)
 
 
 def _write_all(handle: int, content: bytes) -> None:
@@ -83,6 +88,7 @@ def locked(path: Path) -> Iterator[bool]:
     """Wait for the lock on a file, which is created; yield True while it is held, False without locks."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), PRIVATE)
     try:
+        _close_to_others(handle)
         held = False
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks

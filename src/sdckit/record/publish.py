@@ -19,6 +19,7 @@ from sdckit.selection.publishing import Published
 from sdckit.selection.release_file import ReleaseFile
 
 if TYPE_CHECKING:
+    from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release
 
 
@@ -28,7 +29,8 @@ def publish_release(
     """Write a release and its private record; return the ID of the record. See `Release.publish`."""
     if release.made_from is None:
         raise ValueError("this release does not know the data it was made from; make it with release()")
-    plan, original = release.made_from
+    plan, original, pair = release.made_from
+    _require_unchanged(release.data, pair)
     output = Path(path)
     check_target(output, overwrite)
     store = Store.at(None if private is None else Path(private))
@@ -36,9 +38,8 @@ def publish_release(
     store.check()
     frame = as_polars(release.data)
     origin = Origin("publish", "a table")
-    rows = None if plan.keep_order else release.rows
     with Keeper(store, plan, original, origin, output) as keeper:
-        keeper.judge(release, pair_by_row(original, release.data, rows=rows))
+        keeper.judge(release, pair)
         file = ReleaseFile(
             output,
             whole=original.columns if plan.decimals == 0 else (),
@@ -50,6 +51,13 @@ def publish_release(
             _require_same_values(output, written, frame, original.columns)
     assert keeper.id is not None  # noqa: S101 - the record was written before the file got its name
     return keeper.id
+
+
+def _require_unchanged(data: Any, pair: Pair) -> None:
+    """Raise ValueError if the masked values of a table are not those that were measured."""
+    rows = None if pair.places is None else np.argsort(pair.places)
+    if not np.array_equal(pair_by_row(pair.original, data, rows=rows).masked, pair.masked, equal_nan=True):
+        raise ValueError("the table was changed since it was measured; make the release again")
 
 
 def as_polars(data: Any) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np  # noqa: TC002 - typing.get_type_hints looks for it
 
@@ -43,6 +43,14 @@ Frame = TypeVar("Frame")
 Store = Callable[[Published], AbstractContextManager[Any]]
 
 
+class MadeFrom(NamedTuple):
+    """How and from which data a release was made, and the pair of tables that was measured."""
+
+    plan: ReleasePlan
+    original: Original
+    pair: Pair
+
+
 @dataclass(frozen=True)
 class Release(Generic[Frame]):
     """A masked table that meets its limits, with its own evaluation.
@@ -62,7 +70,7 @@ class Release(Generic[Frame]):
     draws: int
     warnings: tuple[str, ...] = ()
     entropy: bytes = field(default=b"", repr=False)
-    made_from: tuple[ReleasePlan, Original] | None = field(default=None, repr=False, compare=False)
+    made_from: MadeFrom | None = field(default=None, repr=False, compare=False)
 
     def publish(self, path: AnyPath, private: AnyPath | None = None, *, overwrite: bool = False) -> str:
         """Write the table to a file that can be handed out, and keep its private record.
@@ -249,7 +257,9 @@ def make_release(
                 release = Release(
                     written, result, made.disclosure, published.rows, count, tuple(warned), entropy
                 )
-                release = release if plan.in_place else replace(release, made_from=(plan, original))
+                release = (
+                    release if plan.in_place else replace(release, made_from=MadeFrom(plan, original, pair))
+                )
                 if report is not None:
                     report(release, pair)
                 leaving.close()  # renames the temporary file
