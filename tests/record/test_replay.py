@@ -21,7 +21,7 @@ MEASURED = {"metrics", "ties", "missing", "limits", "tries", "per_record", "scen
 SETTINGS = {
     "noise": ["--method", "noise", "--set", "percent=30", "--by", "region", "--decimals", "0"],
     "mdav": ["--method", "mdav", "--set", "k=4", "--groups", "group", "--rule", "discover"],
-    "rank_swap": ["--method", "rank_swap", "--keep-order"],
+    "rank_swap": ["--method", "rank_swap", "--keep-order", "--numbered", "record"],
     "shuffle": ["--method", "shuffle", "--recode", "street=rare:2"],
 }
 

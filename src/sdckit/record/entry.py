@@ -20,13 +20,9 @@ ROLES = (  # options of `prepare` that an entry keeps; recodings and missing cod
     *("key", "weights", "by", "untouched", "known", "unknown", "confidential", "unit", "drop"),
 )
 SEVERAL = frozenset(ROLES) - {"weights", "unit"}
-REPEATED = (
-    "method",
-    "parameters",
-    "decimals",
-    "groups",
-    "keep_order",
-)  # fields of the plan that decide bytes
+REPEATED = (  # fields of the plan that decide the bytes of the file
+    *("method", "parameters", "decimals", "groups", "keep_order", "numbered"),
+)
 
 
 class DamagedRecord(ValueError):  # noqa: N818 - the name says what is wrong
@@ -54,6 +50,7 @@ class Entry:
     decimals: int | str | None
     groups: str | None
     keep_order: bool
+    numbered: str | None
     draws: int
     entropy: str = field(repr=False)
     rules: list[str]
