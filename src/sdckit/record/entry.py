@@ -19,7 +19,6 @@ FORMAT = 1  # version of the form of release.json
 ROLES = (  # options of `prepare` that an entry keeps; recodings and missing codes have entries of their own
     *("key", "weights", "by", "untouched", "known", "unknown", "confidential", "unit", "drop"),
 )
-SEVERAL = frozenset(ROLES) - {"weights", "unit"}
 REPEATED = (  # fields of the plan that decide the bytes of the file
     *("method", "parameters", "decimals", "groups", "keep_order", "numbered"),
 )
