@@ -47,6 +47,7 @@ from sdckit.cli.options import (
     set_option,
     ties_seed_option,
 )
+from sdckit.cli.record_options import check, releases, replay
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -321,46 +322,8 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
     commands.recommend(data, output, given)
 
 
-@sdckit.command(epilog=examples.REPLAY)
-@click.argument("release", metavar="ID")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@private_option
-@click.option("--overwrite", is_flag=True, help="Replace an output file that exists.")
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
-def replay(release: str, data: Path, output: Path, **given: Any) -> None:
-    """Make the file of a release again, byte for byte.
-
-    ID is that of the private record, and DATA the original file, unchanged. If the file made now differs
-    from the published one, nothing is written and the exit code is 1.
-    """
-    from sdckit.cli import record_commands
-
-    record_commands.run_replay(release, data, output, given)
-
-
-@sdckit.command(epilog=examples.RELEASES)
-@private_option
-@listing
-def releases(**given: Any) -> None:
-    """List the releases of the private record."""
-    from sdckit.cli import record_commands
-
-    record_commands.run_releases(given)
-
-
-@sdckit.command(epilog=examples.CHECK)
-@click.argument("masked", type=click.Path(path_type=Path))
-@private_option
-@listing
-def check(masked: Path, **given: Any) -> None:
-    """Check a published file against the private record.
-
-    Exit code 1 means that it is none of the releases, byte for byte, or that one of its limits is not met.
-    """
-    from sdckit.cli import record_commands
-
-    record_commands.run_check(masked, given)
+for _command in (replay, releases, check):
+    sdckit.add_command(_command)
 
 
 @sdckit.command(epilog=examples.PAPER)
