@@ -60,6 +60,13 @@ def no_luck(monkeypatch):
     monkeypatch.setattr(sdckit.core.randomness, "fresh_entropy", lambda: entropy(next(seeds)))
 
 
+@pytest.fixture(autouse=True)
+def own_record(monkeypatch, tmp_path_factory, request):
+    """Each test has a private record of releases of its own, empty at first, and never the user's."""
+    name = f"state-{hash(request.node.nodeid) & 0xFFFFFFFF:08x}"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / name))
+
+
 @pytest.fixture(scope="session")
 def tarragona():
     """834 firms, 13 variables, 77 zeros."""

@@ -14,7 +14,7 @@ import sdckit as sdc
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(sdc.__file__).parent
-EXCEPTIONS = 3  # largest number of imports that lint-imports may leave out
+EXCEPTIONS = 4  # largest number of imports that lint-imports may leave out
 LINT = "from importlinter.cli import lint_imports_command as run; run()"
 ENTRIES = 14  # modules and packages at the top
 

@@ -11,7 +11,19 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from command import HANGING, arguments, contents, environment, good, interruptible, put, run, run_here, said
+from command import (
+    HANGING,
+    arguments,
+    contents,
+    environment,
+    forget_releases,
+    good,
+    interruptible,
+    put,
+    run,
+    run_here,
+    said,
+)
 from sdckit.io.files import read
 from sdckit.selection import release as releasing
 from secret_bytes import drawn_from
@@ -167,6 +179,7 @@ def test_quiet_prints_nothing_and_the_same_entropy_repeats(tmp_path, survey):
     for name in ("a.csv", "b.csv"):
         with drawn_from(SEED):
             done = good(tmp_path, *words("--quiet", *GRIDS["noise"], output=name))
+        forget_releases()
         assert (done.stdout, done.stderr) == ("", "")
     files = contents(tmp_path)
     assert files["a.csv"] == files["b.csv"]
@@ -209,7 +222,7 @@ def test_the_report_is_written_where_it_is_asked_for(tmp_path, survey):
     page = (tmp_path / "r.html").read_text()
     for word in ("A release of data.csv", "What binds", "maskings", "versions", "linkage", "heat"):
         assert word in page, word
-    assert done.stdout.endswith("note: wrote out.csv\nnote: wrote r.html\n")
+    assert "note: wrote out.csv\nnote: wrote r.html\nnote: recorded as release " in done.stdout
     points = len(re.findall(r"<tr", page.split('id="points"')[1].split("</table>")[0])) - 1
     assert points >= 10
 
@@ -326,6 +339,7 @@ def test_a_report_that_cannot_be_written_leaves_no_release(tmp_path, old):
     good(tmp_path, *given)
     assert (tmp_path / "out.csv").stat().st_size < 1024
     (tmp_path / "out.csv").unlink()
+    forget_releases()
     for name in old:
         put(tmp_path, name, "precious")
     before = contents(tmp_path)

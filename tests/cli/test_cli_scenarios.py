@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from command import good, run_here
+from command import forget_releases, good, run_here
 from sdckit.cli.scenario_options import parse_scenarios
 
 ROLES = ["--columns", "income,wealth", "--untouched", "sex"]
@@ -50,6 +50,7 @@ def test_the_file_that_is_written_meets_all_scenarios(folder):
     words = ["recommend", "data.csv", *ROLES, *METHOD, "--max-risk", "linkage=0.3", "--json"]
     loose = json.loads(good(folder, *words, "-o", "loose.csv").stdout)
     assert "scenarios" not in loose
+    forget_releases()
     words += ["--scenario", "press=income,sex:linkage=0.06", "--report", "tight.html"]
     tight = json.loads(good(folder, *words, "-o", "tight.csv").stdout)
     assert tight["choice"]["limits"] == {"linkage": 0.3, "linkage (press)": 0.06}

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,6 +114,11 @@ def run_here(folder, *words, **more):
         main([str(word) for word in words])
     show_progress(False)
     return SimpleNamespace(returncode=stop.value.code, stdout=out.getvalue(), stderr=err.getvalue())
+
+
+def forget_releases():
+    """Delete the private record, so that the same data can be released again without a word on it."""
+    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 def contents(folder):

@@ -34,6 +34,7 @@ from sdckit.cli.options import (
     no_seed_option,
     numbered_option,
     outputs,
+    private_option,
     private_report_option,
     report_option,
     roles,
@@ -47,6 +48,7 @@ from sdckit.cli.options import (
     set_option,
     ties_seed_option,
 )
+from sdckit.cli.record_options import check, releases, replay
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -157,6 +159,7 @@ def describe(data: Path, **given: Any) -> None:
 @keep_order_option
 @numbered_option
 @crosswalk_option
+@private_option
 @decimals_option
 @report_option
 @private_report_option
@@ -193,6 +196,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     "not for publication.",
 )
 @known_crosswalk_option
+@private_option
 @click.option(
     "--together",
     is_flag=True,
@@ -299,6 +303,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @keep_order_option
 @numbered_option
 @crosswalk_option
+@private_option
 @decimals_option
 @report_option
 @private_report_option
@@ -319,6 +324,10 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
     from sdckit.cli import commands
 
     commands.recommend(data, output, given)
+
+
+for _command in (replay, releases, check):
+    sdckit.add_command(_command)
 
 
 @sdckit.command(epilog=examples.PAPER)

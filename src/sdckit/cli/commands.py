@@ -134,7 +134,8 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     source = read_original(original, checked, given)
     masked_files = {str(path): engine_request.read_data(path, checked.dialect) for path in masked}
     checked = checked.with_columns_of(given, source.frame.columns)
-    orders = release_output.read_crosswalks(given["crosswalks"], masked, source, checked)
+    orders, notes = release_output.read_crosswalks(given["crosswalks"], masked, source, checked, given)
+    given |= {"notes": notes}
     prepared = checked.prepare(source, "measured", announce=False)
     aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))
     if given["together"]:
@@ -159,7 +160,7 @@ def _evaluate_one(
         report(MEASURING, 1.0 - MEASURING)
         ranks = rank_table_of_pair(pair) if given["ranks"] else None
     shown = result if given["records"] else replace(result, records=None)
-    notes = privacy_notes(shown.table, per_record=shown.records is not None)
+    notes = [*privacy_notes(shown.table, per_record=shown.records is not None), *given["notes"]]
     if given["ranks"] and checked.weights:
         notes.append("the tables of ranks do not use the weights")
     if given["records"]:
@@ -213,7 +214,7 @@ def _evaluate_together(
         report(1.0)
         result = checked.measure_together(pairs)
     print_held_warnings()
-    notes = [f"release {number}: {name}" for number, name in enumerate(masked_files, 1)]
+    notes = [f"release {number}: {name}" for number, name in enumerate(masked_files, 1)] + given["notes"]
     terminal.show_result(result, given, notes=notes)
 
 
@@ -231,6 +232,7 @@ def _evaluate_several(
             results[name] = checked.measure(_read_pair(source, original, file))
     print_held_warnings()
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
+    notes += given["notes"]
     short = {PurePath(name).name: result for name, result in results.items()}
     named = short if len(short) == len(results) else results  # with folders if two files have the same name
     height = source.frame.height

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
 from sdckit.core.text import number
 from sdckit.io import datasets, files, output_folder
+from sdckit.io.dialect import DEFAULT
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
+from sdckit.record.keeping import Keeper, Origin
+from sdckit.record.store import Store
 from sdckit.report import build
 from sdckit.selection.release import make_release
 from sdckit.selection.release_file import ReleaseFile
@@ -19,7 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.metrics.original import Original
     from sdckit.selection.choice import Choice
+    from sdckit.selection.release import Release, ReleasePlan
     from sdckit.selection.sweeping import Sweep
 
 PLAN: dict[str, dict[str, Any]] = {
@@ -30,6 +36,7 @@ PLAN: dict[str, dict[str, Any]] = {
 }
 LIMITS = {"linkage": 0.1, "linkage_outliers": 0.3}
 MINIMISE = "brmae"
+PRIVATE = "private"  # folder of the private record
 MARK = "made-by-sdckit-demo.txt"
 REPEATS = "sdckit demo replaces these files each time it runs."
 # The identifier is not published; weights are, but an intruder does not know them; sectors are known, and
@@ -52,8 +59,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)
-        file = ReleaseFile(draft / "masked.csv")
-        made = make_release(plan, prepared, entropy=ENTROPY, store=file.store)
+        made, file = _release(plan, prepared, draft)
         pair = pair_of(prepared, made.data, rows=made.rows)
         pair.disclose(made.disclosure)
         page = build.report_on_sweep(
@@ -66,9 +72,20 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
             facts={"draws of the release": str(made.draws), "variables": ", ".join(variables)},
         )
         build.write_page(draft / "report.html", page, overwrite=False)
+        shutil.rmtree(folder / PRIVATE, ignore_errors=True)  # the record of an earlier demo
     if not quiet:
         _print_summary(folder, found, choice, made.evaluation, original.height, len(variables))
     return choice
+
+
+def _release(plan: ReleasePlan, prepared: Original, draft: Path) -> tuple[Release[Any], ReleaseFile]:
+    """Write the masked file into a folder, with its private record in a subfolder; return it and its path."""
+    origin = Origin.of_file("demo", draft / "original.csv", DEFAULT, {})
+    store = Store.at(draft / PRIVATE)
+    store.check()
+    with Keeper(store, plan, prepared, origin, draft / "masked.csv") as keeper:
+        file = ReleaseFile(draft / "masked.csv", before_naming=keeper.keep)
+        return make_release(plan, prepared, entropy=ENTROPY, store=file.store, report=keeper.judge), file
 
 
 def _print_summary(
@@ -97,4 +114,5 @@ The released file itself, masked.csv, was measured:
 - risk: {result.meaning["linkage"].split(": ", 1)[1].split(";")[0]}.
 {chr(10).join(terminal.knowledge_lines(result.knowledge))}
 
-Report, with the map of all maskings: {folder / "report.html"}""")
+Report, with the map of all maskings: {folder / "report.html"}
+Private record, to make masked.csv again: {folder / PRIVATE}""")

@@ -8,6 +8,7 @@ Examples:
   sdckit evaluate data.csv masked.csv --key id
   sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
   sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
+  sdckit replay 20260131-0123abcd data.csv -o again.csv
   sdckit paper -o paper/
 """
 DEMO = """\b
@@ -47,6 +48,22 @@ Examples:
   sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
   sdckit recommend data.csv --max-risk linkage=0.1 --max-risk linkage_outliers=0.3 \\
       --minimise brmae -o masked.csv --report report.html
+"""
+REPLAY = """\b
+Examples:
+  sdckit releases
+  sdckit replay 20260131-0123abcd data.csv -o again.csv
+  sdckit replay 20260131-0123abcd data.csv -o again.csv --private record/
+"""
+RELEASES = """\b
+Examples:
+  sdckit releases
+  sdckit releases --private record/ --json
+"""
+CHECK = """\b
+Examples:
+  sdckit check masked.csv
+  sdckit check masked.csv --private record/
 """
 PAPER = """\b
 Examples:

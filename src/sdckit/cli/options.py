@@ -235,6 +235,12 @@ known_crosswalk_option = click.option(
     help="The original row of each row of a shuffled release, as recommend and mask write it; one for each "
     "masked file.",
 )
+private_option = click.option(
+    "--private",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder of the private record of releases; keep it secret.  [default: in your state directory]",
+)
 report_option = click.option(
     "--report",
     metavar="FILE",

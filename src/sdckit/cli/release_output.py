@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sdckit.cli import column_notes, request
+from sdckit.cli import column_notes, kept_records, request
+from sdckit.cli.held_warnings import print_held_warnings
 from sdckit.core import randomness
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
@@ -47,9 +48,11 @@ UNMEASURED = (
 def check_options(given: dict[str, Any], output: Path, data: Path, *, handed_out: bool) -> None:
     """Raise an error for options on the order of a release that exclude each other or cannot be met."""
     path = given["crosswalk"]
-    for option in ("--keep-order", "--crosswalk", "--numbered"):
+    for option in ("--keep-order", "--crosswalk", "--numbered", "--private"):
         if given[option[2:].replace("-", "_")] and not handed_out:
             raise ValueError(f"{option} is for a file that is handed out; add --release or drop {option}")
+    if handed_out:
+        kept_records.check_record(given, output, given["report"])
     if path is None:
         return
     if given["keep_order"]:
@@ -137,17 +140,27 @@ def write_release(
     more: dict[str, Any] = {}
     numbered = () if plan.in_place else original.roles.columns_with("unit")
 
-    def add_notes_and_reports(made: Release[Any], pair: Pair) -> None:
-        """Collect the notes on a release and its JSON, and write the reports that are asked for."""
-        notes.extend([*release_notes(made, pair, source, given, numbered), *order_notes(plan, file)])
-        notes.append(f"wrote {file.path}")
-        summaries = Summaries(
-            pair, made.evaluation, file.path.name, file.hashes[-1], given["data"], plan.in_place
-        )
-        notes.extend(write_reports(given, summaries, lambda build, one: make_page(build, made, pair, one)))
-        more.update(summaries.json(given))
+    with kept_records.keeper_of(plan, source, original, given) as keeper:
 
-    made = make_release(plan, original, rng=checked.seed, store=file.store, report=add_notes_and_reports)
+        def add_notes_and_reports(made: Release[Any], pair: Pair) -> None:
+            """Judge a release with earlier ones, collect notes on it and its JSON, write its reports."""
+            joint = keeper.judge(made, pair) if keeper else ()
+            if keeper:
+                print_held_warnings()  # of records released before: before the file is written
+            notes.extend([*release_notes(made, pair, source, given, numbered), *joint])
+            notes.extend([*order_notes(plan, file), f"wrote {file.path}"])
+            summaries = Summaries(
+                pair, made.evaluation, file.path.name, file.hashes[-1], given["data"], plan.in_place
+            )
+            notes.extend(
+                write_reports(given, summaries, lambda build, one: make_page(build, made, pair, one))
+            )
+            more.update(summaries.json(given))
+
+        store = replace(file, before_naming=keeper.keep).store if keeper else file.store
+        made = make_release(plan, original, rng=checked.seed, store=store, report=add_notes_and_reports)
+    if keeper:
+        notes.append(f"recorded as release {keeper.id} in the private record '{keeper.store.folder}'")
     if file.crosswalk is not None:
         fact = f"'{file.crosswalk}' says which original row each published row comes from"
         warn(f"{fact}; keep it secret, and never beside the release")
@@ -253,10 +266,7 @@ def order_notes(plan: ReleasePlan, file: ReleaseFile) -> list[str]:
         fact = "the rows are in the order of the original, which the attacks use where it tells something"
         return [fact, *numbers]
     if file.crosswalk is None:
-        return [
-            "the rows are shuffled, and their order is kept nowhere (--crosswalk FILE keeps it)",
-            *numbers,
-        ]
+        return ["the rows are shuffled; the private record has their order", *numbers]
     return [f"the rows are shuffled; wrote their order to {file.crosswalk}", *numbers]
 
 
@@ -294,10 +304,19 @@ def check_crosswalks(paths: Sequence[Path], masked: Sequence[Path]) -> None:
 
 
 def read_crosswalks(
-    paths: Sequence[Path], masked: Sequence[Path], source: Source, checked: CheckedOptions
-) -> list[NDArray[np.int64] | None]:
-    """Return, for each masked file, the original row of each of its rows; None without crosswalks."""
-    if not paths:
-        return [None] * len(masked)
+    paths: Sequence[Path],
+    masked: Sequence[Path],
+    source: Source,
+    checked: CheckedOptions,
+    given: dict[str, Any],
+) -> tuple[list[NDArray[np.int64] | None], list[str]]:
+    """Return, for each masked file, the original row of each of its rows, and notes on where that is from.
+
+    Without given crosswalks, those of files that are in the private record are used; None for others.
+    """
     keys, n = source.frame.select(checked.key), source.frame.height
-    return [crosswalk.read(path, keys, n, checked.dialect) for path in paths]
+    if paths:
+        return [crosswalk.read(path, keys, n, checked.dialect) for path in paths], []
+    found = kept_records.find_crosswalks(source.path, source, masked, given)
+    orders = [None if one.crosswalk is None else crosswalk.read(one.crosswalk, keys, n) for one in found]
+    return orders, [one.note for one in found if one.note]

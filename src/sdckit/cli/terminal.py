@@ -33,7 +33,7 @@ MANY = 10  # largest number of names that are listed in full
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
     r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|engine|groups|key|max_loss|known"
-    r"|method|na|overwrite|recode|scratch|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
+    r"|method|na|overwrite|private|recode|scratch|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
 LEVEL = re.compile(
     "unrelated|^chance alone|^ties leave"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np  # noqa: TC002 - typing.get_type_hints looks for it
 
@@ -16,6 +16,7 @@ from sdckit.core.scenarios import (
     risk_of,
 )
 from sdckit.core.warning_texts import collect_warnings
+from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
 from sdckit.metrics.evaluation import evaluate_pair
@@ -42,6 +43,14 @@ Frame = TypeVar("Frame")
 Store = Callable[[Published], AbstractContextManager[Any]]
 
 
+class MadeFrom(NamedTuple):
+    """How and from which data a release was made, and the pair of tables that was measured."""
+
+    plan: ReleasePlan
+    original: Original
+    pair: Pair
+
+
 @dataclass(frozen=True)
 class Release(Generic[Frame]):
     """A masked table that meets its limits, with its own evaluation.
@@ -61,6 +70,37 @@ class Release(Generic[Frame]):
     draws: int
     warnings: tuple[str, ...] = ()
     entropy: bytes = field(default=b"", repr=False)
+    made_from: MadeFrom | None = field(default=None, repr=False, compare=False)
+
+    def publish(self, path: AnyPath, private: AnyPath | None = None, *, overwrite: bool = False) -> str:
+        """Write the table to a file that can be handed out, and keep its private record.
+
+        The record has the order of the rows, the entropy and a copy of the file, for its owner alone: with it
+        `sdckit replay` makes the file again, byte for byte. A warning announces records that earlier releases
+        of the same record hold.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file ending in .csv, .parquet, .dta, .sav or another suffix that sdckit writes.
+        private : str or Path, optional
+            Folder of the private record; by default that in the user's state directory.
+        overwrite : bool
+            Replace a file that exists.
+
+        Returns
+        -------
+        str
+            The ID of the release in the private record.
+
+        Raises
+        ------
+        ValueError
+            Together with earlier releases of the same records, a limit is missed; nothing is written.
+        """
+        from sdckit.record.publish import publish_release  # noqa: PLC0415 - above this package
+
+        return publish_release(self, path, private, overwrite=overwrite)
 
 
 @dataclass(frozen=True)
@@ -174,7 +214,7 @@ def make_release(
     entropy: bytes | None = None,
     rng: Any = None,
     store: Store = keep_in_memory,
-    report: Callable[[Release[Any], Pair], None] | None = None,
+    report: Callable[[Release[Any], Pair], object] | None = None,
     progress: ProgressCallback | None = None,
     warned: Iterable[str] = (),
 ) -> Release[Any]:
@@ -216,6 +256,9 @@ def make_release(
                     warn_of_units(plan.limits, result)
                 release = Release(
                     written, result, made.disclosure, published.rows, count, tuple(warned), entropy
+                )
+                release = (
+                    release if plan.in_place else replace(release, made_from=MadeFrom(plan, original, pair))
                 )
                 if report is not None:
                     report(release, pair)

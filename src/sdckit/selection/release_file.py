@@ -11,7 +11,7 @@ from sdckit.io.dialect import DEFAULT
 from sdckit.io.source import cast_empty_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -28,7 +28,8 @@ class ReleaseFile:
 
     `source` is the file that the data come from, whose labels and missing codes are kept; `columns` are those
     that are masked, `whole` those that are written without decimals. The secret file `crosswalk` gets the
-    original row of each published one, and the values of the columns of `key`.
+    original row of each published one, and the values of the columns of `key`. `before_naming` is called with
+    the finished draft before it gets its name; it returns a function that is called if that fails.
     """
 
     path: Path
@@ -40,6 +41,7 @@ class ReleaseFile:
     crosswalk: Path | None = None
     key: Sequence[str] = ()
     hashes: list[str] = field(default_factory=list)  # SHA-256 of each draft, the last one of which is named
+    before_naming: Callable[[Path], Callable[[], object]] | None = None
 
     @contextmanager
     def store(self, published: Published) -> Iterator[pl.DataFrame]:
@@ -59,6 +61,8 @@ class ReleaseFile:
                     yield cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, data)
                 if self.crosswalk is not None:  # it has its name, and the release may not get its own
                     undo.callback(self.crosswalk.unlink, missing_ok=True)
+                if self.before_naming is not None:
+                    undo.callback(self.before_naming(draft))
             undo.pop_all()
 
     def _source_of(self, published: Published) -> Source | None:

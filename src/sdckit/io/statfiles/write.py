@@ -11,6 +11,7 @@ from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
 from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, import_pyreadstat, is_declared
 from sdckit.io.statfiles.meta import Meta, check_names, fit_metadata, without_columns
+from sdckit.io.statfiles.stamps import clear_times
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,6 +72,7 @@ def write(
         else:
             packed = suffix == ".zsav"
             _write_spss(draft, columns, kept, options | {"variable_format": forms, "compress": packed})
+        clear_times(draft, suffix)
     except (OSError, MemoryError):
         raise
     except Exception as error:

@@ -1,0 +1,187 @@
+"""The entry of a release in the private record: all that is needed to make its file again, as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from sdckit.core.scenarios import Scenario, checked_scenarios
+from sdckit.io.dialect import Dialect
+from sdckit.selection.release import ReleasePlan
+
+FORMAT = 1  # version of the form of release.json
+ROLES = (  # options of `prepare` that an entry keeps; recodings and missing codes have entries of their own
+    *("key", "weights", "by", "untouched", "known", "unknown", "confidential", "unit", "drop"),
+)
+REPEATED = (  # fields of the plan that decide the bytes of the file
+    *("method", "parameters", "decimals", "groups", "keep_order", "numbered"),
+)
+
+
+class DamagedRecord(ValueError):  # noqa: N818 - the name says what is wrong
+    """Error raised for a file of the private record that is not as it was written."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of one release: how it was made, from what, and what was measured.
+
+    `input` has name, SHA-256 digest (None for a table that was no file), digest of the cells, and number of
+    rows; `output` has name, suffix, digest and rows. `draws` and `entropy` (as hexadecimal text) say which
+    draw was released. `rules` are edit rules as given, `rules_in_full` with those that were discovered.
+    `crosswalk` and `fingerprints` have the digests of these files of the record. All values are plain JSON.
+    """
+
+    id: str
+    time: str
+    command: str
+    job: dict[str, Any]
+    input: dict[str, Any]
+    output: dict[str, Any]
+    method: str
+    parameters: dict[str, Any]
+    decimals: int | str | None
+    groups: str | None
+    keep_order: bool
+    numbered: str | None
+    draws: int
+    entropy: str = field(repr=False)
+    rules: list[str]
+    rules_in_full: list[str]
+    roles: dict[str, Any]
+    recode: dict[str, str]
+    na: list[float]
+    dialect: dict[str, Any]
+    limits: dict[str, float]
+    scenarios: dict[str, Any]
+    measured: list[dict[str, Any]]
+    paired: bool
+    versions: dict[str, str]
+    kernels: str
+    cpu: list[str]
+    crosswalk: dict[str, str]
+    fingerprints: dict[str, str]
+
+    def to_json(self) -> bytes:
+        """Return the entry as JSON with the number of its format and a checksum over all the rest."""
+        content = {"format": FORMAT} | asdict(self)
+        text = json.dumps(content | {"checksum": checksum(content)}, indent=1, ensure_ascii=True)
+        return f"{text}\n".encode()
+
+    @classmethod
+    def from_json(cls, data: bytes, name: str) -> Entry:
+        """Return the entry in the bytes of the file `name`; raise `DamagedRecord` unless it is as written."""
+        try:
+            content = json.loads(data.decode("ascii"), object_pairs_hook=_unique)
+            stated = content.pop("checksum")
+            form = content.pop("format")
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
+            raise damaged(name) from error
+        if not isinstance(form, int) or checksum({"format": form} | content) != stated:
+            raise damaged(name)
+        if form != FORMAT:
+            raise ValueError(f"'{name}' has format {form} and this version reads {FORMAT}; update sdckit")
+        if set(content) != {one.name for one in fields(cls)}:
+            raise damaged(name)
+        return cls(**content)
+
+    @property
+    def entropy_bytes(self) -> bytes:
+        """The entropy from which all draws of the release follow."""
+        return bytes.fromhex(self.entropy)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the masked columns."""
+        return tuple(self.roles["columns"])
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Names of the columns that identify records."""
+        return tuple(self.roles["key"])
+
+    def prepare_options(self) -> dict[str, Any]:
+        """Return the roles of columns as options of `prepare`."""
+        return self.roles | {"recode": self.recode or None, "na": self.na or None}
+
+    def release_plan(self) -> ReleasePlan:
+        """Return the plan from which the release can be masked again."""
+        same = {name: getattr(self, name) for name in REPEATED}
+        return ReleasePlan(**same, rules=self.rules or None)
+
+    def read_dialect(self) -> Dialect:
+        """Return how the input and the output are written, if they are text."""
+        return Dialect(**self.dialect | {"missing": tuple(self.dialect["missing"])})
+
+    def read_scenarios(self) -> tuple[Scenario, ...]:
+        """Return the other intruders that were considered."""
+        return checked_scenarios(self.scenarios or None)
+
+
+def damaged(name: str) -> DamagedRecord:
+    """Return the error for a file of the record that was changed, cut off or replaced."""
+    return DamagedRecord(f"'{name}' is damaged: it is not as it was written; restore it from a copy")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; raise ValueError if a name occurs twice in it."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 digest of JSON content in one canonical form."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any, what: str) -> Any:
+    """Return a value as JSON has it; raise ValueError for one that it cannot hold, such as a function."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(one, what) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one, what) for one in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist(), what)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
+    raise ValueError(f"{what} is a {type(value).__name__}, which no record can hold; give numbers or text")
+
+
+def plan_entries(plan: ReleasePlan) -> dict[str, Any]:
+    """Return those fields of a plan that decide what is masked and written."""
+    return {name: plain(getattr(plan, name), f"{name} of the plan") for name in REPEATED}
+
+
+def rule_texts(rules: Any) -> list[str]:
+    """Return edit rules as texts; those that were parsed before in their normal form."""
+    if rules is None:
+        return []
+    texts = getattr(rules, "texts", rules)
+    return [texts] if isinstance(texts, str) else [str(text) for text in texts]
+
+
+def role_entries(roles: Any) -> dict[str, Any]:
+    """Return the roles of columns as options of `prepare`, the variables as `columns`."""
+    found = {name: plain(getattr(roles, name), name) for name in ROLES}
+    return {"columns": list(roles.variables), **found}
+
+
+def scenario_entries(scenarios: Any) -> dict[str, Any]:
+    """Return scenarios by name, in the form that `evaluate` takes."""
+    return {one.name: {"known": list(one.known), "max_risk": dict(one.limits)} for one in scenarios}
+
+
+def dialect_entries(dialect: Dialect) -> dict[str, Any]:
+    """Return the dialect of text files by the names of its fields."""
+    return asdict(dialect) | {"missing": list(dialect.missing)}

@@ -1,0 +1,113 @@
+"""Records of a new release that were released before, found by their fingerprints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from sdckit.core.table import Table
+from sdckit.core.text import plural
+from sdckit.record.entry import DamagedRecord
+from sdckit.record.fingerprints import KEY, VALUES, fingerprints
+from sdckit.record.store import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.kernels.jit import Ints, UInt64s
+    from sdckit.metrics.original import Original
+    from sdckit.record.entry import Entry
+    from sdckit.record.store import Store
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Records that a new original shares with an earlier release.
+
+    `rows` are the rows of the new original whose values are unchanged, `earlier` the rows of the earlier one
+    that hold them; `changed` counts records with the same key and other values. `n` counts all new records.
+    """
+
+    entry: Entry
+    rows: Ints
+    earlier: Ints
+    changed: int
+    n: int
+
+    @property
+    def complete(self) -> bool:
+        """True if both originals hold the same records, all of them unchanged."""
+        return len(self.rows) == self.n == self.entry.input["rows"]
+
+    def __str__(self) -> str:
+        kept = len(self.rows)
+        text = f"{kept} of {self.n} {plural(self.n, 'record')} {'is' if kept == 1 else 'are'} unchanged"
+        return f"{text} and {self.changed} changed since release {self.entry.id}"
+
+
+def fingerprint_table(original: Original, secret: bytes) -> pl.DataFrame:
+    """Return the fingerprints of each record, of its key (null without a key) and of its values."""
+    if original.table is None:
+        raise ValueError("the prepared data have no table to take fingerprints of; prepare the table anew")
+    columns = {KEY: original.roles.key, VALUES: original.columns}
+    found = {what: fingerprints(original.table, names, secret, what) for what, names in columns.items()}
+    empty = pl.Series([None] * original.n, dtype=pl.UInt64)
+    return pl.DataFrame({what: empty if marks is None else marks for what, marks in found.items()})
+
+
+def find_overlaps(
+    store: Store, original: Original, secret: bytes, entries: Sequence[Entry]
+) -> tuple[list[Overlap], list[str]]:
+    """Return the overlaps with earlier releases, and the IDs of those whose fingerprints are damaged."""
+    table = original.table if original.table is not None else Table(original.values)
+    made: dict[tuple[str, tuple[str, ...]], UInt64s | None] = {}
+
+    def ours(what: str, columns: tuple[str, ...]) -> UInt64s | None:
+        """Return the fingerprints of the new records by the columns of an earlier release."""
+        if (what, columns) not in made:
+            made[what, columns] = fingerprints(table, columns, secret, what)
+        return made[what, columns]
+
+    found, broken = [], []
+    for entry in entries:
+        try:
+            theirs = read_table(store.fingerprints(entry))
+        except (DamagedRecord, OSError):
+            broken.append(entry.id)
+            continue
+        values = ours(VALUES, entry.variables)
+        overlap = _overlap(entry, original.n, ours(KEY, entry.key), values, theirs)
+        if len(overlap.rows) or overlap.changed:
+            found.append(overlap)
+    return found, broken
+
+
+def _overlap(
+    entry: Entry, n: int, keys: UInt64s | None, values: UInt64s | None, theirs: pl.DataFrame
+) -> Overlap:
+    """Return the records shared with an earlier release: by key if both have one, else by their values."""
+    their_values = theirs[VALUES].to_numpy()
+    none = np.empty(0, np.int64)
+    if keys is not None:
+        rows, earlier = matching_rows(keys, theirs[KEY].to_numpy())
+        if values is None:
+            return Overlap(entry, none, none, len(rows), n)
+        same = values[rows] == their_values[earlier]
+        return Overlap(entry, rows[same], earlier[same], int((~same).sum()), n)
+    rows, earlier = (none, none) if values is None else matching_rows(values, their_values)
+    return Overlap(entry, rows, earlier, 0, n)
+
+
+def matching_rows(ours: UInt64s, theirs: UInt64s) -> tuple[Ints, Ints]:
+    """Return the rows of equal numbers in two lists; the k-th of several equal ones goes with the k-th."""
+    left, right = (
+        pl.DataFrame({"mark": marks})
+        .with_row_index("row")
+        .with_columns(count=pl.int_range(pl.len()).over("mark"))
+        for marks in (ours, theirs)
+    )
+    both = left.join(right, on=["mark", "count"], how="inner").sort("row")
+    return both["row"].cast(pl.Int64).to_numpy(), both["row_right"].cast(pl.Int64).to_numpy()

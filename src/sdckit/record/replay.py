@@ -1,0 +1,122 @@
+"""Make a published file again, byte for byte, from the original and the private record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sdckit.core.table import Table
+from sdckit.core.text import listed
+from sdckit.io import files
+from sdckit.metrics.original import Original
+from sdckit.record.environment import differences
+from sdckit.record.fingerprints import digest_of_table
+from sdckit.record.private_files import digest_of_file
+from sdckit.selection.release_file import ReleaseFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sdckit.io.source import Source
+    from sdckit.record.entry import Entry
+    from sdckit.record.store import Store
+    from sdckit.selection.publishing import Published
+
+
+class NotRepeated(ValueError):  # noqa: N818 - not a fault of the input
+    """Error raised if the file made again differs from the one that was published."""
+
+    exit_code = 1
+
+
+def check_suffix(entry: Entry, output: Path) -> None:
+    """Raise ValueError if the file would be written in another format than the published one."""
+    if output.suffix != entry.output["suffix"]:
+        raise ValueError(
+            f"release {entry.id} is a {entry.output['suffix']} file and the output is '{output.name}'; "
+            f"give it the suffix {entry.output['suffix']}"
+        )
+
+
+def check_input(entry: Entry, data: Path, source: Source | None = None) -> None:
+    """Raise ValueError unless the data are those that the release was made from.
+
+    A release of a table that was no file is compared by its cells, which `source` has.
+    """
+    stated = entry.input["sha256"]
+    if stated is not None:
+        same = digest_of_file(data) == stated
+    else:
+        same = source is None or digest_of_table(Table(source.frame)) == entry.input["cells"]
+    if not same:
+        raise ValueError(
+            f"'{data}' is not the file that release {entry.id} was made from ('{entry.input['name']}'); "
+            "give that file, unchanged"
+        )
+
+
+def replay(store: Store, one: str, data: Path, output: Path, *, overwrite: bool = False) -> Entry:
+    """Make the file of a release again and write it; return the entry of the release.
+
+    Parameters
+    ----------
+    store, one
+        The private record and the ID of the release.
+    data
+        The original file, unchanged.
+    output, overwrite
+        The file to write, of the suffix of the published one, and whether it may replace one that exists.
+
+    Raises
+    ------
+    ValueError
+        The ID is unknown, the record is damaged, or the data are others.
+    NotRepeated
+        The file would differ from the published one; nothing is written.
+    """
+    entry = store.read(one)
+    check_suffix(entry, output)
+    check_input(entry, data)
+    source = files.read(data, entry.read_dialect()) if not data.is_dir() else _read_folder(entry, data)
+    check_input(entry, data, source)
+    published = _draw_again(entry, source)
+    file = ReleaseFile(
+        output,
+        source=source if entry.input["sha256"] is not None else None,
+        columns=entry.variables,
+        whole=entry.variables if entry.decimals == 0 else (),
+        dialect=entry.read_dialect(),
+        overwrite=overwrite,
+        before_naming=lambda draft: _require_same(entry, draft),
+    )
+    with file.store(published):
+        pass
+    return entry
+
+
+def _read_folder(entry: Entry, data: Path) -> Source:
+    """Return the table of all Parquet files in a folder."""
+    from sdckit.engines.parquet_files import find_files  # noqa: PLC0415 - only for folders
+    from sdckit.io.source import Source  # noqa: PLC0415
+
+    return Source(find_files(data).scan().collect(), None, data, entry.read_dialect())
+
+
+def _draw_again(entry: Entry, source: Source) -> Published:
+    """Return the table of the draw that was released, as it was handed out."""
+    original = Original.of(source.frame, **entry.prepare_options(), labelled=source.labelled, warn=False)
+    plan = entry.release_plan()
+    generator, secret, _ = plan.random_numbers(entry.entropy_bytes, entry.draws)
+    return plan.publish(plan.mask(original, generator), original, secret)
+
+
+def _require_same(entry: Entry, draft: Path) -> Callable[[], None]:
+    """Raise `NotRepeated` unless the draft has the digest of the published file; name what differs."""
+    if digest_of_file(draft) == entry.output["sha256"]:
+        return lambda: None  # nothing to undo
+    changed = differences(entry)
+    why = f"what differs: {listed(changed)}" if changed else "no difference of versions or CPU is known"
+    raise NotRepeated(
+        f"the file made again differs from release {entry.id}, so nothing is written; {why}; "
+        "use the versions of the record, or its copy of the published file"
+    )
