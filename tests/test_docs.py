@@ -32,6 +32,11 @@ def test_type_stubs_have_exactly_the_public_names():
         assert path.read_text(encoding="utf-8") == text, path
 
 
+def test_shipped_schemas_are_those_of_the_tables():
+    for path, text in make_reference().schemas().items():
+        assert path.read_text(encoding="utf-8") == text, path
+
+
 NAMES = [*sdc.METRICS, *sdc.METHODS, *(f"sdckit {name}" for name in commands.commands)]
 
 

@@ -1,8 +1,8 @@
 """Write what follows from the program itself: `python tools/make_reference.py`.
 
-From the registry and the commands, `docs/reference.md`; from the registry and the list of public names,
-`__init__.pyi` of the package and of the two families of metrics, which tell type checkers and editors what
-Python finds when it runs.
+From the registry and the commands, `docs/reference.md`; from the tables of their entries, the JSON schemas of
+job files and outputs; from the registry and the list of public names, `__init__.pyi` of the package and of
+the two families of metrics, which tell type checkers and editors what Python finds when it runs.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 import sdckit
+from sdckit.cli import json_schemas
 from sdckit.cli import sdckit as commands
 from sdckit.core.registry import functions_of
+from sdckit.job.fields import FIELDS, KINDS
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
 
@@ -53,6 +55,19 @@ start = "highest"
 
 A metric's name may fix its options wherever metrics are named, as in `il1:zeros=drop`."""
 
+JOBS = """\
+## Job files
+
+What `sdckit run` takes, and what `sdckit describe -o` and `--save-job` write: a TOML file with these
+sections and keys, each for the commands that have the option of that name. `command`, before the first
+section, names the command; without it, a job with `[search] max_risk` is for `recommend`, one with
+`[masking] method` for `mask --release`, one with `[input] masked` for `evaluate`. Paths are relative to
+the folder of the file. Grids are as in plans, with lists of values, too: `grid = { mdav = { k = [3, 5,
+10] }, noise = { percent = "10:100:10" } }`. Left out of jobs: `--seed`, and `--overwrite`, `--quiet`,
+`--json` and `--csv`, which `sdckit run` takes itself. `sdckit schema job` prints the JSON schema,
+`sdckit schema evaluate` and others those of what `--json` prints; the [tutorial](tutorial.md) shows a
+whole job."""
+
 
 def metrics(family: str) -> str:
     return table(
@@ -90,7 +105,7 @@ def reference() -> str:
             ],
         )
     )
-    parts.append(PLANS)
+    parts += [PLANS, JOBS, job_keys()]
     parts.append("## Commands")
     for name, command in commands.commands.items():
         context = click.Context(
@@ -101,6 +116,15 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def job_keys() -> str:
+    """Return the table of the keys of job files."""
+    rows = [
+        [f"`{field.path}`", field.text, KINDS[field.kind][0].replace("|", "or"), ", ".join(field.commands)]
+        for field in FIELDS
+    ]
+    return table(["key", "what it is", "give", "for"], rows)
+
+
 def stubs() -> dict[Path, str]:
     """Return the stubs: the names of each family, and all public names."""
     families = {family: functions_of(family) for family in ("loss", "risk")}
@@ -108,6 +132,15 @@ def stubs() -> dict[Path, str]:
     return {
         PACKAGE / "__init__.pyi": stub(public, families["loss"] | families["risk"], "__version__: str"),
         **{PACKAGE / "metrics" / name / "__init__.pyi": stub({}, own) for name, own in families.items()},
+    }
+
+
+def schemas() -> dict[Path, str]:
+    """Return the JSON schemas of jobs and of outputs, by the files they are shipped in."""
+    folder = PACKAGE / "cli" / json_schemas.FOLDER
+    return {
+        folder / f"{name}.json": json_schemas.text_of(schema)
+        for name, schema in json_schemas.schemas().items()
     }
 
 
@@ -137,6 +170,6 @@ def table(columns: list[str], rows: list[list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    TARGET.parent.mkdir(exist_ok=True)
-    for path, text in {TARGET: reference(), **stubs()}.items():
+    for path, text in {TARGET: reference(), **stubs(), **schemas()}.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -313,7 +313,8 @@ def test_parts_stand_beside_the_table_in_json(tmp_path, survey):
     assert survey.height
     words = ["--window", "0.2", "--unknown", "grade,region,weight"]
     found = json.loads(several(tmp_path, "--json", *words, files=["c.csv"]).stdout)
-    assert set(found) == {"table", "meaning", "notes", "parts", "knowledge", "summary", "statistics"}
+    about = {"version", "n", "original", "masked", "summary", "statistics"}
+    assert set(found) == about | {"table", "meaning", "notes", "parts", "knowledge"}
     attacks = found["parts"]["linkage"]
     assert {"dbrl", "dbrl_rank", "dbrl_mahalanobis", "matching", "guess"} <= set(attacks)
     worst = next(row["value"] for row in found["table"] if row["metric"] == "linkage")

@@ -37,12 +37,14 @@ def test_words_of_a_scenario():
 def test_scenarios_are_printed_as_a_table(folder):
     words = ["evaluate", "data.csv", "masked.csv", *ROLES, "--metrics", "linkage", "--made-by", "mdav"]
     words += ["--set", "k=4", "--scenario", "press=income,sex:linkage=0.05", "--scenario", "state=wealth"]
-    found = json.loads(good(folder, *words, "--json").stdout)
+    done = run_here(folder, *words, "--json")
+    found = json.loads(done.stdout)
     rows = {row["scenario"]: row for row in found["scenarios"]}
     assert (rows["press"]["known"], rows["press"]["limit"]) == ("income, sex", 0.05)
     assert (rows["state"]["limit"], rows["state"]["met"]) == (None, None)
     assert rows["press"]["met"] == (rows["press"]["value"] <= 0.05)
-    lines = [line.split() for line in good(folder, *words).stdout.splitlines()]
+    assert done.returncode == (0 if rows["press"]["met"] else 1)
+    lines = [line.split() for line in run_here(folder, *words).stdout.splitlines()]
     assert ["state", "wealth", "linkage", f"{rows['state']['value']:.4f}", "-", "-"] in lines
 
 

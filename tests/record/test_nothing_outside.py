@@ -123,4 +123,4 @@ def test_what_is_handed_out_never_lies_in_the_record(tmp_path, where):
 def test_the_job_in_the_record_names_the_options(office):
     _, store = office
     jobs = [json.loads((store.folder / one / "release.json").read_bytes())["job"] for one in store.ids()]
-    assert {"percent=100"} <= {text for job in jobs for text in job.get("settings", ())}
+    assert {"percent": 100} in [job.get("masking", {}).get("set") for job in jobs]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import examples, parsing, terminal
+from sdckit.cli import examples, listing_group, parsing, record_group, terminal
 from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     crosswalk_option,
@@ -24,6 +24,7 @@ from sdckit.cli.options import (
     keep_order_option,
     known_crosswalk_option,
     known_rule_option,
+    limit_options,
     listing,
     made_by_options,
     measured_roles,
@@ -41,6 +42,7 @@ from sdckit.cli.options import (
     rule_option,
     ruling,
     sample_option,
+    save_job_option,
     scenario_option,
     search_measuring,
     search_ruling,
@@ -48,7 +50,6 @@ from sdckit.cli.options import (
     set_option,
     ties_seed_option,
 )
-from sdckit.cli.record_options import check, releases, replay
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -127,14 +128,18 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 
 @sdckit.command(epilog=examples.DESCRIBE)
 @click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Start a job file (.toml)."
+)
+@click.option("--overwrite", is_flag=True, help="Replace a job file that exists.")
 @roles
 @dialect_options
 @listing
 def describe(data: Path, **given: Any) -> None:
     """Show each column, its role, and recodings worth trying.
 
-    Below the table stands what the columns that are not masked give away by themselves. Nothing is written,
-    and no value of any cell is printed.
+    Below the table stands what the columns that are not masked give away by themselves; no value of any cell
+    is printed. With -o, a job file is started: it holds the roles, and as comments what is to be decided.
     """
     from sdckit.cli import describing
 
@@ -163,6 +168,7 @@ def describe(data: Path, **given: Any) -> None:
 @decimals_option
 @report_option
 @private_report_option
+@save_job_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @measuring
@@ -202,10 +208,12 @@ def mask(data: Path, output: Path, **given: Any) -> None:
     is_flag=True,
     help="Linkage of several releases together, for an intruder who can align their records.",
 )
+@limit_options(required=False)
 @scenario_option
 @known_rule_option
 @report_option
 @private_report_option
+@save_job_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @measured_roles
 @metrics_option
@@ -219,7 +227,8 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     """Measure information loss and disclosure risk of a masked file.
 
     Several masked files of one original are compared in one table; with --report, on one map. With
-    --together they are releases of the same records that an intruder combines.
+    --together they are releases of the same records that an intruder combines. With limits on risk or loss,
+    those of scenarios too, the exit code is 1 if a file misses one.
     """
     from sdckit.cli import commands
 
@@ -251,6 +260,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     "--format", "form", metavar="NAME", default="parquet", show_default=True, help="parquet or csv."
 )
 @report_option
+@save_job_option
 @click.option(
     "--overwrite", is_flag=True, help="Delete what an earlier sweep left in the folder and start again."
 )
@@ -272,21 +282,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @sdckit.command(epilog=examples.RECOMMEND)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@click.option(
-    "--max-risk",
-    "limits",
-    multiple=True,
-    required=True,
-    metavar="RISK=LIMIT",
-    help="Largest risk allowed, such as linkage=0.1; repeatable.",
-)
-@click.option(
-    "--max-loss",
-    "loss_limits",
-    multiple=True,
-    metavar="LOSS=LIMIT",
-    help="Largest loss allowed, such as suppressed=0.01; repeatable.",
-)
+@limit_options(required=True)
 @scenario_option
 @click.option("--minimise", metavar="LOSS", default="brmae", show_default=True, help="Loss to minimise.")
 @method_option
@@ -307,6 +303,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @decimals_option
 @report_option
 @private_report_option
+@save_job_option
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @roles
 @search_ruling
@@ -326,7 +323,22 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
     commands.recommend(data, output, given)
 
 
-for _command in (replay, releases, check):
+@sdckit.command(epilog=examples.RUN)
+@click.argument("job", type=click.Path(path_type=Path))
+@click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
+@outputs
+def run(job: Path, **given: Any) -> None:
+    """Do what a job file says: search and mask, mask, or evaluate.
+
+    `sdckit describe data.csv -o job.toml` starts one, and --save-job of the other commands writes their
+    options to one. Its paths are relative to its folder.
+    """
+    from sdckit.cli import job_commands
+
+    job_commands.run(job, sdckit, given)
+
+
+for _command in (record_group.replay, record_group.releases, record_group.check):
     sdckit.add_command(_command)
 
 
@@ -370,19 +382,5 @@ def paper(output: Path, **given: Any) -> None:
     run_study(output, given)
 
 
-@sdckit.command(epilog=examples.METRICS)
-@listing
-def metrics(**given: bool) -> None:
-    """List the metrics: what each measures, its range and options."""
-    from sdckit.cli import registered
-
-    terminal.show_rows(registered.metric_rows(), given)
-
-
-@sdckit.command(epilog=examples.METHODS)
-@listing
-def methods(**given: bool) -> None:
-    """List the masking methods and their parameters."""
-    from sdckit.cli import registered
-
-    terminal.show_rows(registered.method_rows(), given)
+for command in (listing_group.metrics, listing_group.methods, listing_group.schema):
+    sdckit.add_command(command)

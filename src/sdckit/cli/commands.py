@@ -11,6 +11,8 @@ from sdckit.cli import (
     column_notes,
     engine_commands,
     engine_request,
+    gate,
+    job_commands,
     release_output,
     request,
     sweep_output,
@@ -33,7 +35,7 @@ SEARCHING = 0.9  # share of the progress of `recommend` at which the release beg
 MEASURING = 0.9  # share of the progress of `evaluate` at which tables of ranks begin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from sdckit.io.source import Source
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
+    from sdckit.selection.choice import Choice
     from sdckit.selection.release import Release
     from sdckit.selection.summary import Summary
 
@@ -66,6 +69,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     registry.metrics_for_rows(checked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
     decimals = request.check_decimals(given)
     release_output.check_unmeasured(given)
+    job_commands.check_target(given, [data])
     release_output.check_seed(given, handed_out=given["release"])
     where = engine_request.engine_for_masking(given, data, output)
     if where.engine != "memory":
@@ -83,6 +87,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     original = checked.prepare(source, "masked")
     if handed_out:
         require_decided(original.roles.undecided)
+    job = job_commands.keep_job(given, source.frame.columns)
     plan = ReleasePlan(
         method=method.name,
         parameters=parameters,
@@ -108,14 +113,15 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         facts = checked.facts | column_notes.roles_facts(pair.columns)
         return str(
             build.report_on_evaluation(
-                made.evaluation, name=output.name, pair=pair, facts=facts, summary=summary
+                made.evaluation, name=output.name, pair=pair, facts=facts, summary=summary, job=job
             )
         )
 
     paths = {"data": data, "output": output}
     made, notes, more = write_release(plan, source, original, checked, given | paths, make_page)
     print_held_warnings()
-    terminal.show_result(replace(made.evaluation, records=None), given, notes=notes, more=more)
+    about = terminal.file_facts(original.n, data, output)
+    terminal.show_result(replace(made.evaluation, records=None), given, notes=notes, more=more, about=about)
 
 
 def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> None:
@@ -123,10 +129,13 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     progress.show_progress(not given["quiet"])
     checked = request.check_options(given)
     request.check_evaluate_options(given, masked, paired=checked.paired)
+    limits = gate.limits_from_options(given)
+    checked = gate.with_limited_metrics(checked, limits)
     release_output.check_crosswalks(given["crosswalks"], masked)
+    job_commands.check_target(given, [original, *masked])
     where = engine_request.engine_for_evaluating(given, original, masked)
     if where.engine != "memory":
-        engine_commands.evaluate(where, original, masked, checked, given)
+        engine_commands.evaluate(where, original, masked, checked, given, limits)
         return
     if given["records"]:
         request.check_output(given["records"], [original, *masked], overwrite=given["overwrite"])
@@ -138,6 +147,8 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     given |= {"notes": notes}
     prepared = checked.prepare(source, "measured", announce=False)
     aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))
+    given |= {"limits": limits, "about": terminal.file_facts(prepared.n, original, *masked)}
+    given["job"] = job_commands.keep_job(given, source.frame.columns)
     if given["together"]:
         _evaluate_together(source, prepared, aligned, checked, given)
     elif len(masked) > 1:
@@ -180,7 +191,9 @@ def _evaluate_one(
         """Return the HTML report on the masked file."""
         facts = checked.facts | column_notes.roles_facts(pair.columns)
         return str(
-            build.report_on_evaluation(result, name=path.name, pair=pair, facts=facts, summary=summary)
+            build.report_on_evaluation(
+                result, name=path.name, pair=pair, facts=facts, summary=summary, job=given["job"]
+            )
         )
 
     notes += write_reports(given, summaries, make_page)
@@ -188,7 +201,11 @@ def _evaluate_one(
     if ranks is not None:
         extra += terminal.rank_tables(ranks)
     more = summaries.json(given) | ({} if ranks is None else {"ranks": ranks.rows(named=True)})
-    terminal.show_result(shown, given, extra=extra, notes=notes, more=more)
+    verdicts = gate.verdicts_on(result, given["limits"], checked)
+    terminal.show_result(
+        shown, given, extra=extra, notes=notes, more=more, about=given["about"], verdicts=verdicts
+    )
+    gate.require_met(verdicts)
 
 
 def _read_pair(source: Source, original: Original, file: AlignedFile) -> Pair:
@@ -215,7 +232,9 @@ def _evaluate_together(
         result = checked.measure_together(pairs)
     print_held_warnings()
     notes = [f"release {number}: {name}" for number, name in enumerate(masked_files, 1)] + given["notes"]
-    terminal.show_result(result, given, notes=notes)
+    verdicts = gate.verdicts_on(result, given["limits"], checked)
+    terminal.show_result(result, given, notes=notes, about=given["about"], verdicts=verdicts)
+    gate.require_met(verdicts)
 
 
 def _evaluate_several(
@@ -237,9 +256,12 @@ def _evaluate_several(
     named = short if len(short) == len(results) else results  # with folders if two files have the same name
     height = source.frame.height
     notes += write_report(
-        given, lambda build: build.report_on_files(named, records=height, facts=checked.facts)
+        given,
+        lambda build: build.report_on_files(named, records=height, facts=checked.facts, job=given["job"]),
     )
-    terminal.show_results(results, given, notes=notes)
+    verdicts = gate.verdicts_on_files(results, given["limits"], checked)
+    terminal.show_results(results, given, notes=notes, about=given["about"], verdicts=verdicts)
+    gate.require_met(verdicts)
 
 
 def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
@@ -247,10 +269,12 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     progress.show_progress(not given["quiet"])
     checked, plan, more = request.check_sweep_options(given)
     sweep_output.check_folder(output, data)
+    job_commands.check_target(given, [data])
     request.check_report(given["report"], [data], overwrite=given["overwrite"], new=output)
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source.frame.columns)
     original = checked.prepare(source, "measured")
+    job = job_commands.keep_job(given, source.frame.columns)
     print_held_warnings()
     place = output / sweep_output.PRIVATE
     with terminal.resumable(place):
@@ -270,7 +294,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     def make_page(build: Any) -> str:
         """Return the HTML report on the sweep."""
         facts = checked.facts | column_notes.roles_facts(original.columns)
-        return str(build.report_on_sweep(found, name=data.name, facts=facts, knowledge=known))
+        return str(build.report_on_sweep(found, name=data.name, facts=facts, knowledge=known, job=job))
 
     if write_report(given, make_page):
         written.append(given["report"])
@@ -293,11 +317,13 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     release_output.check_options(given, output, data, handed_out=True)
     release_output.check_reports(given, [data])
     release_output.check_private_folder(given["folder"], output, given["report"])
+    job_commands.check_target(given, [data])
     source = read_original(data, checked, given)
     checked = checked.with_columns_of(given, source.frame.columns)
     files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
     original = checked.prepare(source, "masked")
     require_decided(original.roles.undecided)
+    job = job_commands.keep_job(given, source.frame.columns)
 
     def make_page(build: Any, made: Release[Any], pair: Pair, summary: Summary) -> str:
         """Return the HTML report on the recommended release."""
@@ -311,10 +337,12 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
                 pair=pair,
                 facts=facts,
                 summary=summary,
+                job=job,
             )
         )
 
-    with progress.track("searching", 1.0) as report:
+    about = terminal.file_facts(original.n, data)
+    with gate.misses_printed(given, about) as choices, progress.track("searching", 1.0) as report:
         report(0.0, SEARCHING)
         with terminal.resumable(given["folder"]):
             choice = bisection.recommend(
@@ -325,6 +353,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
                 missing=checked.missing,
                 folder=given["folder"],
             )
+        choices.append(choice)
         print_held_warnings()
         choice.require_met()
         report(SEARCHING, 1.0 - SEARCHING)
@@ -334,7 +363,15 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
             numbered=given["numbered"],
         )
         paths = {"data": data, "output": output}
-        made, notes, more = write_release(plan, source, original, checked, given | paths, make_page)
+        made = write_release(plan, source, original, checked, given | paths, make_page)
+    _show_recommended(choice, made, given, about | {"masked": [output.name]})
+
+
+def _show_recommended(
+    choice: Choice, written: release_output.Written, given: dict[str, Any], about: Mapping[str, Any]
+) -> None:
+    """Print a recommended release: why it was chosen, and what was measured on the file."""
+    made, notes, more = written
     tried = f"{choice.maskings} maskings were measured; the release took {wording.draws_text(made.draws)}."
     terminal.show_result(
         replace(made.evaluation, records=None),
@@ -342,4 +379,5 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
         heads=[*choice.sentences, tried],
         notes=notes,
         more=more | {"choice": choice.public().to_dict() | {"draws": made.draws}},
+        about=about,
     )

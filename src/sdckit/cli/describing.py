@@ -6,14 +6,20 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import parsing, request, terminal
+from sdckit.cli.job_commands import SUFFIXES
+from sdckit.cli.job_options import input_section
 from sdckit.core.description import describe_table
 from sdckit.core.recoding_trials import lowered_options
 from sdckit.core.roles import asked_roles
 from sdckit.core.table import Table
 from sdckit.core.text import number
+from sdckit.core.version import VERSION
 from sdckit.io import files
+from sdckit.job.draft import draft_text
+from sdckit.job.write import write_job
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from sdckit.core.description import Description
@@ -25,16 +31,25 @@ SINGLE = ("unit", "weights")  # options that name one column
 def run(data: Path, given: dict[str, Any]) -> None:
     """Run `sdckit describe`: read a file, and print its columns, their roles and recodings worth trying."""
     checked = request.check_options(given | DEFAULTS)
+    path = given["output"]
+    if path:
+        request.check_output(path, [data], overwrite=given["overwrite"], suffixes=SUFFIXES)
     source = files.read(data, checked.dialect)
     checked = checked.with_columns_of(given, source.frame.columns)
     table = Table(source.frame)
-    show(describe_table(table, asked_roles(table, **checked.roles), source.labelled), given)
+    found = describe_table(table, asked_roles(table, **checked.roles), source.labelled)
+    if path:
+        content = draft_text(found, path, input_section(data, given, path.parent), data)
+        write_job(path, content, overwrite=given["overwrite"])
+    show(found, given, {"version": VERSION, "n": table.n, "original": data.name})
+    if path and not (given["as_json"] or given["as_csv"]):
+        terminal.print_line(f"wrote {path}: edit it, then sdckit run {shlex.quote(str(path))}")
 
 
-def show(found: Description, given: dict[str, Any]) -> None:
-    """Print a description as tables and sentences, JSON or CSV."""
+def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) -> None:
+    """Print a description as tables and sentences, JSON or CSV; `about` begins the JSON."""
     if given["as_json"]:
-        terminal.print_line(terminal.as_json(found.to_dict()))
+        terminal.print_line(terminal.as_json(dict(about) | found.to_dict()))
     elif given["as_csv"]:
         terminal.print_line(found.table.write_csv().rstrip("\n"))
     else:

@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sdckit import progress
-from sdckit.cli import column_notes, request, terminal
+from sdckit.cli import column_notes, gate, job_commands, request, terminal
 from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
 from sdckit.core.table import names_of
 from sdckit.engines.evaluation import check_measuring
@@ -17,7 +17,7 @@ from sdckit.metrics import evaluation
 from sdckit.metrics.notes import privacy_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sdckit.cli.request import CheckedOptions
@@ -29,10 +29,17 @@ MASKING = 0.6  # share of the progress of `mask` at which measuring begins
 
 
 def evaluate(
-    where: Settings, original: Path, masked: Sequence[Path], checked: CheckedOptions, given: dict[str, Any]
+    where: Settings,
+    original: Path,
+    masked: Sequence[Path],
+    checked: CheckedOptions,
+    given: dict[str, Any],
+    limits: Mapping[str, float],
 ) -> None:
-    """Compare one masked file, or several, with the original; print the measures."""
-    checked = checked.with_columns_of(given, _columns(original))
+    """Compare one masked file, or several, with the original; print measures and limits met or missed."""
+    columns = _columns(original)
+    checked = checked.with_columns_of(given, columns)
+    job_commands.keep_job(given, columns)
     options = _roles(checked) | {
         "method": checked.made_by,
         "parameters": checked.made_with,
@@ -47,13 +54,18 @@ def evaluate(
             with warnings_named_after(str(path)) if len(masked) > 1 else nullcontext():
                 results[str(path)] = _measure(where, original, path, checked, **options)
     print_held_warnings()
+    about = terminal.file_facts(find_files(original).rows, original, *masked)
     if len(results) > 1:
         notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
-        terminal.show_results(results, given, notes=notes)
-        return
-    (result,) = results.values()
-    notes = privacy_notes(result.table, per_record=False)
-    terminal.show_result(result, given, extra=terminal.detail_tables(result, given), notes=notes)
+        verdicts = gate.verdicts_on_files(results, limits, checked)
+        terminal.show_results(results, given, notes=notes, about=about, verdicts=verdicts)
+    else:
+        (result,) = results.values()
+        notes = privacy_notes(result.table, per_record=False)
+        verdicts = gate.verdicts_on(result, limits, checked)
+        tables = terminal.detail_tables(result, given)
+        terminal.show_result(result, given, extra=tables, notes=notes, about=about, verdicts=verdicts)
+    gate.require_met(verdicts)
 
 
 def mask(where: Settings, data: Path, output: Path, checked: CheckedOptions, given: dict[str, Any]) -> None:
@@ -62,6 +74,7 @@ def mask(where: Settings, data: Path, output: Path, checked: CheckedOptions, giv
         check_measuring(str(where.engine), checked.metrics, checked.ties)
     columns = _columns(data)
     checked = checked.with_columns_of(given, columns)
+    job_commands.keep_job(given, columns)
     options = _roles(checked) | request.parse_settings(given["settings"])
     options |= {"rng": checked.seed, "rules": checked.rules, "decimals": request.check_decimals(given)}
     found: list[Evaluation] = []
@@ -91,7 +104,8 @@ def mask(where: Settings, data: Path, output: Path, checked: CheckedOptions, giv
         terminal.print_notes([*notes, f"wrote {made.path}", unmeasured], given)
         return
     notes += [*privacy_notes(found[0].table, per_record=False), f"wrote {made.path}"]
-    terminal.show_result(found[0], given, notes=notes)
+    about = terminal.file_facts(find_files(data).rows, data, output)
+    terminal.show_result(found[0], given, notes=notes, about=about)
 
 
 def _columns(data: Path) -> list[str]:

@@ -8,6 +8,7 @@ Examples:
   sdckit evaluate data.csv masked.csv --key id
   sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
   sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
+  sdckit run job.toml
   sdckit replay 20260131-0123abcd data.csv -o again.csv
   sdckit paper -o paper/
 """
@@ -20,6 +21,7 @@ DESCRIBE = """\b
 Examples:
   sdckit describe data.csv
   sdckit describe data.csv --key id --weights weight --recode age=10 --drop name
+  sdckit describe data.csv -o job.toml
 """
 MASK = """\b
 Examples:
@@ -34,6 +36,7 @@ Examples:
   sdckit evaluate data.csv masked.csv --key id --by region --json
   sdckit evaluate data.csv masked.csv --made-by rank_swap --set p=0.15
   sdckit evaluate data.csv masked.csv --crosswalk order.csv
+  sdckit evaluate data.csv masked.csv --max-risk linkage=0.1 --max-loss brmae=0.3
   sdckit evaluate data.csv a.csv b.csv c.csv --report map.html
 """
 SWEEP = """\b
@@ -48,6 +51,16 @@ Examples:
   sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
   sdckit recommend data.csv --max-risk linkage=0.1 --max-risk linkage_outliers=0.3 \\
       --minimise brmae -o masked.csv --report report.html
+"""
+RUN = """\b
+Examples:
+  sdckit run job.toml
+  sdckit run job.toml --overwrite --json
+"""
+SCHEMA = """\b
+Examples:
+  sdckit schema job
+  sdckit schema evaluate
 """
 REPLAY = """\b
 Examples:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from sdckit.cli.job_options import job_of_options
 from sdckit.record.keeping import Keeper, Origin
 from sdckit.record.private_files import digest_of_file
 from sdckit.record.replay import check_input
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from sdckit.io.source import Source
     from sdckit.metrics.original import Original
     from sdckit.selection.release import ReleasePlan
-
-PARSED = ("notes", "output")  # entries of the options that no user gave
 
 
 def check_record(given: dict[str, Any], *published: Path | None) -> None:
@@ -36,26 +35,10 @@ def keeper_of(
     """Return what keeps the record of the file that a command hands out; of None for a working copy."""
     if plan.in_place:
         return nullcontext()
-    context = click.get_current_context(silent=True)
-    command = "release" if context is None else str(context.info_name)
-    origin = Origin.of_file(command, source.path, source.dialect, _options(given))
+    context = click.get_current_context()
+    job = job_of_options(context.command, context.params, columns=source.frame.columns)
+    origin = Origin.of_file(job.command, source.path, source.dialect, dict(job.content))
     return Keeper(Store.at(given["private"]), plan, original, origin, given["output"])
-
-
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, as JSON has them."""
-    return {
-        name: _plain(value)
-        for name, value in given.items()
-        if name not in PARSED and value not in (None, (), False)
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Return the value of an option as text, a number, True, or a list of these."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    return value if isinstance(value, (bool, int, float)) else str(value)
 
 
 class Found(NamedTuple):

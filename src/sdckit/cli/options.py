@@ -193,6 +193,30 @@ scenario_option = click.option(
     metavar="NAME=A,B:RISK=LIMIT",
     help="Another intruder who knows A and B only, and limits for him; repeatable.",
 )
+
+
+def limit_options(*, required: bool) -> Callable[[Command], Command]:
+    """Return the options that limit risks and losses; with `required`, a limit on a risk must be given."""
+    more = "" if required else " The exit code is 1 where it is exceeded."
+    return _combine_options(
+        click.option(
+            "--max-risk",
+            "limits",
+            multiple=True,
+            required=required,
+            metavar="RISK=LIMIT",
+            help=f"Largest risk allowed, such as linkage=0.1; repeatable.{more}",
+        ),
+        click.option(
+            "--max-loss",
+            "loss_limits",
+            multiple=True,
+            metavar="LOSS=LIMIT",
+            help=f"Largest loss allowed, such as suppressed=0.01; repeatable.{more}",
+        ),
+    )
+
+
 known_rule_option = click.option(
     "--rule",
     "rules",
@@ -305,4 +329,10 @@ made_by_options = _combine_options(
         help="Rows stand for no original record, as in synthetic data; measures that compare rows are left "
         "out.",
     ),
+)
+save_job_option = click.option(
+    "--save-job",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write these options to a job file (.toml), for sdckit run.",
 )

@@ -14,15 +14,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import as_sentence, number, shortened
+from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import polars as pl
     from rich.console import Console
     from rich.table import Table
 
+    from sdckit.cli.verdict import Verdict
     from sdckit.core.parameters import Parameter
     from sdckit.core.registry import Method
     from sdckit.metrics.evaluation_result import Evaluation
@@ -267,6 +269,25 @@ def scenario_tables(result: Evaluation) -> list[Table]:
     return [table]
 
 
+def file_facts(n: int, original: Path, *masked: Path) -> dict[str, Any]:
+    """Return what every JSON output begins with: version, number of records, and names of files."""
+    names = [path.name for path in masked]
+    return {"version": VERSION, "n": n, "original": original.name, "masked": names}
+
+
+def evaluation_content(result: Evaluation) -> dict[str, Any]:
+    """Return the measures of one file as a JSON-ready dict."""
+    content = {"table": result.table.rows(named=True), "meaning": result.meaning, "parts": result.parts}
+    others = {} if result.scenarios is None else {"scenarios": result.scenarios.rows(named=True)}
+    return content | {"knowledge": known_columns(result)} | others
+
+
+def limits_content(verdicts: Sequence[Verdict], given: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of a JSON output on limits, met or missed; empty without limits."""
+    private = bool(given.get("private_output"))
+    return {"limits": [one.to_dict(private=private) for one in verdicts]} if verdicts else {}
+
+
 def show_result(
     result: Evaluation,
     given: dict[str, Any],
@@ -275,17 +296,16 @@ def show_result(
     extra: Sequence[Any] = (),
     notes: Sequence[str] = (),
     more: dict[str, Any] | None = None,
+    about: Mapping[str, Any],
+    verdicts: Sequence[Verdict] = (),
 ) -> None:
-    """Print an evaluation as a table, JSON or CSV, with notes."""
+    """Print an evaluation as a table, JSON or CSV, with notes; `about` is what `file_facts` returns."""
     everything = [*result.notes, *notes]
     if given["as_json"] or given["as_csv"]:
         result = publishable(result, given)
     if given["as_json"]:
-        content = {"table": result.table.rows(named=True), "meaning": result.meaning, "notes": everything}
-        content |= {"parts": result.parts, "knowledge": known_columns(result)}
-        if result.scenarios is not None:
-            content["scenarios"] = result.scenarios.rows(named=True)
-        print_line(as_json(content | (more or {})))
+        content = evaluation_content(result) | {"notes": everything} | limits_content(verdicts, given)
+        print_line(as_json(dict(about) | content | (more or {})))
     elif given["as_csv"]:
         print_line(result.table.write_csv().rstrip("\n"))
     elif not given["quiet"]:
@@ -294,6 +314,8 @@ def show_result(
         screen = console()
         for table in (evaluation_table(result), *scenario_tables(result), *extra):
             screen.print(table)
+        for one in verdicts:
+            print_line(one.line)
         for note in everything:
             print_line(f"note: {note}")
 
@@ -304,7 +326,14 @@ def print_notes(notes: Sequence[str], given: dict[str, Any]) -> None:
         print_line(f"note: {note}")
 
 
-def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes: Sequence[str]) -> None:
+def show_results(
+    results: dict[str, Evaluation],
+    given: dict[str, Any],
+    *,
+    notes: Sequence[str],
+    about: Mapping[str, Any],
+    verdicts: Sequence[Verdict] = (),
+) -> None:
     """Print the evaluations of several files as one table, JSON or CSV, with notes."""
     import polars as pl  # noqa: PLC0415
 
@@ -319,7 +348,8 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
             }
             for name, r in results.items()
         }
-        print_line(as_json({"files": files, "notes": list(notes)}))
+        content = {"files": files, "notes": list(notes)} | limits_content(verdicts, given)
+        print_line(as_json(dict(about) | content))
     elif given["as_csv"]:
         tables = [
             result.table.select(pl.lit(name).alias("file"), pl.all()) for name, result in results.items()
@@ -333,6 +363,8 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
         for line in dict.fromkeys(line for one in known for line in knowledge_lines(one)):
             print_line(line)
         console().print(plain_table(["metric", *values], rows))
+        for one in verdicts:
+            print_line(one.line)
         for note in notes:
             print_line(f"note: {note}")
 

@@ -50,8 +50,9 @@ def report_on_evaluation(
     pair: Pair | None = None,
     facts: Mapping[str, str] = NONE,
     summary: Summary | None = None,
+    job: str | None = None,
 ) -> str:
-    """Return the HTML report on one masked file."""
+    """Return the HTML report on one masked file; `job` is the text of the job to repeat it."""
     return report(
         title=f"Loss and risk of {name}",
         done=[f"The masked file {name} was compared with its original{_size_text(pair)}."],
@@ -59,11 +60,16 @@ def report_on_evaluation(
         pair=pair,
         facts=_facts_with_versions(facts),
         summary=summary,
+        job=job,
     )
 
 
 def report_on_files(
-    results: Mapping[str, Evaluation], *, records: int, facts: Mapping[str, str] = NONE
+    results: Mapping[str, Evaluation],
+    *,
+    records: int,
+    facts: Mapping[str, str] = NONE,
+    job: str | None = None,
 ) -> str:
     """Return the HTML report on several masked files of one original, with a risk-utility map."""
     checks.require_reportable_size(records)
@@ -81,6 +87,7 @@ def report_on_files(
         knowledge=common.pop() if len(common) == 1 else None,
         notes=notes,
         facts=_facts_with_versions(facts),
+        job=job,
     )
 
 
@@ -105,6 +112,7 @@ def report_on_sweep(
     facts: Mapping[str, str] = NONE,
     knowledge: Knowledge | None = None,
     summary: Summary | None = None,
+    job: str | None = None,
 ) -> str:
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.require_reportable_size(found.records)
@@ -131,6 +139,7 @@ def report_on_sweep(
         notes=[f"among all maskings: {note}" for note in found.notes] if release else found.notes,
         facts=_facts_with_versions(facts),
         summary=summary,
+        job=job,
     )
 
 
@@ -143,6 +152,7 @@ def report_on_choice(
     pair: Pair,
     facts: Mapping[str, str] = NONE,
     summary: Summary | None = None,
+    job: str | None = None,
 ) -> str:
     """Return the HTML report on a recommended release and the settings that were searched."""
     choice = choice.public()
@@ -169,6 +179,7 @@ def report_on_choice(
         choice=choice.describe(wording.title_of),
         facts=_facts_with_versions(facts),
         summary=summary,
+        job=job,
     )
 
 

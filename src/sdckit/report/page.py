@@ -44,7 +44,7 @@ def report(
     notes: Sequence[str] = (),
     facts: Mapping[str, str] = NONE,
     summary: Summary | None = None,
-    job: str = "",
+    job: str | None = None,
 ) -> str:
     """Return a report as one HTML page that needs no other file and no network.
 
@@ -76,8 +76,8 @@ def report(
     summary : Summary, optional
         What is signed: facts of the file, statistics before and after, rules, what was not measured. One with
         exact statistics makes a private report, which says so on every page.
-    job : str
-        Text that repeats the work, such as a job file.
+    job : str, optional
+        Text of a job file that repeats the work, without private paths.
 
     Returns
     -------

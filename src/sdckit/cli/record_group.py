@@ -1,4 +1,4 @@
-"""The commands replay, releases and check with their options; their imports wait until one of them runs."""
+"""The commands on the private record of releases; their imports wait until they run, so that help is fast."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import click
 
 from sdckit.cli import examples
 from sdckit.cli.options import listing, private_option
+from sdckit.cli.parsing import SingleValueCommand
 
 
-@click.command(epilog=examples.REPLAY)
+@click.command(cls=SingleValueCommand, epilog=examples.REPLAY)
 @click.argument("release", metavar="ID")
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
@@ -24,22 +25,22 @@ def replay(release: str, data: Path, output: Path, **given: Any) -> None:
     ID is that of the private record, and DATA the original file, unchanged. If the file made now differs
     from the published one, nothing is written and the exit code is 1.
     """
-    from sdckit.cli import record_commands  # noqa: PLC0415 - so that help is fast
+    from sdckit.cli import record_commands
 
     record_commands.run_replay(release, data, output, given)
 
 
-@click.command(epilog=examples.RELEASES)
+@click.command(cls=SingleValueCommand, epilog=examples.RELEASES)
 @private_option
 @listing
 def releases(**given: Any) -> None:
     """List the releases of the private record."""
-    from sdckit.cli import record_commands  # noqa: PLC0415 - so that help is fast
+    from sdckit.cli import record_commands
 
     record_commands.run_releases(given)
 
 
-@click.command(epilog=examples.CHECK)
+@click.command(cls=SingleValueCommand, epilog=examples.CHECK)
 @click.argument("masked", type=click.Path(path_type=Path))
 @private_option
 @listing
@@ -48,6 +49,6 @@ def check(masked: Path, **given: Any) -> None:
 
     Exit code 1 means that it is none of the releases, byte for byte, or that one of its limits is not met.
     """
-    from sdckit.cli import record_commands  # noqa: PLC0415 - so that help is fast
+    from sdckit.cli import record_commands
 
     record_commands.run_check(masked, given)

@@ -1,0 +1,103 @@
+"""Limits that files met or missed: checked, compared with what was measured, and printed."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sdckit.cli import request, terminal
+from sdckit.cli.verdict import Verdict
+from sdckit.core import registry
+from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of
+from sdckit.metrics.evaluation_together import metrics_together
+from sdckit.selection.limits import LimitsMissed, check_loss_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sdckit.cli.request import CheckedOptions
+    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.selection.choice import Choice
+
+WHOLE = ("all", "all")  # stratum and variable of a figure on the whole file
+
+
+def limits_from_options(given: Mapping[str, Any]) -> dict[str, float]:
+    """Return the limits that --max-risk and --max-loss give, by metric; raise ValueError for wrong ones."""
+    risks = request.parse_limits(given["limits"])
+    losses = request.parse_settings(given["loss_limits"], "--max-loss", "brmae=0.3")
+    limits = (checked_risk_limits(risks) if risks else {}) | check_loss_limits(losses)
+    if given["together"]:
+        metrics_together(list(limits) or None)
+    return limits
+
+
+def with_limited_metrics(checked: CheckedOptions, limits: Iterable[str]) -> CheckedOptions:
+    """Return options that also measure the metrics with a limit."""
+    chosen = [metric.name for metric in registry.metrics_named(checked.metrics)]
+    more = [name for name in limits if name not in chosen]
+    return replace(checked, metrics=[*chosen, *more]) if more else checked
+
+
+def verdicts_on(
+    result: Evaluation, limits: Mapping[str, float], checked: CheckedOptions, file: str | None = None
+) -> list[Verdict]:
+    """Compare the measures of a file with the limits of the command line and with those of scenarios."""
+    others = limits_of(checked_scenarios(checked.scenarios)) if result.scenarios is not None else {}
+    return [_verdict(result, metric, limit, file) for metric, limit in (dict(limits) | others).items()]
+
+
+def verdicts_on_files(
+    results: Mapping[str, Evaluation], limits: Mapping[str, float], checked: CheckedOptions
+) -> list[Verdict]:
+    """Compare the measures of several files, by name, with the limits of the command line."""
+    return [one for file, result in results.items() for one in verdicts_on(result, limits, checked, file)]
+
+
+def _verdict(result: Evaluation, metric: str, limit: float, file: str | None) -> Verdict:
+    """Compare one measure of a file with its limit; one that was left out has no value."""
+    try:
+        value, upper = result[metric], result.upper_end(metric)
+    except ValueError:
+        return Verdict(metric, math.nan, limit, file=file)
+    return Verdict(metric, upper, limit, upper != value, (metric, *WHOLE) in result.dominated, file)
+
+
+def require_met(verdicts: Iterable[Verdict]) -> None:
+    """Raise `LimitsMissed`, which ends a command with exit code 1, if a limit is missed."""
+    missed = [one.fact for one in verdicts if not one.met]
+    if missed:
+        raise LimitsMissed(f"{', '.join(missed)}; mask more strongly, or allow more")
+
+
+@contextmanager
+def misses_printed(given: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[list[Choice]]:
+    """Let a `with` block that misses its limits print the nearest miss as JSON, if JSON is asked for.
+
+    The block appends the choice of its search to the yielded list. Without one, columns that are published
+    unmasked already exceed a limit, and no masking was tried.
+    """
+    found: list[Choice] = []
+    try:
+        yield found
+    except LimitsMissed as reason:
+        if given["as_json"]:
+            nearest = found[0].public().to_dict() if found else _nothing_tried(given)
+            choice = nearest | {"met": False, "reason": str(reason)}
+            terminal.print_line(terminal.as_json(dict(about) | {"choice": choice}))
+        raise
+
+
+def _nothing_tried(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of `Choice.to_dict` for a search that ended before its first masking."""
+    limits = limits_from_options(dict(given) | {"together": False})
+    start = {"method": None, "parameters": {}, "values": {}, "limits": limits}
+    return start | {
+        "minimise": given["minimise"],
+        "binding": [],
+        "maskings": 0,
+        "sentences": [],
+        "points": [],
+    }

@@ -1,0 +1,166 @@
+"""JSON schemas of job files and of what the commands print with --json; shipped as files of this package."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit.core import checks
+from sdckit.job.schema import DRAFT, job_schema
+from sdckit.metrics import evaluation_table, scenario_risks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FOLDER = "schemas"
+NAMES = ("job", "describe", "mask", "evaluate", "recommend")
+Schema = dict[str, Any]
+TEXT, WHOLE, NUMBER, FLAG = (Schema(type=kind) for kind in ("string", "integer", "number", "boolean"))
+SOME: Schema = {"type": ["number", "null", "string"]}  # null where there is none; infinite ones are texts
+TEXTS = {"type": "array", "items": TEXT}
+OPEN = {"type": ["string", "null"]}
+ABOUT = {"version": TEXT, "n": WHOLE | {"description": "records of the original"}, "original": TEXT}
+
+
+def read(name: str) -> str:
+    """Return the text of a schema: of a job file, or of what a command prints with --json."""
+    checks.one_of("schema", name, NAMES)
+    return (resources.files("sdckit.cli") / FOLDER / f"{name}.json").read_text(encoding="utf-8").rstrip()
+
+
+def schemas() -> dict[str, Schema]:
+    """Return all schemas by name, as `tools/make_reference.py` writes them."""
+    outputs = {
+        "describe": _described(),
+        "mask": _object(ABOUT | {"masked": TEXTS} | _measured(), optional=("scenarios",)),
+        "evaluate": {"anyOf": [_evaluated(), _several()]},
+        "recommend": {"anyOf": [_recommended(), _missed()]},
+    }
+    texts = {name: f"what sdckit {name} --json prints" for name in outputs}
+    heads = {name: {"$schema": DRAFT, "title": title} for name, title in texts.items()}
+    return {"job": job_schema()} | {name: heads[name] | schema for name, schema in outputs.items()}
+
+
+def text_of(schema: Schema) -> str:
+    """Return the text of a schema as its file has it."""
+    return json.dumps(schema, indent=1) + "\n"
+
+
+def _object(properties: Schema, optional: tuple[str, ...] = ()) -> Schema:
+    """Return the schema of an object that has these entries and no other."""
+    needed = [name for name in properties if name not in optional]
+    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+
+
+def _rows(properties: Schema, optional: tuple[str, ...] = ()) -> Schema:
+    """Return the schema of a list of such objects."""
+    return {"type": "array", "items": _object(properties, optional)}
+
+
+def _by_name(schema: Schema) -> Schema:
+    """Return the schema of an object with values of one kind, by name."""
+    return {"type": "object", "additionalProperties": schema}
+
+
+def _table(columns: Mapping[str, Any]) -> Schema:
+    """Return the schema of a table by the types of its columns, which may be empty but for texts."""
+    kinds: dict[Any, Schema] = {pl.String: TEXT, pl.Float64: SOME}
+    kinds |= {pl.Int64: {"type": ["integer", "null"]}, pl.Boolean: {"type": ["boolean", "null"]}}
+    return _rows({name: kinds[kind] for name, kind in columns.items()})
+
+
+def _knowledge() -> Schema:
+    """Return the schema of what the intruder is assumed to know."""
+    return {"type": ["object", "null"]}
+
+
+def _measured() -> Schema:
+    """Return the entries on the measures of one file."""
+    return {
+        "table": _table(evaluation_table.SCHEMA),
+        "meaning": _by_name(TEXT),
+        "parts": _by_name(_by_name(SOME)),
+        "knowledge": _knowledge(),
+        "notes": TEXTS,
+        "scenarios": _table(scenario_risks.SCHEMA),
+        "summary": _summary(),
+        "statistics": _statistics(),
+    }
+
+
+def _summary() -> Schema:
+    """Return the schema of what an office signs."""
+    found = dict.fromkeys(("file", "sha256", "date", "method", "original_sha256"), TEXT)
+    found |= dict.fromkeys(("records", "variables"), WHOLE)
+    found |= {"suppressed": {"type": ["object", "null"], "additionalProperties": WHOLE}}
+    found |= {"working_copy": FLAG, "rules": TEXTS, "not_measured": TEXTS}
+    return _object(found, optional=("original_sha256",))
+
+
+def _statistics() -> Schema:
+    """Return the schema of the statistics of original and masked file."""
+    figures = dict.fromkeys(("before", "after", "step"), SOME)
+    of_one, of_two = ({"variable": TEXT, name: TEXT} | figures for name in ("statistic", "other"))
+    return _object({"exact": FLAG, "variables": _rows(of_one), "correlations": _rows(of_two)})
+
+
+def _limits(*more: str) -> Schema:
+    """Return the schema of limits met or missed."""
+    return _rows(
+        {"metric": TEXT, "value": SOME, "limit": NUMBER, "met": FLAG} | dict.fromkeys(more, TEXT),
+    )
+
+
+def _evaluated() -> Schema:
+    """Return the schema of what `evaluate` prints on one file, or on releases together."""
+    more = {"limits": _limits(), "ranks": {"type": "array", "items": {"type": "object"}}}
+    entries = ABOUT | {"masked": TEXTS} | _measured() | more
+    return _object(entries, optional=("scenarios", "limits", "ranks", "summary", "statistics"))
+
+
+def _several() -> Schema:
+    """Return the schema of what `evaluate` prints on several files."""
+    one = _object(
+        {"table": _table(evaluation_table.SCHEMA), "meaning": _by_name(TEXT), "knowledge": _knowledge()}
+    )
+    entries = {"masked": TEXTS, "files": _by_name(one), "notes": TEXTS, "limits": _limits("file")}
+    return _object(ABOUT | entries, optional=("limits",))
+
+
+def _choice(**more: Any) -> Schema:
+    """Return the schema of the masking that a search chose, or of the nearest miss."""
+    found = {"met": FLAG, "method": OPEN, "parameters": {"type": "object"}, "values": _by_name(SOME)}
+    found |= {"limits": _by_name(NUMBER), "minimise": TEXT, "binding": TEXTS, "maskings": WHOLE}
+    points = _rows({"method": TEXT, "parameters": TEXT, "values": _by_name(SOME)})
+    return _object(found | {"sentences": TEXTS, "points": points} | more)
+
+
+def _recommended() -> Schema:
+    """Return the schema of what `recommend` prints if a setting meets the limits."""
+    entries = ABOUT | {"masked": TEXTS} | _measured() | {"choice": _choice(draws=WHOLE)}
+    return _object(entries, optional=("scenarios",))
+
+
+def _missed() -> Schema:
+    """Return the schema of what `recommend` prints if no setting meets the limits."""
+    return _object(ABOUT | {"masked": TEXTS, "choice": _choice(reason=TEXT)})
+
+
+def _described() -> Schema:
+    """Return the schema of what `describe` prints."""
+    column = dict.fromkeys(("column", "type", "role", "reason"), TEXT)
+    column |= dict.fromkeys(("missing", "distinct", "unique"), WHOLE)
+    column |= {"decided": FLAG, "floor_alone": SOME, "floor_without": SOME}
+    entries = {
+        "columns": _rows(column),
+        "recodings": {"type": "array", "items": {"type": "object"}},
+        "steps": {"type": "array", "items": {"type": "object"}},
+        "uniques": SOME,
+        "floor": SOME,
+        "options": _by_name(TEXTS),
+        "notes": TEXTS,
+    }
+    return _object(ABOUT | entries)
