@@ -168,6 +168,7 @@ def _evaluate_one(
             checked.record_table(result, ours),
             dialect=checked.dialect,
             overwrite=given["overwrite"],
+            private=True,
         )
         notes.append(f"wrote {given['records']}")
 

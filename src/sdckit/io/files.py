@@ -256,6 +256,7 @@ def write(
     whole: Collection[str] = (),
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
+    private: bool = False,
 ) -> None:
     """Write a table to a file in one step, by its suffix: CSV, Parquet, Stata, SPSS or SAS.
 
@@ -278,6 +279,8 @@ def write(
         How a text file is to be written.
     overwrite
         Replace a file that exists.
+    private
+        Let no other user read the file, at any time.
 
     Raises
     ------
@@ -286,7 +289,9 @@ def write(
     ValueError
         The suffix is unknown, or a value has no place in the format or encoding.
     """
-    with write_draft(path, frame, source=source, whole=whole, dialect=dialect, overwrite=overwrite):
+    with write_draft(
+        path, frame, source=source, whole=whole, dialect=dialect, overwrite=overwrite, private=private
+    ):
         pass
 
 

@@ -130,7 +130,7 @@ def _checked_numbers(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
     numbers = column.cast(pl.Float64).fill_nan(None)
     sizes = numbers.drop_nulls().abs()
     low, high = _RANGES[kept.family]
-    if column.dtype.is_integer() and not column.is_between(-LARGEST, LARGEST).all():
+    if column.dtype.is_integer() and any(abs(int(end)) > LARGEST for end in _ends(column)):
         raise ValueError(
             f"column {column.name!r} has integers beyond 2**53, which lose digits in '{path}'; "
             "store them as text"
@@ -140,6 +140,11 @@ def _checked_numbers(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
             f"column {column.name!r} has numbers too large or too small for '{path}'; write CSV or Parquet"
         )
     return numbers
+
+
+def _ends(column: pl.Series) -> list[Any]:
+    """Return the smallest and the largest value of a column as Python's integers; [] without values."""
+    return [end for end in (column.min(), column.max()) if end is not None]
 
 
 def _are_longs(numbers: pl.Series) -> bool:
