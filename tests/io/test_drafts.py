@@ -5,6 +5,7 @@ import signal
 import stat
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -147,7 +148,7 @@ def synced_paths(monkeypatch):
     seen, sync = [], os.fsync
 
     def fsync(handle):
-        seen.append(os.readlink(f"/proc/self/fd/{handle}"))
+        seen.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)

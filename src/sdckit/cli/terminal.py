@@ -13,7 +13,7 @@ import textwrap
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.text import as_sentence, number, shortened
+from sdckit.core.text import as_sentence, number, printable, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,8 +52,22 @@ def console() -> Console:
 
 
 def print_line(text: str) -> None:
-    """Print a line of text to standard output, unchanged."""
-    print(text)  # noqa: T201 - printing is this module's job
+    """Print lines of text to standard output, with characters escaped that terminals would obey."""
+    print(printable(text, lines=True))  # noqa: T201 - printing is this module's job
+
+
+def print_csv(table: pl.DataFrame) -> None:
+    """Print a table as CSV to standard output, each record on one line."""
+    import polars as pl  # noqa: PLC0415 - not needed for --help
+
+    texts = [column for column in table if column.dtype == pl.String]
+    safe = [pl.Series(c.name, [text and printable(text) for text in c], pl.String) for c in texts]
+    print_line(table.with_columns(safe).write_csv().rstrip("\n"))
+
+
+def print_note(text: str) -> None:
+    """Print a text as exactly one line to standard output, whatever names it holds."""
+    print_line(printable(text))
 
 
 def _option_for(argument: re.Match[str]) -> str:
@@ -61,7 +75,10 @@ def _option_for(argument: re.Match[str]) -> str:
     flag = "--" + OTHER_NAMES.get(argument[1], argument[1].replace("_", "-"))
     if argument[2] in {None, "True"}:
         return flag
-    value = ast.literal_eval(argument[2])
+    try:
+        value = ast.literal_eval(argument[2])
+    except (SyntaxError, ValueError):  # no argument, but a name that looks like one
+        return argument[0]
     words = [value] if isinstance(value, str) else value
     return " ".join(f"{flag} {shlex.quote(word) if word.isprintable() else repr(word)}" for word in words)
 
@@ -74,7 +91,8 @@ def with_options(text: str) -> str:
 
 def print_to_stderr(kind: str, text: str) -> None:
     """Print one line to standard error: its kind, such as "error", and the text with options."""
-    print(f"{kind}: {' '.join(with_options(str(text)).split())}", file=sys.stderr)  # noqa: T201
+    line = printable(" ".join(with_options(str(text)).split()))
+    print(f"{kind}: {line}", file=sys.stderr)  # noqa: T201
 
 
 @contextmanager
@@ -108,9 +126,11 @@ def plain_table(columns: list[str], rows: list[list[str]], *, right: int = 1) ->
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
-        table.add_column(name, justify="right" if place >= right else "left", overflow="fold")
+        table.add_column(
+            printable(name, lines=True), justify="right" if place >= right else "left", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     return table
 
 
@@ -287,21 +307,21 @@ def show_result(
             content["scenarios"] = result.scenarios.rows(named=True)
         print_line(as_json(content | (more or {})))
     elif given["as_csv"]:
-        print_line(result.table.write_csv().rstrip("\n"))
+        print_csv(result.table)
     elif not given["quiet"]:
         for head in [*heads, *knowledge_lines(result.knowledge)]:
-            print_line(head)
+            print_note(head)
         screen = console()
         for table in (evaluation_table(result), *scenario_tables(result), *extra):
             screen.print(table)
         for note in everything:
-            print_line(f"note: {note}")
+            print_note(f"note: {note}")
 
 
 def print_notes(notes: Sequence[str], given: dict[str, Any]) -> None:
     """Print notes, one on a line, unless --quiet is given."""
     for note in notes if not given["quiet"] else ():
-        print_line(f"note: {note}")
+        print_note(f"note: {note}")
 
 
 def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes: Sequence[str]) -> None:
@@ -324,17 +344,17 @@ def show_results(results: dict[str, Evaluation], given: dict[str, Any], *, notes
         tables = [
             result.table.select(pl.lit(name).alias("file"), pl.all()) for name, result in results.items()
         ]
-        print_line(pl.concat(tables).write_csv().rstrip("\n"))
+        print_csv(pl.concat(tables))
     elif not given["quiet"]:
         values = {name: dict(r.summary.select("metric", "value").rows()) for name, r in results.items()}
         metrics = list(dict.fromkeys(metric for found in values.values() for metric in found))
         rows = [[metric, *(number(found.get(metric)) for found in values.values())] for metric in metrics]
         known = [result.knowledge for result in results.values()]
         for line in dict.fromkeys(line for one in known for line in knowledge_lines(one)):
-            print_line(line)
+            print_note(line)
         console().print(plain_table(["metric", *values], rows))
         for note in notes:
-            print_line(f"note: {note}")
+            print_note(f"note: {note}")
 
 
 def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
@@ -345,7 +365,7 @@ def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
     elif given["as_csv"]:
         import polars as pl  # noqa: PLC0415
 
-        print_line(pl.DataFrame(rows).write_csv().rstrip("\n"))
+        print_csv(pl.DataFrame(rows))
     else:
         heads = [" - ".join(list(row.values())[:2]) for row in rows]
         print_line(cards_text(heads, [dict(list(row.items())[2:]) for row in rows]))
