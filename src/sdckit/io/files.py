@@ -23,6 +23,8 @@ from sdckit.io.atomic import (
     check_target,
 )
 from sdckit.io.dialect import DEFAULT, Dialect
+from sdckit.io.memory import BEYOND_MEMORY, require_memory
+from sdckit.io.parquet_table import parse_parquet
 from sdckit.io.source import Source
 
 __all__ = [
@@ -82,7 +84,7 @@ def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:
     """Return the table in a file's bytes, parsed by the suffix of `path`; ValueError if it has no records."""
     text = meta = None
     if path.suffix.lower() in PARQUET_SUFFIXES:
-        frame = _parse_parquet(path, data)
+        frame = parse_parquet(path, data)
         check_column_names(path, frame.columns)
     elif path.suffix.lower() not in CSV_SUFFIXES:
         from sdckit.io import statfiles  # noqa: PLC0415 - only where such a file is named
@@ -104,6 +106,7 @@ def _read_bytes(path: Path) -> bytes:
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
         if path.suffix.lower() not in READABLE:
             raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(READABLE)}")
+        require_memory(f"'{path}'", path.stat().st_size, BEYOND_MEMORY)
         if data := path.read_bytes():
             return data
     raise _empty_error(path)
@@ -208,21 +211,6 @@ def check_column_names(path: AnyPath, names: Sequence[str]) -> None:
             )
         if name in names[: place - 1]:
             raise ValueError(f"'{path}' has two columns named {name!r}; rename one of them")
-
-
-def _parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
-    """Return the table in the bytes of a Parquet file; raise ValueError for a damaged file."""
-    try:
-        return pl.read_parquet(io.BytesIO(data))
-    except (*POLARS_ERRORS, OSError, ValueError) as error:
-        raise damaged_parquet_error(path) from error
-
-
-def damaged_parquet_error(path: AnyPath) -> ValueError:
-    """Return the error for a file that is no Parquet file, or not a whole one."""
-    return ValueError(
-        f"'{path}' is no whole Parquet file (cut off, damaged or another format); copy or export it again"
-    )
 
 
 def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:
