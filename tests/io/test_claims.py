@@ -43,8 +43,9 @@ def claiming(data, suffix, count):
     return data[:80] + struct.pack("<i", count) + data[84:]
 
 
+@pytest.mark.usefixtures("no_reader")
 @pytest.mark.parametrize("suffix", [".dta", ".sav", ".zsav", ".xpt"])
-def test_a_claim_of_billions_is_refused_before_the_library_is_asked(tmp_path, suffix, no_reader):
+def test_a_claim_of_billions_is_refused_before_the_library_is_asked(tmp_path, suffix):
     path = stored(tmp_path, suffix)
     assert claimed_records(suffix, path.read_bytes()) == 3
     path.write_bytes(claiming(path.read_bytes(), suffix, MANY))
@@ -52,10 +53,10 @@ def test_a_claim_of_billions_is_refused_before_the_library_is_asked(tmp_path, su
         read(path)
 
 
-@pytest.mark.parametrize("suffix", [".dta", ".sav", ".zsav", ".xpt"])
-def test_a_claim_of_one_record_more_is_refused_as_well(tmp_path, suffix):
+@pytest.mark.parametrize(("suffix", "count"), [(".dta", 4), (".sav", 4), (".zsav", 4), (".xpt", 6)])
+def test_a_claim_of_a_few_records_more_is_refused_as_well(tmp_path, suffix, count):
     path = stored(tmp_path, suffix)
-    path.write_bytes(claiming(path.read_bytes(), suffix, 4))
+    path.write_bytes(claiming(path.read_bytes(), suffix, count))  # blanks fill up an .xpt file
     with pytest.raises(ValueError, match="is no whole"):
         read(path)
 

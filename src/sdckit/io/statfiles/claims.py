@@ -56,7 +56,7 @@ def _claimed_by_stata(data: bytes) -> tuple[int | None, float]:
         columns, rows = (int.from_bytes(found[place], order) for place in (3, 4))  # type: ignore[arg-type]
         return rows, max(columns, 1)
     if data[:1] and data[0] in _OLD_STATA:
-        columns, rows = struct.unpack_from("<HI" if data[1] == 2 else ">HI", data, 4)
+        columns, rows = struct.unpack_from("<HI" if data[1:2] == b"\2" else ">HI", data, 4)
         return rows, max(columns, 1)
     return None, 0.0
 
