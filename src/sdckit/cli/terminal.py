@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 import textwrap
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.text import as_sentence, number, printable, shortened
@@ -92,7 +92,8 @@ def with_options(text: str) -> str:
 def print_to_stderr(kind: str, text: str) -> None:
     """Print one line to standard error: its kind, such as "error", and the text with options."""
     line = printable(" ".join(with_options(str(text)).split()))
-    print(f"{kind}: {line}", file=sys.stderr)  # noqa: T201
+    with suppress(OSError, ValueError):  # an exit code is left where this stream takes no text
+        print(f"{kind}: {line}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 @contextmanager
