@@ -196,7 +196,7 @@ def rank_tables(ranks: pl.DataFrame) -> list[Table]:
     return [
         plain_table(
             [name.replace("_", "\n", 1) for name in names],
-            [[_cell_text(row[name]) for name in names] for row in ranks.iter_rows(named=True)],
+            [[_cell_text(row.get(name)) for name in names] for row in ranks.iter_rows(named=True)],
         )
         for names in (distances, absolute, squared)
     ]
