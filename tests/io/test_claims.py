@@ -1,5 +1,6 @@
 """Headers that claim more records than a file or the memory can hold are refused before any is read."""
 
+import os
 import struct
 
 import polars as pl
@@ -7,6 +8,7 @@ import pytest
 
 from sdckit.io import memory
 from sdckit.io.files import read, write
+from sdckit.io.quiet import without_panic_messages
 from sdckit.io.statfiles import import_pyreadstat
 from sdckit.io.statfiles.claims import claimed_records
 
@@ -98,3 +100,32 @@ def test_a_limit_on_the_process_counts_as_memory(monkeypatch):
     free = memory.memory_at_hand()
     monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (10**6, 10**6))
     assert memory.memory_at_hand() == 0 < free
+
+
+def test_what_a_panicking_library_prints_is_dropped_and_its_error_is_one_line(tmp_path, monkeypatch, capfd):
+    def panic(*_, **__):
+        os.write(2, b"thread 'x' panicked at lib.rs\nstack backtrace:\n")
+        raise pl.exceptions.PanicException("assertion failed")
+
+    path = tmp_path / "x.parquet"
+    FRAME.write_parquet(path)
+    monkeypatch.setattr(pl, "read_parquet", panic)
+    with pytest.raises(ValueError, match=r"is no whole Parquet file .*; copy or export it again$"):
+        read(path)
+    assert capfd.readouterr().err == ""
+
+
+def test_what_a_library_prints_otherwise_is_shown(capfd):
+    with without_panic_messages():
+        os.write(2, b"a remark\n")
+    assert capfd.readouterr().err == "a remark\n"
+
+
+def test_integers_of_128_bits_are_read_as_usual_ones_or_as_text(tmp_path):
+    path = tmp_path / "x.parquet"
+    wide = {"a": [1, None, 2**62], "b": [1, None, 2**100]}
+    pl.DataFrame(wide, schema=dict.fromkeys(wide, pl.Int128)).write_parquet(path)
+    found = read(path).frame
+    assert found["a"].dtype == pl.Int64
+    assert found["a"].to_list() == wide["a"]
+    assert found["b"].to_list() == ["1", None, str(2**100)]
