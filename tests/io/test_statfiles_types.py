@@ -6,7 +6,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from sdckit.io.files import read, write
+from sdckit.io.files import check_format, read, write
 
 SUFFIXES = [".dta", ".sav", ".zsav", ".xpt"]
 INTEGERS = [pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.Int128, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64]
@@ -66,3 +66,9 @@ def test_what_has_no_place_is_one_line(tmp_path, suffix, name):
         read_back(tmp_path, suffix, REFUSED[name])
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_types_without_a_place_are_refused_before_any_work(suffix):
+    with pytest.raises(ValueError, match=r"^column 'x' of type List\(Int64\) has no place in 'a\."):
+        check_format(f"a{suffix}", pl.DataFrame([REFUSED["list"]]))

@@ -342,7 +342,7 @@ def write_draft(
 
 
 def check_format(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) -> None:
-    """Raise ValueError for names the file format cannot hold; warn of labels and codes it would lose.
+    """Raise ValueError for names and types the file format cannot hold; warn of labels and codes it loses.
 
     Parameters
     ----------
@@ -356,19 +356,20 @@ def check_format(path: AnyPath, frame: pl.DataFrame, source: Source | None = Non
     Raises
     ------
     ValueError
-        The format does not allow such a name.
+        The format does not allow such a name or type.
     """
     path, meta = Path(path), None if source is None else source.meta
     stat = path.suffix.lower() in STAT_SUFFIXES
     if not stat and meta is None:
         return
-    from sdckit.io.statfiles.meta import check_names, fit_metadata, warn_of_lost_codes  # noqa: PLC0415 - only where named
+    from sdckit.io.statfiles import meta as about  # noqa: PLC0415 - only where such a file is named
 
     if stat:
-        check_names(path, frame.columns)
-        fit_metadata(path, frame, meta)
+        about.check_names(path, frame.columns)
+        about.check_types(path, frame)
+        about.fit_metadata(path, frame, meta)
     elif meta is not None:
-        warn_of_lost_codes(path, frame, meta)
+        about.warn_of_lost_codes(path, frame, meta)
 
 
 def read_draft(draft: Path, path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
