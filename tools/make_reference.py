@@ -54,6 +54,25 @@ start = "highest"
 ```
 
 A metric's name may fix its options wherever metrics are named, as in `il1:zeros=drop`."""
+EXITS = """\
+## How commands end
+
+| exit code | when |
+| --- | --- |
+| 0 | all went well; also if the reader of a pipe, such as `head`, left early, or standard output is closed |
+| 1 | a limit is not met |
+| 2 | input, options or files are wrong, or the system refused something, such as text on a full disk |
+| 130 | Ctrl-C, also inside compiled code, which is left at the next point where it can be stopped |
+| 143, 129 | the system asked the process to end (SIGTERM, SIGHUP) |
+
+A command that does not end with 0 prints one line that says why and what to do. It changes no input and
+leaves no half-written file: a file is written under a temporary name, `.sdckit-*.part`, that its owner alone
+can read, and renamed when it is whole and within its limits. What a killed process left under such a name is
+deleted by the next command that writes into that folder. Finished runs of a sweep or search survive; the same
+command resumes.
+
+Characters of names and cells that a terminal would obey or that turn text round are printed as `\\u202e`; in
+JSON they stand for the same text."""
 
 JOBS = """\
 ## Job files
@@ -105,8 +124,7 @@ def reference() -> str:
             ],
         )
     )
-    parts += [PLANS, JOBS, job_keys()]
-    parts.append("## Commands")
+    parts += [PLANS, JOBS, job_keys(), EXITS, "## Commands"]
     for name, command in commands.commands.items():
         context = click.Context(
             command, info_name=f"sdckit {name}", terminal_width=100, **commands.context_settings

@@ -147,6 +147,14 @@ def test_report_and_records_at_once(tmp_path, survey):
     assert pl.read_csv(tmp_path / "r.csv").columns == ["id", "brmae", "il1s", "dbrl", "linkage"]
     assert "not for publication" in done.stdout
     assert (tmp_path / "r.html").stat().st_size > 10_000
+    assert (tmp_path / "r.csv").stat().st_mode & 0o777 == 0o600  # shares of single records are private
+
+
+def test_ranks_of_a_single_pair_of_values_are_dashes(tmp_path):
+    for name in FILES[:2]:
+        pl.DataFrame({"x": [1.5] + [None] * 11, "y": [None] * 11 + [2.5]}).write_csv(tmp_path / name)
+    done = good(tmp_path, "evaluate", *FILES[:2], "--ranks", "--columns", "x,y")
+    assert "brmae" in done.stdout
 
 
 @pytest.mark.parametrize("metrics", ["brmae", "linkage", "dbrl,linkage", "sdid,rid", "mse_marginal"])

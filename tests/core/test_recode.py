@@ -126,3 +126,10 @@ def test_dates_and_times_stored_as_objects():
 def test_arrays_have_no_columns_to_recode():
     with pytest.raises(TypeError, match="give a dataframe"):
         sdc.recode(np.ones((3, 2)), {"x1": 5})
+
+
+def test_merging_rare_numbers_ends_where_some_are_infinite_or_huge():
+    frame = pl.DataFrame({"x": [1.0] * 5 + [float("inf"), 42.0], "y": [1.0] * 5 + [1.7e308, 3.0]})
+    found = sdc.recode(frame, {"x": "rare:2", "y": "rare:2"})
+    assert found["x"].to_list() == [1.0] * 5 + [99.0] * 2
+    assert found["y"].to_list() == [1.0] * 5 + [float("inf")] * 2

@@ -11,12 +11,12 @@ from sdckit.engines import sizes, spark_packages
 from sdckit.engines.opening import Settings, transport_on
 from sdckit.engines.sizes import (
     choose_engine,
-    memory_at_hand,
     memory_in_use,
-    memory_text,
     parse_memory,
     return_freed_memory,
 )
+from sdckit.io import memory
+from sdckit.io.memory import memory_at_hand, memory_text
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_older_control_groups_are_known(tmp_path):
 def test_without_such_files_half_of_the_memory_or_a_guess_is_at_hand(tmp_path, monkeypatch):
     assert memory_at_hand(tmp_path) == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     monkeypatch.delattr(os, "sysconf")
-    assert memory_at_hand(tmp_path) == sizes.UNKNOWN_MEMORY
+    assert memory_at_hand(tmp_path) == memory.UNKNOWN_MEMORY
 
 
 def test_memory_in_use_is_that_of_this_process(monkeypatch):

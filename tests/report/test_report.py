@@ -1,5 +1,6 @@
 """The report's content: every part optional, numbers as in the tables, any name as text, no thin bin."""
 
+import hashlib
 import re
 from dataclasses import replace
 from html import unescape
@@ -332,8 +333,18 @@ def test_the_scripts_are_kept_and_a_damaged_copy_is_not_used(tmp_path, monkeypat
     (kept,) = (tmp_path / "cache").iterdir()
     monkeypatch.setattr("vl_convert.javascript_bundle", lambda *_: "made anew")
     assert scripts.bundle.__wrapped__() == text
-    kept.write_text(kept.read_text(encoding="utf-8")[:-5], encoding="utf-8")
+    for content in (text[:-5], text + "alert(1)", f"{hashlib.sha256(b'alert(1)').hexdigest()}\nalert(1)"):
+        kept.write_text(content, encoding="utf-8")
+        assert scripts.bundle.__wrapped__() == "made anew"
+        assert kept.read_text(encoding="utf-8") == content  # what has no known digest is not stored
+
+
+def test_scripts_of_unknown_versions_are_neither_stored_nor_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(scripts, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(scripts, "version", lambda _: "99.0")
+    monkeypatch.setattr("vl_convert.javascript_bundle", lambda *_: "made anew")
     assert scripts.bundle.__wrapped__() == "made anew"
+    (tmp_path / "vega-99.0.js").write_text("alert(1)")
     assert scripts.bundle.__wrapped__() == "made anew"
 
 

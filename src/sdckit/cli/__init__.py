@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import examples, listing_group, parsing, record_group, terminal
+from sdckit.cli import examples, listing_group, parsing, record_group, streams, terminal
 from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     crosswalk_option,
@@ -58,18 +55,17 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run a command of the command line; wrong input prints one line and exits with code 2."""
+    code: int | str | None = 0
     held_warnings = Warnings()
     warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
-    with suppress(AttributeError, ValueError):  # a replaced stream, a thread that is not the main one
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # clean up as after Ctrl-C
-    code: int | str | None = 0
     try:
+        streams.prepare_streams()
+        streams.exit_on_signals()
         sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=held_warnings)
         held_warnings.show()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.discard_output("stdout")
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
     except click.ClickException as error:
@@ -89,7 +85,7 @@ def main(words: Sequence[str] | None = None) -> None:
         text = f"{error}; check disk space and permissions" if system else str(error)
         code = getattr(error, "exit_code", 2)  # 1 if limits could not be met
         terminal.print_to_stderr("error" if code == 2 else "not met", text)
-    sys.exit(code)
+    streams.finish(code)
 
 
 @click.group(

@@ -180,6 +180,7 @@ def _evaluate_one(
             checked.record_table(result, ours),
             dialect=checked.dialect,
             overwrite=given["overwrite"],
+            private=True,
         )
         notes.append(f"wrote {given['records']}")
 
@@ -300,11 +301,11 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
         written.append(given["report"])
     if not given["quiet"]:
         for line in terminal.knowledge_lines(known):
-            terminal.print_line(line)
+            terminal.print_note(line)
         terminal.console().print(sweep_output.overview_table(found))
         for note in found.notes:
-            terminal.print_line(f"note: {note}")
-        terminal.print_line(f"wrote {', '.join(str(file) for file in written)}")
+            terminal.print_note(f"note: {note}")
+        terminal.print_note(f"wrote {', '.join(str(file) for file in written)}")
 
 
 def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:

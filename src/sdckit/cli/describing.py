@@ -51,7 +51,7 @@ def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) ->
     if given["as_json"]:
         terminal.print_line(terminal.as_json(dict(about) | found.to_dict()))
     elif given["as_csv"]:
-        terminal.print_line(found.table.write_csv().rstrip("\n"))
+        terminal.print_csv(found.table)
     else:
         screen = terminal.console()
         screen.print(_columns_table(found))
@@ -60,11 +60,11 @@ def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) ->
         if found.steps.height:
             screen.print(_steps_table(found))
         for note in found.notes:
-            terminal.print_line(note)
-        terminal.print_line(f"options for these roles: {options_text(found.options)}")
+            terminal.print_note(note)
+        terminal.print_note(f"options for these roles: {options_text(found.options)}")
         if found.steps.height:
             lowered = options_text(lowered_options(found.options, found.steps))
-            terminal.print_line(
+            terminal.print_note(
                 f"options that bring the floor to {number(found.steps['floor'][-1])}: {lowered}"
             )
 

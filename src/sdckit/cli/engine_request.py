@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sdckit.cli import terminal
 from sdckit.engines.opening import Settings
 from sdckit.engines.parquet_files import find_files
-from sdckit.engines.sizes import memory_at_hand, memory_text
 from sdckit.io import files
+from sdckit.io.memory import memory_at_hand, memory_text
 from sdckit.io.source import Source
 
 if TYPE_CHECKING:

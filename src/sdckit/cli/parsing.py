@@ -73,7 +73,12 @@ def parse_name(text: str | None, known: Collection[str] = ()) -> str | None:
 
 def _split_names(text: str, known: Collection[str]) -> list[str]:
     """Return the names in a text with commas between them; `known` names may have blanks at their ends."""
-    exact, found = (next(csv.reader([text], skipinitialspace=skip), []) for skip in (False, True))
+    try:
+        exact, found = (next(csv.reader([text], skipinitialspace=skip), []) for skip in (False, True))
+    except csv.Error as error:
+        raise ValueError(
+            f"{text!r} is no list of names ({error}); put names with line ends or commas in quotation marks"
+        ) from error
     if len(exact) != len(found):  # a blank before a quotation mark
         exact = found
     return [

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from sdckit.cli import terminal
+from typing import TYPE_CHECKING
+
+from sdckit.core.parameters import range_text
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
+
+if TYPE_CHECKING:
+    from sdckit.core.parameters import Parameter
+    from sdckit.core.registry import Method
 
 
 def metric_rows() -> list[dict[str, str]]:
@@ -31,11 +37,28 @@ def method_rows() -> list[dict[str, str]]:
             "method": method.name,
             "title": method.title,
             "does": method.summary,
-            "parameters": "; ".join(terminal.parameter_text(parameter) for parameter in method.parameters),
+            "parameters": "; ".join(parameter_text(parameter) for parameter in method.parameters),
             "keeps": "; ".join(method.keeps),
-            "rows": terminal.rows_text(method),
+            "rows": rows_text(method),
             "tried": method.status,
             "reference": method.reference,
         }
         for method in METHODS.values()
     ]
+
+
+def parameter_text(parameter: Parameter) -> str:
+    """Return a parameter of a method with its default and range, as text."""
+    span = f",{range_text(parameter)}" if parameter.low is not None else ""
+    choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span
+    default = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
+    default = "none" if default in ((), {}) else default
+    return f"{parameter.name}={default} ({parameter.text}{choices})"
+
+
+def rows_text(method: Method) -> str:
+    """Return, as text, whether the masked rows of a method stand for original records."""
+    if method.paired:
+        return "paired"
+    unless = f" unless {method.paired_by} is set" if method.paired_by else ""
+    return f"stand for no original record{unless}"

@@ -9,7 +9,7 @@ import polars as pl
 from sdckit.cli import terminal
 from sdckit.core.registry import shown_metrics
 from sdckit.core.text import number
-from sdckit.io import atomic, files, output_folder
+from sdckit.io import atomic, drafts, files, output_folder
 from sdckit.report import charts
 from sdckit.selection.sweep_folder import PLAN
 
@@ -27,6 +27,7 @@ FITTING = 8  # number of columns with figures that fit into a terminal
 
 def check_folder(folder: Path, data: Path) -> None:
     """Raise an error unless the folder is new, empty or of an earlier sweep, and holds no input."""
+    drafts.sweep_drafts(folder)
     begun = folder.is_dir() and {file.name for file in folder.iterdir()} == {PRIVATE}
     if not begun:  # else a sweep was killed before it wrote a result
         output_folder.check_folder(folder, f"{PRIVATE}/{PLAN}")

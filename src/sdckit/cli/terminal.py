@@ -10,10 +10,10 @@ import re
 import shlex
 import sys
 import textwrap
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.text import as_sentence, number, shortened
+from sdckit.core.text import as_sentence, number, printable, shortened
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sdckit.cli.verdict import Verdict
-    from sdckit.core.parameters import Parameter
-    from sdckit.core.registry import Method
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.knowledge import Knowledge
 
@@ -54,8 +52,22 @@ def console() -> Console:
 
 
 def print_line(text: str) -> None:
-    """Print a line of text to standard output, unchanged."""
-    print(text)  # noqa: T201 - printing is this module's job
+    """Print lines of text to standard output, with characters escaped that terminals would obey."""
+    print(printable(text, lines=True))  # noqa: T201 - printing is this module's job
+
+
+def print_csv(table: pl.DataFrame) -> None:
+    """Print a table as CSV to standard output, each record on one line."""
+    import polars as pl  # noqa: PLC0415 - not needed for --help
+
+    texts = [column for column in table if column.dtype == pl.String]
+    safe = [pl.Series(c.name, [text and printable(text) for text in c], pl.String) for c in texts]
+    print_line(table.with_columns(safe).write_csv().rstrip("\n"))
+
+
+def print_note(text: str) -> None:
+    """Print a text as exactly one line to standard output, whatever names it holds."""
+    print_line(printable(text))
 
 
 def _option_for(argument: re.Match[str]) -> str:
@@ -63,7 +75,10 @@ def _option_for(argument: re.Match[str]) -> str:
     flag = "--" + OTHER_NAMES.get(argument[1], argument[1].replace("_", "-"))
     if argument[2] in {None, "True"}:
         return flag
-    value = ast.literal_eval(argument[2])
+    try:
+        value = ast.literal_eval(argument[2])
+    except (SyntaxError, ValueError):  # no argument, but a name that looks like one
+        return argument[0]
     words = [value] if isinstance(value, str) else value
     return " ".join(f"{flag} {shlex.quote(word) if word.isprintable() else repr(word)}" for word in words)
 
@@ -76,7 +91,9 @@ def with_options(text: str) -> str:
 
 def print_to_stderr(kind: str, text: str) -> None:
     """Print one line to standard error: its kind, such as "error", and the text with options."""
-    print(f"{kind}: {' '.join(with_options(str(text)).split())}", file=sys.stderr)  # noqa: T201
+    line = printable(" ".join(with_options(str(text)).split()))
+    with suppress(OSError, ValueError):  # an exit code is left where this stream takes no text
+        print(f"{kind}: {line}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 @contextmanager
@@ -110,9 +127,11 @@ def plain_table(columns: list[str], rows: list[list[str]], *, right: int = 1) ->
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
-        table.add_column(name, justify="right" if place >= right else "left", overflow="fold")
+        table.add_column(
+            printable(name, lines=True), justify="right" if place >= right else "left", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     return table
 
 
@@ -177,7 +196,7 @@ def rank_tables(ranks: pl.DataFrame) -> list[Table]:
     return [
         plain_table(
             [name.replace("_", "\n", 1) for name in names],
-            [[_cell_text(row[name]) for name in names] for row in ranks.iter_rows(named=True)],
+            [[_cell_text(row.get(name)) for name in names] for row in ranks.iter_rows(named=True)],
         )
         for names in (distances, absolute, squared)
     ]
@@ -215,25 +234,6 @@ def _json_ready(content: Any) -> Any:
     if isinstance(content, float) and not math.isfinite(content):
         return None if math.isnan(content) else str(content)
     return content
-
-
-def parameter_text(parameter: Parameter) -> str:
-    """Return a parameter of a method with its default and range, as text."""
-    from sdckit.core.parameters import range_text  # noqa: PLC0415 - not needed for --help
-
-    span = f",{range_text(parameter)}" if parameter.low is not None else ""
-    choices = f": {' or '.join(parameter.choices)}" if parameter.choices else span
-    default = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
-    default = "none" if default in ((), {}) else default
-    return f"{parameter.name}={default} ({parameter.text}{choices})"
-
-
-def rows_text(method: Method) -> str:
-    """Return, as text, whether the masked rows of a method stand for original records."""
-    if method.paired:
-        return "paired"
-    unless = f" unless {method.paired_by} is set" if method.paired_by else ""
-    return f"stand for no original record{unless}"
 
 
 def publishable(result: Evaluation, given: dict[str, Any]) -> Evaluation:
@@ -307,23 +307,23 @@ def show_result(
         content = evaluation_content(result) | {"notes": everything} | limits_content(verdicts, given)
         print_line(as_json(dict(about) | content | (more or {})))
     elif given["as_csv"]:
-        print_line(result.table.write_csv().rstrip("\n"))
+        print_csv(result.table)
     elif not given["quiet"]:
         for head in [*heads, *knowledge_lines(result.knowledge)]:
-            print_line(head)
+            print_note(head)
         screen = console()
         for table in (evaluation_table(result), *scenario_tables(result), *extra):
             screen.print(table)
         for one in verdicts:
-            print_line(one.line)
+            print_note(one.line)
         for note in everything:
-            print_line(f"note: {note}")
+            print_note(f"note: {note}")
 
 
 def print_notes(notes: Sequence[str], given: dict[str, Any]) -> None:
     """Print notes, one on a line, unless --quiet is given."""
     for note in notes if not given["quiet"] else ():
-        print_line(f"note: {note}")
+        print_note(f"note: {note}")
 
 
 def show_results(
@@ -354,19 +354,19 @@ def show_results(
         tables = [
             result.table.select(pl.lit(name).alias("file"), pl.all()) for name, result in results.items()
         ]
-        print_line(pl.concat(tables).write_csv().rstrip("\n"))
+        print_csv(pl.concat(tables))
     elif not given["quiet"]:
         values = {name: dict(r.summary.select("metric", "value").rows()) for name, r in results.items()}
         metrics = list(dict.fromkeys(metric for found in values.values() for metric in found))
         rows = [[metric, *(number(found.get(metric)) for found in values.values())] for metric in metrics]
         known = [result.knowledge for result in results.values()]
         for line in dict.fromkeys(line for one in known for line in knowledge_lines(one)):
-            print_line(line)
+            print_note(line)
         console().print(plain_table(["metric", *values], rows))
         for one in verdicts:
-            print_line(one.line)
+            print_note(one.line)
         for note in notes:
-            print_line(f"note: {note}")
+            print_note(f"note: {note}")
 
 
 def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
@@ -377,7 +377,7 @@ def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
     elif given["as_csv"]:
         import polars as pl  # noqa: PLC0415
 
-        print_line(pl.DataFrame(rows).write_csv().rstrip("\n"))
+        print_csv(pl.DataFrame(rows))
     else:
         heads = [" - ".join(list(row.values())[:2]) for row in rows]
         print_line(cards_text(heads, [dict(list(row.items())[2:]) for row in rows]))

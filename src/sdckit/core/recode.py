@@ -201,9 +201,9 @@ def rare_numbers(numbers: Ints, least: int) -> Ints:
 
 
 def _other_number(values: Floats) -> float:
-    """Return the first of 9, 99, 999 ... above all values, the code of merged categories."""
-    number = 9.0
-    while number <= np.fmax.reduce(values):
+    """Return the first of 9, 99, 999 ... above all finite values, the code of merged categories."""
+    number, largest = 9.0, np.max(values[np.isfinite(values)], initial=0.0)
+    while number <= largest:
         number = 10 * number + 9
     return number
 

@@ -3,12 +3,57 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NAMED = 5  # columns or strata that a sentence names at most
+# Control characters, marks of direction, other characters without shape, line separators, half characters.
+_UNSEEN = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_UNSEEN_IN_LINES = re.compile(rf"(?!\n){_UNSEEN.pattern}")
+
+
+def printable(text: str, *, lines: bool = False) -> str:
+    r"""Return a text that is safe to print: characters that move a cursor or turn text round as \\uXXXX.
+
+    Parameters
+    ----------
+    text
+        Any text, such as the name of a column or of a file.
+    lines
+        Keep line feeds, for a text of several lines.
+
+    Returns
+    -------
+    str
+        The text; inside JSON it stands for the same text as before.
+
+    Examples
+    --------
+    >>> print(printable("red: \x1b[31m"))
+    red: \u001b[31m
+    """
+    return (_UNSEEN_IN_LINES if lines else _UNSEEN).sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """Return a character as its UTF-16 codes, as JSON writes them."""
+    data = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{data[place : place + 2].hex()}" for place in range(0, len(data), 2))
+
+
+def printable_content(content: Any) -> Any:
+    """Return nested dicts and lists with every text in them safe to show."""
+    if isinstance(content, str):
+        return printable(content, lines=True)
+    if isinstance(content, dict):
+        return {printable_content(key): printable_content(value) for key, value in content.items()}
+    return [printable_content(one) for one in content] if isinstance(content, (list, tuple)) else content
 
 
 def number(value: float | None) -> str:

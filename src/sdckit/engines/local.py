@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdckit.engines.sizes import memory_at_hand, memory_in_use, memory_text
+from sdckit.engines.sizes import memory_in_use
 from sdckit.engines.spill import MessageStore, SpillFolder, checked_scratch, exit_when_terminated
 from sdckit.engines.workers import Workers
+from sdckit.io.memory import memory_at_hand, memory_text
 from sdckit.progress import track
 
 if TYPE_CHECKING:

@@ -18,12 +18,13 @@ from sdckit.core.engine_choice import ENGINES, is_path, is_spark_frame
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.table import Table, names_of
 from sdckit.engines.parquet_files import find_files
-from sdckit.engines.sizes import choose_engine, memory_at_hand, parse_memory
+from sdckit.engines.sizes import choose_engine, parse_memory
 from sdckit.engines.source import BLOCK_ROWS, Source
 from sdckit.engines.spark_packages import require_packages
 from sdckit.engines.spill import checked_scratch, exit_when_terminated
 from sdckit.io.atomic import PARQUET_SUFFIXES
 from sdckit.io.files import read
+from sdckit.io.memory import memory_at_hand
 from sdckit.metrics.original import Original
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import polars as pl
 
 from sdckit.core.table import Table
 from sdckit.io.atomic import PARQUET_SUFFIXES, POLARS_ERRORS
-from sdckit.io.files import check_column_names, damaged_parquet_error, explain_read_errors
+from sdckit.io.files import check_column_names, explain_read_errors
+from sdckit.io.parquet_table import damaged_parquet_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,6 +20,7 @@ import polars as pl
 from sdckit.core.table import replaced_series
 from sdckit.engines.spill import exit_when_terminated
 from sdckit.io.atomic import PARQUET_SUFFIXES, POLARS_ERRORS, atomic, check_target, explain_write_errors
+from sdckit.io.drafts import draft_folder, sweep_drafts, sync_folder, usual_folder_mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -144,10 +145,10 @@ class Output:
         After any error, Ctrl-C included, the folder is deleted and the output is as it was.
         """
         target = Path(os.path.realpath(self.path))
-        folder = target.with_name(f".sdckit-{secrets.token_hex(8)}.parts")
-        try:
+        with ExitStack() as stack:
             with explain_write_errors(self.path):
-                folder.mkdir()
+                sweep_drafts(target.parent)
+                folder = stack.enter_context(draft_folder(target.parent))
             with exit_when_terminated():
                 yield folder
             _remove_strays(folder)
@@ -156,8 +157,6 @@ class Output:
             else:
                 with explain_write_errors(self.path):
                     _move_folder(folder, target, overwrite=self.overwrite)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _write_file(self, parts: Sequence[Path], schema: Any) -> None:
         """Write the rows of all part files, in their order, as one file."""
@@ -178,7 +177,9 @@ def _move_folder(folder: Path, target: Path, *, overwrite: bool) -> None:
     if overwrite and target.exists():
         target.rename(old)
     try:
+        folder.chmod(usual_folder_mode(folder.parent))
         folder.rename(target)
+        sync_folder(target.parent)
     except BaseException:
         if old.exists():
             old.rename(target)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sdckit.engines.packing import Letter, messages_in_order, pack, unpack
-from sdckit.engines.sizes import memory_text, return_freed_memory
+from sdckit.engines.sizes import return_freed_memory
+from sdckit.io.memory import memory_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -3,14 +3,15 @@
 import errno
 import os
 import re
-import secrets
-import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
+
+from sdckit.io.drafts import PREFIX, draft_file, sweep_drafts, sync_folder, usual_mode
 
 CSV_SUFFIXES = (".csv", ".txt", ".tsv")
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -21,7 +22,6 @@ READABLE = (*SUFFIXES, *READ_ONLY)
 
 AnyPath = str | os.PathLike[str]
 
-PRIVATE = 0o600  # mode of a file that its owner alone reads and writes
 _BY_SYSTEM = re.compile(r"([^:\n]+?)\.? \(os error (\d+)\)")  # an operating-system error in polars' words
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _REMEDIES = {
@@ -64,6 +64,7 @@ def check_target(
             raise _exists_error(path)
         if not folder.is_dir():
             raise FileNotFoundError(f"no folder '{folder}' to write '{path.name}' into; create it first")
+        sweep_drafts(Path(os.path.realpath(path)).parent)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -121,7 +122,8 @@ def atomic(
 ) -> Iterator[Path]:
     """Yield the path of a temporary file; rename it to `path` if the `with` block raises no error.
 
-    After any error, Ctrl-C included, the temporary file is deleted and `path` is unchanged.
+    After any error, Ctrl-C included, the temporary file is deleted and `path` is unchanged. No other user can
+    read the temporary file, whose content has not yet passed its checks.
 
     Parameters
     ----------
@@ -142,27 +144,34 @@ def atomic(
         The file exists, or the system refused to write it.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".sdckit-{secrets.token_hex(8)}.part")
     try:
-        temporary.touch(exist_ok=False, mode=PRIVATE if private else 0o666)
-        if private:
-            temporary.chmod(PRIVATE)  # a umask may have taken even the owner's rights
-        yield temporary
-        if overwrite and not private:
-            with suppress(OSError):
-                shutil.copymode(target, temporary)
-        with temporary.open("rb+") as handle:
-            os.fsync(handle.fileno())
-        _move_to_target(temporary, target, Path(path), overwrite=overwrite)
+        with draft_file(target.parent) as temporary:
+            yield temporary
+            with temporary.open("rb+") as handle:
+                if not private:
+                    temporary.chmod(_mode_for(target))
+                os.fsync(handle.fileno())
+            _move_to_target(temporary, target, Path(path), overwrite=overwrite)
+        sync_folder(target.parent)
     except (OSError, *POLARS_ERRORS) as error:
-        ours = getattr(error, "filename", None) in (None, str(temporary), str(target))
-        refusal = _write_error(Path(path), error) if ours else None
+        refusal = _write_error(Path(path), error) if _is_about(error, target) else None
         if refusal is None:
             raise
         raise refusal from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+
+
+def _mode_for(target: Path) -> int:
+    """Return the mode of the file that is to be replaced; of new files in its folder if there is none."""
+    try:
+        return stat.S_IMODE(target.stat().st_mode)
+    except OSError:
+        return usual_mode(target.parent)
+
+
+def _is_about(error: BaseException, target: Path) -> bool:
+    """Return True if an error names no file, or the target or a draft of it."""
+    name = getattr(error, "filename", None)
+    return name in (None, str(target)) or Path(str(name)).name.startswith(PREFIX)
 
 
 def _move_to_target(temporary: Path, target: Path, path: Path, *, overwrite: bool) -> None:

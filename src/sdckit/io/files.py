@@ -23,6 +23,8 @@ from sdckit.io.atomic import (
     check_target,
 )
 from sdckit.io.dialect import DEFAULT, Dialect
+from sdckit.io.memory import BEYOND_MEMORY, require_memory
+from sdckit.io.parquet_table import parse_parquet
 from sdckit.io.source import Source
 
 __all__ = [
@@ -82,7 +84,7 @@ def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:
     """Return the table in a file's bytes, parsed by the suffix of `path`; ValueError if it has no records."""
     text = meta = None
     if path.suffix.lower() in PARQUET_SUFFIXES:
-        frame = _parse_parquet(path, data)
+        frame = parse_parquet(path, data)
         check_column_names(path, frame.columns)
     elif path.suffix.lower() not in CSV_SUFFIXES:
         from sdckit.io import statfiles  # noqa: PLC0415 - only where such a file is named
@@ -104,6 +106,7 @@ def _read_bytes(path: Path) -> bytes:
             raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
         if path.suffix.lower() not in READABLE:
             raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(READABLE)}")
+        require_memory(f"'{path}'", path.stat().st_size, BEYOND_MEMORY)
         if data := path.read_bytes():
             return data
     raise _empty_error(path)
@@ -210,21 +213,6 @@ def check_column_names(path: AnyPath, names: Sequence[str]) -> None:
             raise ValueError(f"'{path}' has two columns named {name!r}; rename one of them")
 
 
-def _parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
-    """Return the table in the bytes of a Parquet file; raise ValueError for a damaged file."""
-    try:
-        return pl.read_parquet(io.BytesIO(data))
-    except (*POLARS_ERRORS, OSError, ValueError) as error:
-        raise damaged_parquet_error(path) from error
-
-
-def damaged_parquet_error(path: AnyPath) -> ValueError:
-    """Return the error for a file that is no Parquet file, or not a whole one."""
-    return ValueError(
-        f"'{path}' is no whole Parquet file (cut off, damaged or another format); copy or export it again"
-    )
-
-
 def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:
     """Return a text column as integers or floats if every cell is a number or missing, else as text."""
     cells = column.str.strip_chars()
@@ -256,6 +244,7 @@ def write(
     whole: Collection[str] = (),
     dialect: Dialect = DEFAULT,
     overwrite: bool = False,
+    private: bool = False,
 ) -> None:
     """Write a table to a file in one step, by its suffix: CSV, Parquet, Stata, SPSS or SAS.
 
@@ -278,6 +267,8 @@ def write(
         How a text file is to be written.
     overwrite
         Replace a file that exists.
+    private
+        Let no other user read the file, at any time.
 
     Raises
     ------
@@ -286,7 +277,9 @@ def write(
     ValueError
         The suffix is unknown, or a value has no place in the format or encoding.
     """
-    with write_draft(path, frame, source=source, whole=whole, dialect=dialect, overwrite=overwrite):
+    with write_draft(
+        path, frame, source=source, whole=whole, dialect=dialect, overwrite=overwrite, private=private
+    ):
         pass
 
 
@@ -349,7 +342,7 @@ def write_draft(
 
 
 def check_format(path: AnyPath, frame: pl.DataFrame, source: Source | None = None) -> None:
-    """Raise ValueError for names the file format cannot hold; warn of labels and codes it would lose.
+    """Raise ValueError for names and types the file format cannot hold; warn of labels and codes it loses.
 
     Parameters
     ----------
@@ -363,19 +356,20 @@ def check_format(path: AnyPath, frame: pl.DataFrame, source: Source | None = Non
     Raises
     ------
     ValueError
-        The format does not allow such a name.
+        The format does not allow such a name or type.
     """
     path, meta = Path(path), None if source is None else source.meta
     stat = path.suffix.lower() in STAT_SUFFIXES
     if not stat and meta is None:
         return
-    from sdckit.io.statfiles.meta import check_names, fit_metadata, warn_of_lost_codes  # noqa: PLC0415 - only where named
+    from sdckit.io.statfiles import meta as about  # noqa: PLC0415 - only where such a file is named
 
     if stat:
-        check_names(path, frame.columns)
-        fit_metadata(path, frame, meta)
+        about.check_names(path, frame.columns)
+        about.check_types(path, frame)
+        about.fit_metadata(path, frame, meta)
     elif meta is not None:
-        warn_of_lost_codes(path, frame, meta)
+        about.warn_of_lost_codes(path, frame, meta)
 
 
 def read_draft(draft: Path, path: AnyPath, dialect: Dialect = DEFAULT) -> Source:

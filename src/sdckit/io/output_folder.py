@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from sdckit.io.drafts import draft_folder, sweep_drafts, sync_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def check_folder(folder: Path, mark: str) -> None:
-    """Raise FileExistsError if the folder has files but not the command's marker file `mark`."""
+    """Raise FileExistsError if the folder has files but not the command's marker file `mark`; sweep it."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"'{folder}' is a file; choose another folder")
+    sweep_drafts(folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / mark).exists():
         raise FileExistsError(f"folder '{folder}' holds other files; choose another one")
 
@@ -28,15 +30,17 @@ def fill_folder(folder: Path, mark: str, text: str) -> Iterator[Path]:
     """
     home = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
-        with tempfile.TemporaryDirectory(prefix=".sdckit-", dir=home) as draft:
-            yield Path(draft)
-            fresh = sorted(file.name for file in Path(draft).iterdir())
-            Path(draft, mark).write_text("\n".join([text, *fresh, ""]), encoding="utf-8")
+        sweep_drafts(home)
+        with draft_folder(home) as draft:
+            yield draft
+            fresh = sorted(file.name for file in draft.iterdir())
+            (draft / mark).write_text("\n".join([text, *fresh, ""]), encoding="utf-8")
             folder.mkdir(parents=True, exist_ok=True)
             for name in _files_of_earlier_run(folder / mark) - {*fresh, mark}:
                 (folder / name).unlink(missing_ok=True)
             for name in [*fresh, mark]:
-                Path(draft, name).replace(folder / name)
+                (draft / name).replace(folder / name)
+            sync_folder(folder)
     except OSError as error:
         reason = str(error).split(": ")[-1] if error.errno is None else (error.strerror or "").lower()
         reason = reason.split(";")[0]

@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sdckit.io.atomic import PRIVATE
+from sdckit.io.digest import sha256_of
+from sdckit.io.drafts import PRIVATE
 from sdckit.io.files import explain_read_errors
 
 try:
@@ -106,15 +107,4 @@ def digest_of_file(path: Path) -> str:
             parts = sorted(file for file in path.rglob("*") if file.is_file())
             lines = [f"{file.relative_to(path).as_posix()} {digest_of_file(file)}\n" for file in parts]
             return hashlib.sha256("".join(lines).encode()).hexdigest()
-        with path.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where the system offers that."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        return sha256_of(path)

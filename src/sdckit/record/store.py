@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdckit.io.atomic import explain_write_errors
+from sdckit.io.drafts import sync_folder
 from sdckit.record.entry import DamagedRecord, Entry, damaged
 from sdckit.record.private_files import (
     digest_of_file,
     locked,
     make_folder,
     replace_private,
-    sync_folder,
     write_private,
 )
 

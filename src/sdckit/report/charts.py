@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.core.registry import short_title
+from sdckit.core.text import printable_content
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
 
@@ -220,7 +221,7 @@ def svg(chart: alt.TopLevelMixin) -> str:
     """
     import vl_convert  # noqa: PLC0415 - slow to import
 
-    spec = chart.to_dict(validate=False)
+    spec = printable_content(chart.to_dict(validate=False))
     drawn = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     return compact_svg(drawn, name=spec.get("name"), description=spec.get("description", ""))
 

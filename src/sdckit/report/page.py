@@ -10,7 +10,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.text import number
+from sdckit.core.text import number, printable, printable_content
 from sdckit.metrics.evaluation_result import public_evaluation
 from sdckit.report import distributions, headlines, measures, risk_map, signing
 from sdckit.report.privacy import THRESHOLD, drop_losses_of_few_cells, public_facts, require_enough_records
@@ -190,9 +190,16 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_shown,
     )
     environment.filters |= {"number": number, "plain": measures.limit_text, "label": measures.label}
     return environment.get_template("page.html")
+
+
+def _shown(value: Any) -> Any:
+    """Return a text without characters that turn it round or cannot be seen; all else as it is."""
+    plain = isinstance(value, str) and not hasattr(value, "__html__")  # the page's own scripts are not names
+    return printable(value, lines=True) if plain else value
 
 
 @cache
@@ -214,8 +221,8 @@ def _shade_styles() -> str:
 
 def _as_json(specs: Mapping[str, Spec]) -> str:
     """Return chart specifications as JSON that is safe inside a script element."""
-    text = json.dumps(specs, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    text = json.dumps(printable_content(specs), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 import zlib
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from sdckit.io import atomic
+from sdckit.io.drafts import sync_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,12 +20,15 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Floats
 
+SYNC_AFTER = 1.0  # seconds from one sync of the file to the next
+
 
 class Checkpoint:
     """File of arrays of one length, each under a 64-bit key; with `append`, its records are not read.
 
     Each array is appended by one system call, so that it survives a kill. Records whose checksum is wrong,
-    after a full disk or a flipped bit, are ignored.
+    after a full disk or a flipped bit, are ignored. The file is synced when it is opened and closed, and by
+    an array that is added a second or more after the last sync, so that a power cut costs a second's work.
     """
 
     def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
@@ -35,6 +41,13 @@ class Checkpoint:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | binary, 0o600)
             if not append:
                 self._read_records()
+            self._sync()
+            sync_folder(path.parent)
+
+    def _sync(self) -> None:
+        """Let the file survive a power cut; costs 5 ms on a common disk, hence not for every array."""
+        os.fsync(self._file)
+        self._synced = time.monotonic()
 
     def _read_records(self) -> None:
         """Read every complete record of the file into `records`; cut off an incomplete last one."""
@@ -58,6 +71,8 @@ class Checkpoint:
         with self._lock, atomic.explain_write_errors(self.path):
             if os.write(self._file, data) < len(data):
                 raise OSError(f"could not write '{self.path}': no space left; free some and continue")
+            if time.monotonic() - self._synced >= SYNC_AFTER:
+                self._sync()
 
     def __enter__(self) -> Self:
         return self
@@ -65,6 +80,8 @@ class Checkpoint:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        with suppress(OSError):
+            self._sync()
         os.close(self._file)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sdckit.core import randomness
-from sdckit.io import atomic
+from sdckit.io import atomic, drafts
 from sdckit.selection.checkpoint import Checkpoint
 
 try:
@@ -52,6 +53,7 @@ class SweepFolder:
         with atomic.explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = _lock_folder(self.folder, self.work)
+        drafts.sweep_drafts(self.folder)
         try:
             resumes = (self.folder / self.plan).exists() and not overwrite
             self.entropy = self._resume(identity, rng) if resumes else self._begin(identity, rng)
@@ -74,21 +76,24 @@ class SweepFolder:
         """Write the seed and the identity of the work into the folder, delete old runs; return the seed."""
         entropy = randomness.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
+        content["checksum"] = _checksum(content)
         with atomic.explain_write_errors(self.folder):
             self.folder.chmod(0o700)
             (self.folder / CELLS).unlink(missing_ok=True)
         for name, text in ((README, WARNING), (self.plan, json.dumps(content, indent=1))):
-            with atomic.atomic(self.folder / name, overwrite=True) as draft:
+            with atomic.atomic(self.folder / name, overwrite=True, private=True) as draft:
                 draft.write_text(text, encoding="utf-8")
-            (self.folder / name).chmod(0o600)
         return entropy
 
     def _resume(self, identity: dict[str, Any], rng: Any) -> int:
         """Return the stored seed; raise ValueError if the folder holds other work."""
         try:
             content = json.loads((self.folder / self.plan).read_text(encoding="utf-8"))
+            checksum = content.pop("checksum")
             before, entropy = {**content["identity"]}, int(content["entropy"])
-        except (ValueError, KeyError, TypeError) as error:
+            if checksum != _checksum(content):
+                raise ValueError("wrong checksum")  # noqa: TRY301 - as for other damage
+        except (AttributeError, RecursionError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"'{self.folder / self.plan}' is damaged; choose another folder") from error
         other = [name for name in before | identity if before.get(name) != identity.get(name)]
         if rng is not None and randomness.entropy_of(rng) != entropy:
@@ -116,6 +121,12 @@ class SearchFolder(SweepFolder):
     work = "search"
     plan = SEARCH_PLAN
     remedy = "delete this one"
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """Return the SHA-256 digest of a plan's content, as hexadecimal digits."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager

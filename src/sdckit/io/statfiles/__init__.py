@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.io.statfiles import dates, spss_header
+from sdckit.io.statfiles import claims, dates, spss_header
 from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def _parse(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, lis
     if suffix in {".sav", ".zsav"} and not spss_header.is_sound(data):
         raise _damaged_error(path)
     try:
+        claimed = claims.claimed_records(suffix, data)
         with warnings.catch_warnings(action="error"):
             found = parse(
                 io.BytesIO(data),
@@ -125,7 +126,8 @@ def _parse(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, lis
         if "encoding" in reason or "character set" in reason:
             raise ValueError(f"'{path}': {reason}; set its encoding, such as encoding='latin-1'") from error
         raise _damaged_error(path) from error
-    if cut or not all(found[0]) or not found[0]:  # a name may be lost, too
+    rows = len(next(iter(found[0].values()), ()))
+    if cut or not all(found[0]) or claimed not in {None, rows} or not found[0]:  # a name may be lost, too
         raise _damaged_error(path)
     return found
 

@@ -190,6 +190,16 @@ def check_names(path: Path, names: Sequence[str]) -> None:
         seen[plain] = name
 
 
+def check_types(path: Path, frame: pl.DataFrame) -> None:
+    """Raise ValueError for a column of a type that no such file holds, such as lists."""
+    texts = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
+    for name, kind in frame.schema.items():
+        if not (isinstance(kind, texts) or kind.is_numeric() or kind.is_temporal()):
+            raise ValueError(
+                f"column {name!r} of type {kind} has no place in '{path}'; drop it or write Parquet"
+            )
+
+
 def warn_of_lost_codes(path: Path, frame: pl.DataFrame, meta: Meta) -> None:
     """Warn of columns whose missing codes cannot be stored in the file."""
     names = [name for name, codes in meta.codes.items() if name in frame.columns and codes.count()]

@@ -12,20 +12,35 @@ def is_sound(data: bytes) -> bool:
     if data[:4] not in {b"$FL2", b"$FL3"}:
         return False
     try:
-        walk = _RecordWalker(data)
-        while (kind := walk.read_number()) != _END:
-            walk.steps[kind]()
+        widths = _widths(data)
     except (struct.error, KeyError, ValueError):  # it ends within a record, or is none
         return False
-    return bool(walk.widths) and _long_texts_are_whole(walk.widths)
+    return bool(widths) and _long_texts_are_whole(widths)
+
+
+def count_parts(data: bytes) -> int:
+    """Return the number of 8-byte parts of a record, for a file whose header is sound."""
+    return len(_widths(data))
+
+
+def is_little_endian(data: bytes) -> bool:
+    """Return True if the numbers of an SPSS file begin with their lowest byte."""
+    return data[64:68] in {b"\2\0\0\0", b"\3\0\0\0"}
+
+
+def _widths(data: bytes) -> list[int]:
+    """Return the width of each variable record, -1 for those that continue a long text."""
+    walk = _RecordWalker(data)
+    while (kind := walk.read_number()) != _END:
+        walk.steps[kind]()
+    return walk.widths
 
 
 class _RecordWalker:
     """Cursor in the bytes of an SPSS file that moves from record to record by their stated lengths."""
 
     def __init__(self, data: bytes) -> None:
-        little = data[64:68] in {b"\2\0\0\0", b"\3\0\0\0"}
-        self.data, self.form, self.place = data, "<i" if little else ">i", _HEADER
+        self.data, self.form, self.place = data, "<i" if is_little_endian(data) else ">i", _HEADER
         self.widths: list[int] = []
         self.steps = {
             2: self.pass_variable,

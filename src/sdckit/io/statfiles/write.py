@@ -10,7 +10,7 @@ import polars as pl
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
 from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, import_pyreadstat, is_declared
-from sdckit.io.statfiles.meta import Meta, check_names, fit_metadata, without_columns
+from sdckit.io.statfiles.meta import Meta, check_names, check_types, fit_metadata, without_columns
 from sdckit.io.statfiles.stamps import clear_times
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def write(
         The system refused to write.
     """
     check_names(path, frame.columns)
+    check_types(path, frame)
     if before is None:
         before = pl.DataFrame()
     changed = [c.name for c in frame if c.name in before.columns and _kind(c) != _kind(before[c.name])]
@@ -90,7 +91,7 @@ def _kind(column: pl.Series) -> str:
 def _stored_column(
     path: Path, column: pl.Series, before: pl.DataFrame, meta: Meta | None, kept: Meta
 ) -> _StoredColumn:
-    """Return a column in the form in which the file stores it; raise ValueError for other types."""
+    """Return a column in the form in which the file stores it; ValueError for values without a place."""
     name, form = column.name, kept.formats.get(column.name)
     same = name in before.columns and column.dtype == before[name].dtype and column.equals(before[name])
     if isinstance(column.dtype, (pl.String, pl.Categorical, pl.Enum)):
@@ -101,10 +102,6 @@ def _stored_column(
         else:
             column, given = dates.to_numbers(column, kept.family)
             form = form if dates.unit_of(kept.family, form) else given
-    elif not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-        raise ValueError(
-            f"column {name!r} of type {column.dtype} has no place in '{path}'; drop it or write Parquet"
-        )
     whole = column.dtype.is_integer() or column.dtype == pl.Boolean or form == "%td"
     numbers = _checked_numbers(path, column, kept)
     kind = kept.kinds.get(name) if meta is not None else None
@@ -132,7 +129,7 @@ def _checked_numbers(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
     numbers = column.cast(pl.Float64).fill_nan(None)
     sizes = numbers.drop_nulls().abs()
     low, high = _RANGES[kept.family]
-    if column.dtype.is_integer() and not column.is_between(-LARGEST, LARGEST).all():
+    if column.dtype.is_integer() and any(abs(int(end)) > LARGEST for end in _ends(column)):
         raise ValueError(
             f"column {column.name!r} has integers beyond 2**53, which lose digits in '{path}'; "
             "store them as text"
@@ -142,6 +139,11 @@ def _checked_numbers(path: Path, column: pl.Series, kept: Meta) -> pl.Series:
             f"column {column.name!r} has numbers too large or too small for '{path}'; write CSV or Parquet"
         )
     return numbers
+
+
+def _ends(column: pl.Series) -> list[Any]:
+    """Return the smallest and the largest value of a column as Python's integers; [] without values."""
+    return [end for end in (column.min(), column.max()) if end is not None]
 
 
 def _are_longs(numbers: pl.Series) -> bool:

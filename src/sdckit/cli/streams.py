@@ -1,0 +1,50 @@
+"""Standard streams that are closed or full, and signals that end a command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+
+STANDARD = 3  # input, output and errors
+
+
+def prepare_streams() -> None:
+    """Replace closed streams by the null device, and print characters that an encoding lacks as escapes.
+
+    Else the next file that is opened would take the place of a closed stream, and get what libraries print.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) < STANDARD:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until the end
+    with suppress(AttributeError, ValueError):  # a replaced stream
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def exit_on_signals() -> None:
+    """Let signals that end the process clean up first, as Ctrl-C does; those that are ignored stay so."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        with suppress(ValueError):  # a thread that is not the main one
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, lambda which, _: sys.exit(128 + which))
+
+
+def discard_output(name: str) -> None:
+    """Send what is left to be printed on a stream, which takes no more, to the null device."""
+    with suppress(AttributeError, OSError, ValueError):  # a replaced stream has no handle
+        os.dup2(os.open(os.devnull, os.O_WRONLY), getattr(sys, name).fileno())
+
+
+def finish(code: int | str | None) -> None:
+    """End the process with an exit code, also where a stream takes no more text."""
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except (OSError, ValueError):
+            discard_output(name)
+    sys.exit(code)

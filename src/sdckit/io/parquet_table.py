@@ -1,0 +1,77 @@
+"""Tables in the bytes of Parquet files, refused in one line where they are damaged or beyond memory."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, TypeVar
+
+import polars as pl
+
+from sdckit.io.atomic import POLARS_ERRORS
+from sdckit.io.memory import BEYOND_MEMORY, require_memory
+from sdckit.io.quiet import without_panic_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sdckit.io.atomic import AnyPath
+
+_WIDTHS = {pl.Boolean: 1, pl.Int8: 1, pl.UInt8: 1, pl.Int16: 2, pl.UInt16: 2, pl.Date: 4}
+_WIDTHS |= dict.fromkeys((pl.Int32, pl.UInt32, pl.Float32), 4)  # bytes of a cell; 8 for other types
+_WIDE = {pl.Int128, getattr(pl, "UInt128", pl.Int128)}  # which numpy does not have
+
+Found = TypeVar("Found")
+
+
+def parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
+    """Return the table in the bytes of a Parquet file.
+
+    Parameters
+    ----------
+    path, data
+        The file, for errors, and its bytes.
+
+    Returns
+    -------
+    polars.DataFrame
+        The table.
+
+    Raises
+    ------
+    ValueError
+        The file is damaged, or its records take more memory than there is.
+    """
+    schema, rows = _in_one_line(path, lambda: _header(data))
+    width = sum(_WIDTHS.get(kind.base_type(), 8) for kind in schema.dtypes())
+    require_memory(f"'{path}' with {rows:,} records", rows * width, BEYOND_MEMORY)
+    frame = _in_one_line(path, lambda: pl.read_parquet(io.BytesIO(data)))
+    return frame.with_columns([_as_usual(column) for column in frame if column.dtype in _WIDE])
+
+
+def _header(data: bytes) -> tuple[pl.Schema, int]:
+    """Return the types of the columns and the number of records that a file states."""
+    found = pl.scan_parquet(io.BytesIO(data))
+    return found.collect_schema(), int(found.select(pl.len()).collect().item())
+
+
+def _in_one_line(path: AnyPath, read: Callable[[], Found]) -> Found:
+    """Return what a function reads; raise one line, and print none, where the library fails or panics."""
+    try:
+        with without_panic_messages():
+            return read()
+    except (*POLARS_ERRORS, OSError, ValueError) as error:
+        raise damaged_parquet_error(path) from error
+
+
+def _as_usual(column: pl.Series) -> pl.Series:
+    """Return integers of 128 bits as those of 64 bits, or as text where they do not fit, as in a CSV."""
+    usual = column.cast(pl.Int64, strict=False)
+    return usual if usual.null_count() == column.null_count() else column.cast(pl.String)
+
+
+def damaged_parquet_error(path: AnyPath) -> ValueError:
+    """Return the error for a file that is no Parquet file, or not a whole one."""
+    return ValueError(
+        f"'{path}' is no whole Parquet file (cut off, damaged or another format); copy or export it again"
+    )

@@ -1,0 +1,88 @@
+"""A short round of the fuzzer, which must be able to fail; long ones are run by hand (tools/fuzz.py)."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fuzz
+import fuzz_cases
+import fuzz_judge
+from command import HANGING, environment
+
+TOOL = Path(__file__).parents[2] / "tools" / "fuzz.py"
+ROUND = [
+    *(("input", i) for i in range(60)),
+    *(("odd", i) for i in range(15)),
+    *(("options", i) for i in range(15)),
+]
+MAKE = {"input": fuzz_cases.input_case, "odd": fuzz_cases.odd_case, "options": fuzz_cases.option_case}
+CASE = fuzz_cases.Case("x:0", {"data.csv": b"a\n1\n"}, ["describe", "data.csv"])
+
+
+def test_a_short_round_breaks_no_promise(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    codes = set()
+    for kind, number in ROUND:
+        case = MAKE[kind](1, number)
+        folder = tmp_path / case.name.replace(":", "-")
+        folder.mkdir()
+        code, found = fuzz_judge.broken_promises(case, folder)
+        assert found == [], (case.name, case.words)
+        codes.add(code)
+    assert {0, 2} <= codes
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows cannot fork")
+def test_commands_killed_at_a_dozen_moments_leave_nothing_and_run_again():
+    words = [sys.executable, TOOL, "--kills", "12", "--seed", "1"]
+    done = subprocess.run(
+        words, env=environment(), capture_output=True, text=True, timeout=HANGING, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "SIGKILL at 12 moments, 0 failures" in done.stdout
+
+
+def test_a_case_is_made_again_from_its_seed():
+    for make in MAKE.values():
+        one, again, other = make(1, 5), make(1, 5), make(2, 5)
+        assert one == again
+        assert one != other
+
+
+@pytest.mark.parametrize(
+    ("broken", "text"),
+    [
+        ("raise KeyError('x')", "ended with KeyError"),
+        ("raise SystemExit(7)", "ended with 7"),
+        ("raise SystemExit(2)", "not with one line"),
+        ("print('error: a\\nerror: b', file=sys.stderr); raise SystemExit(2)", "not with one line"),
+        ("os.write(2, b'thread panicked at')", "printed a traceback"),
+        ("print('\\x1b[2J')", "printed '\\x1b'"),
+        ("Path('data.csv').write_text('')", "changed the input data.csv"),
+        ("Path('.sdckit-0.part').touch()", "left the draft .sdckit-0.part"),
+        (
+            "Path('o.csv').touch(); print('error: a', file=sys.stderr); sys.exit(2)",
+            "ended with 2 and left o.csv",
+        ),
+    ],
+)
+def test_every_broken_promise_is_found(tmp_path, monkeypatch, broken, text):
+    def main(_words):
+        exec(broken)  # noqa: S102 - the lines above
+        raise SystemExit(0)
+
+    monkeypatch.setattr(fuzz_judge, "main", main)
+    _, found = fuzz_judge.broken_promises(CASE, tmp_path)
+    assert any(text in line for line in found), found
+
+
+def test_failures_are_printed_with_what_repeats_them(capsys):
+    answers = [("input:3", ["mask", "\x1b"], 2, ["left o.csv"]), ("odd:1", [], 0, [])]
+    assert fuzz.report(9, answers, 60.0) == 1
+    printed = capsys.readouterr().out
+    assert "repeat: python tools/fuzz.py --seed 9 --only input:3" in printed
+    assert "2 cases, 1 failures (1 ended with 2, 1 ended with 0)" in printed
+    assert "\x1b" not in printed
