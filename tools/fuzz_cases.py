@@ -14,7 +14,7 @@ from typing import Any
 import click
 import polars as pl
 
-from fuzz_pools import CELLS, NUMBERS, OUTPUTS, PLAN, POOLS, TOKENS, WORDS
+from fuzz_pools import CELLS, JOB, NUMBERS, OUTPUTS, PLAN, POOLS, TOKENS, WORDS
 from sdckit.cli import sdckit
 from sdckit.io import crosswalk, files
 from sdckit.masking import METHODS
@@ -23,6 +23,8 @@ ROWS = 24
 SUFFIXES = (".csv", ".tsv", ".parquet", ".dta", ".sav", ".zsav", ".xpt")
 COMMANDS = {"describe": ["data.csv"], "mask": ["data.csv"], "evaluate": ["data.csv", "masked.csv"]}
 COMMANDS |= {"sweep": ["data.csv"], "recommend": ["data.csv"], "metrics": [], "methods": []}
+COMMANDS |= {"run": ["job.toml"], "check": ["masked.csv"], "releases": [], "schema": ["job"]}
+COMMANDS |= {"replay": ["20260131-0123abcd", "data.csv"]}
 LEFT_OUT = {"master", "help", "private"}  # a cluster; help that ends at once; a folder outside the case's own
 SMALL = {"sweep": ["--grid", "mdav.k=3"], "recommend": ["--method", "mdav", "--replications", "1"]}
 
@@ -62,7 +64,7 @@ def corpus() -> dict[str, bytes]:
         rows = pl.Series(range(ROWS)).to_numpy()
         files.write(Path(folder, "order.csv"), crosswalk.crosswalk_table(rows))
         found = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
-    return found | {"plan.toml": PLAN}
+    return found | {"plan.toml": PLAN, "job.toml": JOB}
 
 
 def odd_table(rng: random.Random) -> pl.DataFrame:
@@ -147,12 +149,16 @@ def input_case(seed: int, number: int) -> Case:
     name = f"input:{number}"
     rng = random.Random(f"{seed} {name}")
     found = dict(corpus())
-    victim = rng.choice([*(f"data{suffix}" for suffix in SUFFIXES), "masked.csv", "order.csv", "plan.toml"])
+    victim = rng.choice(
+        [*(f"data{suffix}" for suffix in SUFFIXES), "masked.csv", "order.csv", "plan.toml", "job.toml"]
+    )
     found[victim] = mutated(found[victim], rng)
     output = f"out{rng.choice(SUFFIXES)}"
     method = rng.choice(["noise", "mdav", "rank_swap", "round_to"])
     if victim == "plan.toml":
         words = ["sweep", "data.csv", "-o", "folder", "--plan", victim, "--workers", "1", "-q"]
+    elif victim == "job.toml":
+        words = ["run", victim, "-q"]
     elif victim == "order.csv":
         words = ["evaluate", "data.csv", "masked.csv", "--crosswalk", victim, "--metrics", "brmae"]
     elif victim == "masked.csv":

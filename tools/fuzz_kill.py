@@ -52,6 +52,19 @@ COMMANDS = {
         "-q",
     ],
 }
+COMMANDS["run"] = ["run", "job.toml", "-q"]
+JOB = """
+[input]
+data = "data.csv"
+
+[search]
+max_risk = { linkage = 0.9 }
+methods = ["mdav"]
+workers = 1
+
+[output]
+output = "out.csv"
+"""
 ONE_WORKER = {"sweep", "recommend"}
 
 
@@ -100,6 +113,7 @@ def put_data(folder: Path) -> None:
     columns = rng.lognormal(5, 1, (ROWS, 3)).round(2)
     lines = [",".join(map(str, row)) for row in columns.tolist()]
     folder.mkdir(parents=True)
+    (folder / "job.toml").write_text(JOB)
     (folder / "data.csv").write_text("\n".join(["a,b,c", *lines, ""]))
 
 

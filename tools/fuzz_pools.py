@@ -17,6 +17,31 @@ k = "3:5"
 p = "0.1:0.3:0.1"
 start = "highest"
 """
+JOB = b"""[input]
+data = "data.csv"
+
+[roles]
+columns = ["income", "age"]
+key = "id"
+untouched = ["region"]
+unknown = "weight"
+
+[recode]
+region = "rare:3"
+
+[rules]
+rule = ["income >= 0"]
+
+[search]
+max_risk = { linkage = 0.9 }
+methods = ["mdav"]
+grid = { noise = { percent = "100:200:50" } }
+replications = 1
+workers = 1
+
+[output]
+output = "out.csv"
+"""
 TOKENS = [
     *(
         token.encode()
