@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.core.recode import multiples, rare_numbers
+from sdckit.core.recode import multiples, parse_recodings, rare_numbers
 
 DAYS = [dt.date(1989, 5, 1), None, dt.date(1986, 12, 31), dt.date(2001, 8, 9)]
 KINDS = {"polars": lambda f: f, "pandas": lambda f: f.to_pandas(), "pyarrow": lambda f: f.to_arrow()}
@@ -133,3 +133,11 @@ def test_merging_rare_numbers_ends_where_some_are_infinite_or_huge():
     found = sdc.recode(frame, {"x": "rare:2", "y": "rare:2"})
     assert found["x"].to_list() == [1.0] * 5 + [99.0] * 2
     assert found["y"].to_list() == [1.0] * 5 + [float("inf")] * 2
+
+
+@pytest.mark.parametrize("way", ["5", "1234567", "0.3333333333", "round:1250000.5", "rare:1000001", "year"])
+def test_a_recoding_is_read_again_from_its_text(way):
+    """The private record keeps it as text, and a release is made again from that."""
+    (one,) = parse_recodings({"a": way})
+    assert str(one) == way
+    assert parse_recodings({"a": str(one)}) == (one,)

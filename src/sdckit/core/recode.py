@@ -35,9 +35,10 @@ class Recoding:
     size: float = 0.0
 
     def __str__(self) -> str:
+        size = repr(int(self.size) if self.size == int(self.size) else self.size)  # in full: it is read again
         if self.way == "band":
-            return f"{self.size:g}"
-        return f"{self.way}:{self.size:g}" if self.size else self.way
+            return size
+        return f"{self.way}:{size}" if self.size else self.way
 
 
 def recode(data: Any, recodings: Mapping[str, Any], *, na: Any = None) -> Any:
