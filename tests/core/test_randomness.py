@@ -80,6 +80,10 @@ def test_too_few_bytes_are_refused_and_not_shown():
     ) as error:
         sdc.release([1.0, 2.0, 3.0], "noise", entropy=b"s" * 31)
     assert "sss" not in str(error.value)
+    for secret in ("s" * 64, bytearray(b"s" * 32)):
+        with pytest.raises(TypeError, match="entropy is of type") as error:
+            sdc.release([1.0, 2.0, 3.0], "noise", entropy=secret)
+        assert "sss" not in str(error.value)
     with pytest.raises(TypeError, match="rng is no option of a release, as seeds can be guessed; drop it or"):
         sdc.release([1.0, 2.0, 3.0], "noise", rng=1)
 

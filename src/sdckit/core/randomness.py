@@ -71,9 +71,7 @@ def checked_entropy(entropy: object) -> bytes:
         return fresh_entropy()
     remedy = f"give at least {ENTROPY} secret bytes, or None for fresh ones"
     if not isinstance(entropy, bytes):
-        raise TypeError(
-            f"entropy is {type(entropy).__name__} {entropy!r}, and seeds can be guessed; {remedy}"
-        )
+        raise TypeError(f"entropy is of type {type(entropy).__name__}, and seeds can be guessed; {remedy}")
     if len(entropy) < ENTROPY:
         raise ValueError(f"entropy has {len(entropy)} bytes and can be guessed; {remedy}")
     return entropy
