@@ -12,6 +12,7 @@ import pytest
 import sdckit as sdc
 from command import contents, run_here
 from kept import NOISE, ROLES, only_entry, people, put_people, store_in
+from sdckit.io import atomic
 from sdckit.record import keeping, private_files
 from sdckit.record import store as stores
 from sdckit.record.entry import DamagedRecord
@@ -58,6 +59,17 @@ def test_when_all_digits_are_taken_a_number_is_added(tmp_path, release):
     for size in range(9, 65):
         (store.folder / f"{one[:8]}-{digest[:size]}").mkdir()
     assert release.publish(tmp_path / "b.csv", tmp_path / "record") == f"{one}-2"
+
+
+def test_a_signal_after_the_file_got_its_name_leaves_its_record(tmp_path, release, monkeypatch):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic, "sync_folder", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        release.publish(tmp_path / "out.csv", tmp_path / "record")
+    entry = only_entry(store_in(tmp_path))
+    assert entry.output["sha256"] == private_files.digest_of_file(tmp_path / "out.csv")
 
 
 @pytest.mark.parametrize("failing", ["copy", "entry", "rename"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sdckit.io import crosswalk, digest, files
@@ -60,10 +61,18 @@ class ReleaseFile:
                 with self._crosswalk_draft(published):
                     yield cast_empty_columns(files.read_draft(draft, self.path, self.dialect).frame, data)
                 if self.crosswalk is not None:  # it has its name, and the release may not get its own
-                    undo.callback(self.crosswalk.unlink, missing_ok=True)
+                    undo.callback(self._unless_named, partial(self.crosswalk.unlink, missing_ok=True))
                 if self.before_naming is not None:
-                    undo.callback(self.before_naming(draft))
+                    undo.callback(self._unless_named, self.before_naming(draft))
             undo.pop_all()
+
+    def _unless_named(self, remove: Callable[[], object]) -> None:
+        """Call a function that removes what belongs to the file, unless the file has already got its name.
+
+        A signal can arrive between the naming and the end of the block, and no file may lose its record.
+        """
+        if not (self.path.is_file() and digest.sha256_of(self.path) == self.hashes[-1]):
+            remove()
 
     def _source_of(self, published: Published) -> Source | None:
         """Return what the source file holds of the published cells, row by row."""
