@@ -113,6 +113,31 @@ def test_a_scenario_is_judged_together_as_well(tmp_path, first):
         second.publish(tmp_path / "second.csv", tmp_path / "record")
 
 
+def test_records_whose_key_is_given_anew_are_found_by_their_values(tmp_path):
+    """A row number as key is that of another record once the rows are in another order."""
+    for number, frame in ((1, FIRST), (2, FIRST.reverse())):
+        numbered = frame.with_columns(name=pl.int_range(pl.len()))
+        made = noisy(numbered, number)
+        if number == 1:
+            made.publish(tmp_path / "first.csv", tmp_path / "record")
+    with pytest.warns(UserWarning, match="120 of 120 records are unchanged and 0 changed"):
+        one = made.publish(tmp_path / "second.csv", tmp_path / "record")
+    (joint,) = [row["value"] for row in store_in(tmp_path).read(one).measured if "together_with" in row]
+    assert joint > 1.2 * made.evaluation["linkage"]
+
+
+def test_what_an_earlier_release_published_unmasked_counts(tmp_path):
+    roles = OPTIONS | {"untouched": ["region", "rent", "food"]}
+    made = sdc.release(FIRST, "noise", percent=100, entropy=entropy(1), **roles)
+    made.publish(tmp_path / "first.csv", tmp_path / "record")
+    second = noisy(FIRST, 2, max_risk={"linkage": ALONE})
+    with (
+        pytest.warns(UserWarning, match="released before"),
+        pytest.raises(ValueError, match=r"together with the earlier release .*, linkage is 0\.[5-9]"),
+    ):
+        second.publish(tmp_path / "second.csv", tmp_path / "record")
+
+
 def test_changed_records_are_announced_with_their_number(tmp_path, first):
     later = FIRST.with_columns(wages=pl.col("wages") + 1.0 * (pl.int_range(pl.len()) < 30))
     with pytest.warns(

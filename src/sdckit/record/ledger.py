@@ -136,7 +136,7 @@ class _EarlierFile:
 
     @classmethod
     def read(cls, store: Store, overlap: Overlap, pair: Pair) -> _EarlierFile | None:
-        """Read a published file for the records that it shares; None if no masked column is shared."""
+        """Read a published file for the records that it shares; None if no column is shared."""
         entry = overlap.entry
         try:
             columns, masked = _published_values(store, entry, pair.columns)
@@ -160,9 +160,13 @@ class _EarlierFile:
 
 
 def _published_values(store: Store, entry: Entry, columns: Sequence[str]) -> tuple[list[str], Floats]:
-    """Return the masked columns that an earlier release shares, and their values in its original order."""
+    """Return those of the columns that an earlier release holds, masked or not, and its values of them.
+
+    The values are in the order of its original.
+    """
     source = files.read(store.published(entry), entry.read_dialect()).frame
-    shared = [name for name in columns if name in entry.variables and name in source.columns]
+    fresh = {entry.roles["unit"], entry.groups, entry.numbered}  # numbers of their own
+    shared = [name for name in columns if name in source.columns and name not in fresh]
     shared = [name for name in shared if source[name].dtype.is_numeric()]
     rows = read_table(store.crosswalk(entry))[crosswalk.ORIGINAL].to_numpy() - 1
     values = np.full((len(rows), len(shared)), np.nan)

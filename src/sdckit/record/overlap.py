@@ -88,17 +88,26 @@ def find_overlaps(
 def _overlap(
     entry: Entry, n: int, keys: UInt64s | None, values: UInt64s | None, theirs: pl.DataFrame
 ) -> Overlap:
-    """Return the records shared with an earlier release: by key if both have one, else by their values."""
+    """Return the records shared with an earlier release: by key and values, then the others by their values.
+
+    A key may be given anew for each file, as a number of the row is: it is then that of another record.
+    """
     their_values = theirs[VALUES].to_numpy()
-    none = np.empty(0, np.int64)
+    rows = earlier = np.empty(0, np.int64)
     if keys is not None:
         rows, earlier = matching_rows(keys, theirs[KEY].to_numpy())
-        if values is None:
-            return Overlap(entry, none, none, len(rows), n)
-        same = values[rows] == their_values[earlier]
-        return Overlap(entry, rows[same], earlier[same], int((~same).sum()), n)
-    rows, earlier = (none, none) if values is None else matching_rows(values, their_values)
-    return Overlap(entry, rows, earlier, 0, n)
+    if values is None:
+        return Overlap(entry, rows[:0], earlier[:0], len(rows), n)
+    same = values[rows] == their_values[earlier]
+    changed = rows[~same]
+    rows, earlier = rows[same], earlier[same]
+    ours_left = np.setdiff1d(np.arange(n), rows)
+    theirs_left = np.setdiff1d(np.arange(len(their_values)), earlier)
+    more, of_theirs = matching_rows(values[ours_left], their_values[theirs_left])
+    found = np.concatenate([rows, ours_left[more]])
+    order = np.argsort(found, kind="stable")
+    earlier = np.concatenate([earlier, theirs_left[of_theirs]])[order]
+    return Overlap(entry, found[order], earlier, len(np.setdiff1d(changed, found)), n)
 
 
 def matching_rows(ours: UInt64s, theirs: UInt64s) -> tuple[Ints, Ints]:
