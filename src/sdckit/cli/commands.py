@@ -144,6 +144,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     masked_files = {str(path): engine_request.read_data(path, checked.dialect) for path in masked}
     checked = checked.with_columns_of(given, source.frame.columns)
     orders, notes = release_output.read_crosswalks(given["crosswalks"], masked, source, checked, given)
+    gate.warn_of_order(limits, checked, orders)
     given |= {"notes": notes}
     prepared = checked.prepare(source, "measured", announce=False)
     aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))

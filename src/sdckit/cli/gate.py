@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sdckit.cli import request, terminal
 from sdckit.cli.verdict import Verdict
 from sdckit.core import registry
-from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of
+from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of, risk_of
+from sdckit.core.warning_texts import warn
 from sdckit.metrics.evaluation_together import metrics_together
 from sdckit.selection.limits import LimitsMissed, check_loss_limits
 
@@ -32,6 +33,20 @@ def limits_from_options(given: Mapping[str, Any]) -> dict[str, float]:
     if given["together"]:
         metrics_together(list(limits) or None)
     return limits
+
+
+def warn_of_order(limits: Mapping[str, float], checked: CheckedOptions, orders: Iterable[Any]) -> None:
+    """Warn that limits on risks are judged on rows paired by their order, which a release does not keep.
+
+    `orders` has the rows of each masked file in the original, None where no crosswalk tells them.
+    """
+    limited = {*limits, *limits_of(checked_scenarios(checked.scenarios))}
+    by_order = checked.paired and not checked.key and any(order is None for order in orders)
+    if by_order and any(registry.metrics_named([risk_of(name)])[0].family == "risk" for name in limited):
+        warn(
+            "rows are paired by their order, and of a file with shuffled rows, as releases are, every risk "
+            "seems small; give --key, --crosswalk or the --private record of the release"
+        )
 
 
 def with_limited_metrics(checked: CheckedOptions, limits: Iterable[str]) -> CheckedOptions:
