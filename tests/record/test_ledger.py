@@ -1,5 +1,7 @@
 """Records that were released before are announced, and judged together with their earlier releases."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -79,6 +81,8 @@ def test_the_command_refuses_with_exit_code_1_and_a_clear_line(tmp_path):
     assert warning.startswith("warning: released before: 120 of 120 records are unchanged")
     assert error.startswith("not met: together with the earlier release ")
     assert not (tmp_path / "second.csv").exists()
+    missed = json.loads(run_here(tmp_path, *given, "second.csv", "--json").stdout)["choice"]
+    assert (missed["met"], "together with the earlier release" in missed["reason"]) == (False, True)
     forget_releases()
     assert run_here(tmp_path, *given, "second.csv").returncode == 0
 
@@ -144,6 +148,27 @@ def test_changed_records_are_announced_with_their_number(tmp_path, first):
         UserWarning, match=f"90 of 120 records are unchanged and 30 changed since release {first}"
     ):
         noisy(later, 2).publish(tmp_path / "second.csv", tmp_path / "record")
+
+
+@pytest.mark.parametrize("key", [None, "name"])
+def test_data_without_a_column_that_was_masked_are_not_taken_for_new_in_silence(tmp_path, key):
+    frame = FIRST if key else FIRST.drop("name")
+    noisy(frame, 1, key=key).publish(tmp_path / "first.csv", tmp_path / "record")
+    said = "120 changed .*; changed records are not judged together" if key else "not compared with release"
+    with pytest.warns(UserWarning, match=said):
+        noisy(frame.drop("food"), 2, key=key).publish(tmp_path / "second.csv", tmp_path / "record")
+
+
+def test_releases_without_a_common_column_are_said_not_to_be_judged(tmp_path):
+    for number, ours, others in ((1, ["wages"], ["rent", "food"]), (2, ["rent", "food"], ["wages"])):
+        made = noisy(FIRST, number, columns=ours, drop=["street", *others])
+        if number == 1:
+            made.publish(tmp_path / "first.csv", tmp_path / "record")
+    with (
+        pytest.warns(UserWarning, match="released before: 120 of 120"),
+        pytest.warns(UserWarning, match="not judged together with release .*: no column in common"),
+    ):
+        made.publish(tmp_path / "second.csv", tmp_path / "record")
 
 
 def test_other_records_are_not_announced(tmp_path, first, recwarn):
@@ -222,5 +247,6 @@ def test_fingerprints_depend_on_cells_and_key_alone():
 def test_mask_announces_without_limits_too(tmp_path):
     put_people(tmp_path)
     mask(tmp_path)
-    done = mask(tmp_path, "--overwrite")
+    done = mask(tmp_path, "--overwrite", "--report", "out.html")
     assert "warning: released before: 80 of 80 records are unchanged" in done.stderr
+    assert "for an intruder who also has release" in (tmp_path / "out.html").read_text()

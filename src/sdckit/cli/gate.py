@@ -13,6 +13,7 @@ from sdckit.core import registry
 from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of, risk_of
 from sdckit.core.warning_texts import warn
 from sdckit.metrics.evaluation_together import metrics_together
+from sdckit.record.ledger import TogetherMissed
 from sdckit.selection.limits import LimitsMissed, check_loss_limits
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def misses_printed(given: Mapping[str, Any], about: Mapping[str, Any]) -> Iterat
     found: list[Choice] = []
     try:
         yield found
-    except LimitsMissed as reason:
+    except (LimitsMissed, TogetherMissed) as reason:
         if given["as_json"]:
             nearest = found[0].public().to_dict() if found else _nothing_tried(given)
             choice = nearest | {"met": False, "reason": str(reason)}

@@ -149,11 +149,13 @@ def write_release(
                 print_held_warnings()  # of records released before: before the file is written
             notes.extend([*release_notes(made, pair, source, given, numbered), *joint])
             notes.extend([*order_notes(plan, file), f"wrote {file.path}"])
+            told = replace(made.evaluation, notes=(*made.evaluation.notes, *joint))  # who signs must know
+            signed = replace(made, evaluation=told)
             summaries = Summaries(
                 pair, made.evaluation, file.path.name, file.hashes[-1], given["data"], plan.in_place
             )
             notes.extend(
-                write_reports(given, summaries, lambda build, one: make_page(build, made, pair, one))
+                write_reports(given, summaries, lambda build, one: make_page(build, signed, pair, one))
             )
             more.update(summaries.json(given))
 

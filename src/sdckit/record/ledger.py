@@ -25,7 +25,7 @@ from sdckit.record.overlap import Overlap, find_overlaps
 from sdckit.record.store import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.original import Original
@@ -68,9 +68,21 @@ def earlier_releases(store: Store, original: Original) -> list[Overlap]:
             f"{shortened(missing)} {'is' if one else 'are'} damaged and not counted among earlier releases; "
             f"restore {'it' if one else 'them'} from a copy"
         )
+    if unlike := [entry.id for entry in entries if _is_unlike(entry, original.table_names)]:
+        warn(
+            f"not compared with {plural(len(unlike), 'release')} {shortened(unlike)}, which masked columns that "
+            "these data lack; if the records are the same, they are judged together only with those columns"
+        )
     if overlaps:
-        warn(f"released before: {shortened([str(one) for one in overlaps], mark='; ')}")
+        unjudged = "; changed records are not judged together" if any(one.changed for one in overlaps) else ""
+        warn(f"released before: {shortened([str(one) for one in overlaps], mark='; ')}{unjudged}")
     return overlaps
+
+
+def _is_unlike(entry: Entry, names: Collection[str]) -> bool:
+    """Return True if data with these columns share some that were masked, and can be compared by none."""
+    comparable = set(entry.variables) <= set(names) or (entry.key and set(entry.key) <= set(names))
+    return not comparable and not set(names).isdisjoint(entry.variables)
 
 
 def judge_together(
@@ -85,6 +97,10 @@ def judge_together(
         return []
     known = {one.entry.id: _EarlierFile.read(store, one, pair) for one in overlaps if one.entry.paired}
     shared = [one for one in overlaps if len(one.rows) and known.get(one.entry.id) is not None]
+    if apart := [name for name, one in known.items() if one is None]:
+        warn(
+            f"not judged together with {plural(len(apart), 'release')} {shortened(apart)}: no column in common"
+        )
     found: list[Joint] = []
     for group in _groups(shared):
         earlier = [one for each in group if (one := known[each.entry.id]) is not None]
