@@ -69,9 +69,10 @@ def earlier_releases(store: Store, original: Original) -> list[Overlap]:
             f"restore {'it' if one else 'them'} from a copy"
         )
     if unlike := [entry.id for entry in entries if _is_unlike(entry, original.table_names)]:
+        names = f"{plural(len(unlike), 'release')} {shortened(unlike)}"
         warn(
-            f"not compared with {plural(len(unlike), 'release')} {shortened(unlike)}, which masked columns that "
-            "these data lack; if the records are the same, they are judged together only with those columns"
+            f"not compared with {names}, which masked columns that these data lack; if the records are the "
+            "same, they are judged together only with those columns"
         )
     if overlaps:
         unjudged = "; changed records are not judged together" if any(one.changed for one in overlaps) else ""
@@ -98,9 +99,8 @@ def judge_together(
     known = {one.entry.id: _EarlierFile.read(store, one, pair) for one in overlaps if one.entry.paired}
     shared = [one for one in overlaps if len(one.rows) and known.get(one.entry.id) is not None]
     if apart := [name for name, one in known.items() if one is None]:
-        warn(
-            f"not judged together with {plural(len(apart), 'release')} {shortened(apart)}: no column in common"
-        )
+        names = f"{plural(len(apart), 'release')} {shortened(apart)}"
+        warn(f"not judged together with {names}: no column in common")
     found: list[Joint] = []
     for group in _groups(shared):
         earlier = [one for each in group if (one := known[each.entry.id]) is not None]
