@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from sdckit.cli import commands, main
+from sdckit.record.private_files import digest_of_file
+from sdckit.record.store import Store
 
 WARMED = commands  # imported here, so that no command spends its time on imports
 ROWS = 60
@@ -66,6 +68,7 @@ workers = 1
 output = "out.csv"
 """
 ONE_WORKER = {"sweep", "recommend"}
+RELEASES = {"release", "recommend", "run"}
 
 
 @dataclass
@@ -88,7 +91,7 @@ def start(folder: Path, words: list[str]) -> int:
         return child
     os.chdir(folder.parent)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ["XDG_STATE_HOME"] = str(folder.parent / "state")
+    os.environ["XDG_STATE_HOME"] = str(state_of(folder))
     log = os.open("log.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(log, stream)
@@ -100,6 +103,17 @@ def start(folder: Path, words: list[str]) -> int:
         code = stop.code or 0
     finally:
         os._exit(code if isinstance(code, int) else 1)
+
+
+def state_of(folder: Path) -> Path:
+    """Return the state directory of the command in a folder: no release of another one is judged with its."""
+    return folder.parent / f"state of {folder.name}"
+
+
+def is_recorded(folder: Path) -> bool:
+    """Return True if the release in a folder is in the private record of its command."""
+    store = Store.at(state_of(folder) / "sdckit" / "releases")
+    return store.find(digest_of_file(folder / "out.csv")) is not None
 
 
 def wait(child: int) -> int:
@@ -135,7 +149,8 @@ def undisturbed(home: Path, name: str) -> Undisturbed:
 def broken_by_signal(home: Path, name: str, moment: float, sent: str, expected: Undisturbed) -> list[str]:
     """Send a signal to a command, run it again; return a line for each promise that it broke."""
     folder = home / "stopped" / name
-    shutil.rmtree(folder, ignore_errors=True)
+    for path in (folder, state_of(folder)):
+        shutil.rmtree(path, ignore_errors=True)
     put_data(folder)
     child = start(folder, words_of(name))
     time.sleep(moment)
@@ -144,6 +159,8 @@ def broken_by_signal(home: Path, name: str, moment: float, sent: str, expected: 
     log = (folder.parent / "log.txt").read_text() if (folder.parent / "log.txt").exists() else ""
     found = [] if code in {0, *ENDED[sent]} else [f"ended with {code}: {log[-SHOWN:]}"]
     found += half_files(after, expected)
+    if name in RELEASES and "out.csv" in after and not is_recorded(folder):
+        found.append("left out.csv without its private record")
     if sent != "KILL":
         found += [f"left {path}" for path in after if "/.sdckit-" in f"/{path}"]
     again = words_of(name) if name == "sweep" or "out.csv" not in after else [*words_of(name), "--overwrite"]
