@@ -60,6 +60,14 @@ def no_luck(monkeypatch):
     monkeypatch.setattr(sdckit.core.randomness, "fresh_entropy", lambda: entropy(next(seeds)))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def record_of_fixtures(tmp_path_factory):
+    """What is released by fixtures of a file of tests, before its first test, is recorded apart."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_record(monkeypatch, tmp_path_factory, request):
     """Each test has a private record of releases of its own, empty at first, and never the user's."""

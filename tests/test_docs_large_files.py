@@ -27,7 +27,7 @@ def test_the_page_names_the_losses_and_options_that_engines_have_not():
     ]
     assert all(f"`{name}`" in REFUSED for name in left_out)
     given = {option.name: option.opts[0] for command in (evaluate, mask) for option in command.params}
-    told_apart = {"keep_order", "crosswalk"}  # of `mask`: only beside --release, which is named
+    told_apart = {"keep_order", "crosswalk", "numbered"}  # of `mask`: only beside --release, which is named
     assert all(f"`{given[name]}`" in REFUSED for name in {*EVALUATING, *MASKING} - told_apart)
 
 

@@ -154,7 +154,7 @@ def input_case(seed: int, number: int) -> Case:
     )
     found[victim] = mutated(found[victim], rng)
     output = f"out{rng.choice(SUFFIXES)}"
-    method = rng.choice(["noise", "mdav", "rank_swap", "round_to"])
+    method = rng.choice(list(METHODS))
     if victim == "plan.toml":
         words = ["sweep", "data.csv", "-o", "folder", "--plan", victim, "--workers", "1", "-q"]
     elif victim == "job.toml":

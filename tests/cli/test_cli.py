@@ -155,7 +155,9 @@ def test_a_key_puts_shuffled_records_in_order(tmp_path, pair):
         good(tmp_path, "evaluate", "data.csv", "shuffled.csv", "--key", "id", *words).stdout
     )
     unpaired = json.loads(good(tmp_path, "evaluate", "data.csv", "shuffled.csv", *words).stdout)
-    assert ordered | {"masked": ["shuffled.csv"]} == shuffled
+    of_file = {name: shuffled["summary"][name] for name in ("file", "sha256")}
+    assert ordered["summary"] | of_file == shuffled["summary"]
+    assert ordered | {"masked": ["shuffled.csv"], "summary": shuffled["summary"]} == shuffled
     assert unpaired["table"][0]["value"] > ordered["table"][0]["value"]
 
 

@@ -20,6 +20,7 @@ NEW = {"changed_cells", "shrunk"}
 PLANS = {  # which methods to try is what a plan says
     "src/sdckit/cli/demo.py",
     "src/sdckit/paper/design.py",
+    "benchmarks/secret_draws.py",
 }
 
 

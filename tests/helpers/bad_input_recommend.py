@@ -89,7 +89,7 @@ RECOMMEND_CASES = {
         recommend("--by region --grid individual_ranking.k=6"),
         "stratum 'south' has 5 records, fewer than k = 6 of individual_ranking; lower k or merge strata$",
     ),
-    "no replications to search": ({}, recommend("--replications 0"), "replications is 0; give a whole"),
+    "no replications to search": ({}, recommend("--replications 0"), "replications is '0'; give a whole"),
     "no workers to search": ({}, recommend("--workers none"), "workers is 'none'; give a whole number of at"),
     "decimals of a release": ({}, recommend("--decimals two"), "decimals is 'two'; give 'original', None or"),
     "seed of a release": (

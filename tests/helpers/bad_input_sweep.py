@@ -1,5 +1,6 @@
 """What users get wrong with sweeps: the files, the command, and what its one line must say."""
 
+import hashlib
 import json
 
 from bad_input import PEOPLE, changed
@@ -20,10 +21,16 @@ def plan(content, more=""):
     return {"plan.toml": content}, sweep(f"--plan plan.toml {more}")
 
 
+def checksum(content):
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def earlier(**changes):
     """The folder of an earlier sweep, with its finished work."""
     identity = {"data": "0" * 64, "metrics": ["brmae"], "ties": "average"} | changes.pop("identity", {})
-    kept = json.dumps({"identity": identity, "entropy": "5"} | changes)
+    content = {"identity": identity, "entropy": "5"} | changes
+    kept = json.dumps(content | {"checksum": checksum(content)})
     return {"out/private/sweep.json": kept, "out/private/cells.bin": "precious", "out/sweep.csv": "precious"}
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from command import good, run_here
+from command import forget_releases, good, run_here
 from read_page import Read
 from sdckit.core.text import figure_text, number
 from sdckit.report.measures import limit_text
@@ -23,7 +23,7 @@ REPORTS = ["--report", "report.html", "--private-report", "private.html"]
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 COMMANDS = {
     "mask": ["mask", "data.csv", "-o", "masked.csv", "--method", "mdav", "--set", "k=5", "--release"],
-    "recommend": ["recommend", "data.csv", "-o", "masked.csv", "--grid", "mdav.k=4,8", *SCENARIO],
+    "recommend": ["recommend", "data.csv", "-o", "masked.csv", "--grid", "mdav.k=4:8:4", *SCENARIO],
     "evaluate": [
         "evaluate",
         "data.csv",
@@ -47,6 +47,7 @@ class Made:
     """What one command printed and wrote: JSON, both reports, and its folder."""
 
     def __init__(self, folder, command):
+        forget_releases()
         sample().write_csv(folder / "data.csv")
         rules = [word for rule in RULES for word in ("--rule", rule)]
         if command == "evaluate":

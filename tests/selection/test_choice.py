@@ -193,6 +193,9 @@ def test_the_choice_for_machines():
     choice = choose(lines, LIMIT, "brmae", maskings=4)
     told = choice.to_dict()
     assert told.pop("values") == lines[0][2].values
+    assert [(one["method"], one["values"]) for one in told.pop("points")] == [
+        (point.method, point.values) for points in lines for point in points
+    ]
     assert told == {
         "met": True,
         "method": "mdav",

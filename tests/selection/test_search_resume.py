@@ -101,7 +101,7 @@ def scenario(columns, limit=0.9):
         ({"minimise": "mae"}, "metrics"),
         ({"max_risk": LIMITS | {"linkage_outliers": 0.9}}, "metrics"),
         ({"missing": "pairwise"}, "missing"),
-        ({"decimals": 1}, "decimals"),
+        ({"decimals": 1}, "steps"),
         ({"rules": ["a >= 0"]}, "rules"),
         (scenario(["a"]), "scenarios"),
     ],
@@ -150,7 +150,7 @@ def test_the_folder_is_private_and_holds_no_records(tmp_path):
     assert {stat.S_IMODE(path.stat().st_mode) for path in files.values()} == {0o600}
     assert files[README].read_text() == WARNING
     content = json.loads(files[SEARCH_PLAN].read_text())
-    assert set(content) == {"identity", "entropy"}
+    assert set(content) == {"identity", "entropy", "checksum"}
     cells = files[CELLS].read_bytes()
     assert not any(value.tobytes() in cells for value in frame().to_numpy().ravel())
 
@@ -210,6 +210,7 @@ def test_killed_and_interrupted_a_command_ends_with_the_same_release(tmp_path):
         expected = command.good(tmp_path, *WORDS).stdout
     released = (tmp_path / "out.csv").read_bytes()
     (tmp_path / "out.csv").unlink()
+    command.forget_releases()
     maskings = json.loads(expected)["choice"]["maskings"]
     record = 8 + 8 * 3 * len(FIGURES) + 4  # bytes of key, three metrics and checksum
     for sent, wanted in ((signal.SIGKILL, 3), (signal.SIGINT, 7)):

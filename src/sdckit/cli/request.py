@@ -284,7 +284,9 @@ def check_search_options(given: dict[str, Any]) -> dict[str, Any]:
         "max_risk": risk_limits(limits),
         "max_loss": loss_limits(limits),
         "minimise": given["minimise"],
-        "replications": given["replications"] and checks.checked_count("replications", given["replications"]),
+        "replications": None
+        if given["replications"] is None
+        else checks.checked_count("replications", given["replications"]),
         "decimals": check_decimals(given),
         "workers": given["workers"] and checks.checked_count("workers", given["workers"]),
         "sample_queries": given["sample_queries"],

@@ -49,7 +49,8 @@ def _new_file(folder: Path, mode: int) -> tuple[Path, int]:
         path = folder / f"{PREFIX}{secrets.token_hex(8)}.part"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, mode)
         if mode == PRIVATE:
-            path.chmod(PRIVATE)  # a umask may have taken even the owner's rights
+            with suppress(FileNotFoundError):  # deleted already, as below
+                path.chmod(PRIVATE)  # a umask may have taken even the owner's rights
         if _lock(handle) is not False and path.exists():
             return path, handle
         os.close(handle)  # another process has just taken it for one that was left behind
@@ -72,10 +73,10 @@ def _new_folder(folder: Path) -> tuple[Path, int | None]:
     while True:
         path = folder / f"{PREFIX}{secrets.token_hex(8)}.parts"
         path.mkdir(mode=PRIVATE_FOLDER)
-        path.chmod(PRIVATE_FOLDER)
-        if fcntl is None:
-            return path, None
         with suppress(FileNotFoundError):
+            path.chmod(PRIVATE_FOLDER)
+            if fcntl is None:
+                return path, None
             handle = os.open(path, os.O_RDONLY)
             if _lock(handle) is not False and path.exists():
                 return path, handle
