@@ -9,6 +9,7 @@ import pytest
 import sdckit as sdc
 from kept import people, store_in
 from sdckit.record import private_files
+from sdckit.record.store import Store
 
 
 def modes(folder):
@@ -68,3 +69,15 @@ def test_a_folder_that_is_open_is_closed_and_one_that_is_shut_is_opened(tmp_path
         release.publish(tmp_path / "again.csv", folder)
     require_private(folder)
     assert len(store_in(tmp_path).ids()) == 2
+
+
+@pytest.fixture(scope="module")
+def shared_by_a_module():
+    return Store.at().folder
+
+
+def test_no_fixture_keeps_releases_among_those_of_the_user(shared_by_a_module, tmp_path_factory):
+    base = tmp_path_factory.getbasetemp().resolve()
+    assert base in shared_by_a_module.parents
+    assert base in Store.at().folder.parents
+    assert Store.at().folder != shared_by_a_module
