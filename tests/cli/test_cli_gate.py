@@ -1,6 +1,7 @@
 """Limits of `evaluate` decide its exit code, and what was measured is printed all the same."""
 
 import json
+import shutil
 
 import numpy as np
 import polars as pl
@@ -191,3 +192,16 @@ def test_a_shuffled_file_without_key_and_crosswalk_is_not_called_safe_in_silence
     assert "paired by their order" not in good(tmp_path, *words, "--max-loss", "suppressed=0").stderr
     for limits in (["--max-risk", "dbrl=0.2"], ["--scenario", "press=income:linkage=0.2"]):
         assert "warning: rows are paired by their order" in good(tmp_path, *words, *limits).stderr
+
+
+def test_no_limit_is_judged_where_unmasked_columns_show_that_rows_do_not_correspond(folder, tmp_path):
+    data = pl.read_csv(folder / "data.csv").with_row_index("row").with_columns(pl.col("row") // 2)
+    data.write_csv(tmp_path / "data.csv")
+    data.sample(fraction=1, shuffle=True, seed=1).write_csv(tmp_path / "open.csv")
+    words = ["evaluate", "data.csv", "open.csv", "--columns", "income,wealth", "--untouched", "row"]
+    assert good(tmp_path, *words, "-q").returncode == 0
+    shutil.copy(tmp_path / "open.csv", tmp_path / "copy.csv")
+    for files in ([], ["copy.csv"], ["copy.csv", "--together"]):
+        done = run_here(tmp_path, *words[:3], *files, *words[3:], "--max-risk", "linkage=0.9", "-q")
+        assert done.returncode == 2
+        assert "most rows differ from the original in row" in done.stderr

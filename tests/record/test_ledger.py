@@ -211,6 +211,14 @@ def test_a_damaged_earlier_release_is_named(tmp_path, first):
         noisy(FIRST, 2).publish(tmp_path / "second.csv", tmp_path / "record")
 
 
+def test_with_limits_a_damaged_earlier_release_is_refused(tmp_path, first):
+    (tmp_path / "record" / first / "fingerprints.parquet").write_bytes(b"damaged")
+    made = noisy(FIRST, 2, max_risk={"linkage": 0.9})
+    with pytest.raises(ValueError, match=f"record of release {first} is damaged, so that limits cannot be"):
+        made.publish(tmp_path / "second.csv", tmp_path / "record")
+    assert not (tmp_path / "second.csv").exists()
+
+
 def test_a_lost_copy_of_the_earlier_file_is_refused(tmp_path, first):
     (tmp_path / "record" / first / "published.csv").unlink()
     with (

@@ -11,8 +11,10 @@ from sdckit.cli import request, terminal
 from sdckit.cli.verdict import Verdict
 from sdckit.core import registry
 from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of, risk_of
+from sdckit.core.text import shortened
 from sdckit.core.warning_texts import warn
 from sdckit.metrics.evaluation_together import metrics_together
+from sdckit.metrics.risk.facts import facts_of
 from sdckit.record.ledger import TogetherMissed
 from sdckit.selection.limits import LimitsMissed, check_loss_limits
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from sdckit.cli.request import CheckedOptions
     from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.metrics.pair import Pair
     from sdckit.selection.choice import Choice
 
 WHOLE = ("all", "all")  # stratum and variable of a figure on the whole file
@@ -42,12 +45,37 @@ def warn_of_order(limits: Mapping[str, float], checked: CheckedOptions, orders: 
     `orders` has the rows of each masked file in the original, None where no crosswalk tells them.
     """
     limited = {*limits, *limits_of(checked_scenarios(checked.scenarios))}
-    by_order = checked.paired and not checked.key and any(order is None for order in orders)
-    if by_order and any(registry.metrics_named([risk_of(name)])[0].family == "risk" for name in limited):
+    if any(by_order(checked, rows) for rows in orders) and any(map(_is_risk, limited)):
         warn(
             "rows are paired by their order, and of a file with shuffled rows, as releases are, every risk "
             "seems small; give --key, --crosswalk or the --private record of the release"
         )
+
+
+def by_order(checked: CheckedOptions, rows: Any) -> bool:
+    """Return True if rows are paired by their order; `rows` are those in the original, None if unknown."""
+    return checked.paired and not checked.key and rows is None
+
+
+def require_aligned(pair: Pair, limits: Mapping[str, float], *, by_order: bool) -> None:
+    """Raise ValueError if risks are limited and unmasked columns show that rows do not correspond.
+
+    Rows that are paired by their order then belong to other records, and every risk seems small.
+    """
+    if not by_order or not any(_is_risk(name) for name in limits):
+        return
+    torn = [name for name, case in facts_of(pair).cases.items() if case == "e"]
+    if torn:
+        verb = "is" if len(torn) == 1 else "are"
+        raise ValueError(
+            f"most rows differ from the original in {shortened(torn)}, which {verb} not masked: "
+            "the rows do not correspond, and no limit on risk can be judged; give --key, --crosswalk or the --private record of the release"
+        )
+
+
+def _is_risk(name: str) -> bool:
+    """Return True for the name of a risk, perhaps of a scenario."""
+    return registry.metrics_named([risk_of(name)])[0].family == "risk"
 
 
 def with_limited_metrics(checked: CheckedOptions, limits: Iterable[str]) -> CheckedOptions:

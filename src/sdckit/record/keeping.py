@@ -77,7 +77,7 @@ class Keeper:
         self._stack.enter_context(self.store.lock())
         warned: list[str] = []
         with collect_warnings(warned):
-            overlaps = ledger.earlier_releases(self.store, self.original)
+            overlaps = ledger.earlier_releases(self.store, self.original, limited=bool(self.plan.limits))
         self.joints = ledger.judge_together(self.store, self.plan, pair, made.disclosure, overlaps)
         self._made = made
         return ledger.together_note(self.joints)

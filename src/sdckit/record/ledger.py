@@ -57,17 +57,23 @@ class Joint:
         return {"metric": self.metric, "value": value, "together_with": list(self.releases)}
 
 
-def earlier_releases(store: Store, original: Original) -> list[Overlap]:
-    """Return the earlier releases that share records with the original; warn of them, and of lost ones."""
+def earlier_releases(store: Store, original: Original, *, limited: bool) -> list[Overlap]:
+    """Return the earlier releases that share records with the original; warn of them, and of lost ones.
+
+    For a release with limits on its risks, a lost one is an error: whether they are met cannot be said.
+    """
     entries, broken = store.entries()
     overlaps, lost = find_overlaps(store, original, store.secret(), entries)
     if missing := [*broken, *lost]:
         one = len(missing) == 1
-        warn(
+        fact = (
             f"the {'record' if one else 'records'} of {plural(len(missing), 'release')} "
-            f"{shortened(missing)} {'is' if one else 'are'} damaged and not counted among earlier releases; "
-            f"restore {'it' if one else 'them'} from a copy"
+            f"{shortened(missing)} {'is' if one else 'are'} damaged"
         )
+        remedy = f"restore {'it' if one else 'them'} from a copy"
+        if limited:
+            raise DamagedRecord(f"{fact}, so that limits cannot be judged together with it; {remedy}")
+        warn(f"{fact} and not counted among earlier releases; {remedy}")
     if unlike := [entry.id for entry in entries if _is_unlike(entry, original.table_names)]:
         names = f"{plural(len(unlike), 'release')} {shortened(unlike)}"
         warn(
