@@ -69,7 +69,8 @@ def require_aligned(pair: Pair, limits: Mapping[str, float], *, by_order: bool) 
         verb = "is" if len(torn) == 1 else "are"
         raise ValueError(
             f"most rows differ from the original in {shortened(torn)}, which {verb} not masked: "
-            "the rows do not correspond, and no limit on risk can be judged; give --key, --crosswalk or the --private record of the release"
+            "the rows do not correspond, and no limit on risk can be judged; give --key, "
+            "--crosswalk or the --private record of the release"
         )
 
 
