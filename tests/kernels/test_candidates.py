@@ -92,7 +92,7 @@ def check_counts(targets, queries):
     assert len(set(sets)) == len(set(zip(sets, prints.tolist(), strict=True))) == len(set(prints.tolist()))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 40, 64, 65, 130, 300])
+@pytest.mark.parametrize("n", [1, 2, 40, 64, 65, 300])
 @pytest.mark.parametrize("q", [0, 1, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.1, 0.5])
 def test_counts_equal_a_look_at_all_records(n, q, missing):

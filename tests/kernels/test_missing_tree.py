@@ -176,6 +176,7 @@ def test_points_of_any_size(power):
 # --- V-MDAV ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [0.0, 0.2, 1.1])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("share", [0.0, 0.2])
