@@ -10,6 +10,7 @@ import pytest
 
 import naive_statistics as naive
 from command import good
+from sdckit.metrics import guarded_figures
 from sdckit.metrics.dominated import PERCENT
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.statistics import NAMES, statistics_of
@@ -169,3 +170,8 @@ def test_figures_are_those_of_the_definitions(seed):
         if what not in naive.QUARTERS:
             assert value == pytest.approx(naive.figure(columns, name, what))
     assert [one[:2] for one in exact.correlations] == list(combinations(NAMES_OF_COLUMNS, 2))
+
+
+def test_figures_below_all_exact_numbers_are_withheld():
+    assert guarded_figures.round_step(5e-324) == guarded_figures.round_step(1e-310) == math.inf
+    assert guarded_figures.round_step(1.5e-300) == 2e-300

@@ -143,10 +143,10 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     source = read_original(original, checked, given)
     masked_files = {str(path): engine_request.read_data(path, checked.dialect) for path in masked}
     checked = checked.with_columns_of(given, source.frame.columns)
+    prepared = checked.prepare(source, "measured", announce=False)
     orders, notes = release_output.read_crosswalks(given["crosswalks"], masked, source, checked, given)
     gate.warn_of_order(limits, checked, orders)
     given |= {"notes": notes}
-    prepared = checked.prepare(source, "measured", announce=False)
     aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))
     given |= {"limits": limits, "about": terminal.file_facts(prepared.n, original, *masked)}
     given["job"] = job_commands.keep_job(given, source.frame.columns)

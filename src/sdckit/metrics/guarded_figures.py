@@ -9,6 +9,7 @@ that share. Those that change are rounded more coarsely, or withheld, until none
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,8 +70,11 @@ class Figure:
 
 
 def round_step(least: float) -> float:
-    """Return the smallest number of the series 1, 2, 5, 10, 20, ... that is not below `least`."""
-    if not 0 < least < math.inf:
+    """Return the smallest number of the series 1, 2, 5, 10, 20, ... that is not below `least`.
+
+    Infinite, which withholds a figure, for a number so small that its digits are not exact.
+    """
+    if not sys.float_info.min <= least < math.inf:
         return math.inf
     size = 10.0 ** math.floor(math.log10(least))
     return float(f"{next((f for f in (1, 2, 5) if f * size >= 0.999 * least), 10) * size:.12g}")
