@@ -205,3 +205,6 @@ def test_no_limit_is_judged_where_unmasked_columns_show_that_rows_do_not_corresp
         done = run_here(tmp_path, *words[:3], *files, *words[3:], "--max-risk", "linkage=0.9", "-q")
         assert done.returncode == 2
         assert "most rows differ from the original in row" in done.stderr
+    done = run_here(tmp_path, *words, "--scenario", "press=income,row:linkage=0.9", "-q")
+    assert done.returncode == 2
+    assert "most rows differ from the original in row" in done.stderr

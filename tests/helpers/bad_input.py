@@ -98,11 +98,6 @@ CASES = {
         r"column 'income' is read as text because of '\$ 1200.5' and the like in 12 cells; write plain num",
     ),
     "unknown column": ({}, plain("--columns incom"), r"unknown column 'incom' \(did you mean 'income'\?\)"),
-    "unknown key to measure by": (
-        {},
-        evaluate("--key idd"),
-        r"unknown column 'idd' \(did you mean 'id'\?\); choose from",
-    ),
     "unknown key": ({}, mask("--key idd"), r"unknown column 'idd' \(did you mean 'id'\?\); choose from"),
     "unknown weights": ({}, mask("--weights wight"), r"unknown column 'wight' \(did you mean 'weight'\?\)"),
     "no columns at all": ({}, [*plain("--columns"), ","], "no numeric column left; name some"),

@@ -152,6 +152,11 @@ ROLE_CASES = {
         both("--drop id,spent,sex --weights weight"),
         f"decision on 1 column: 'weight' has survey weights of which at least 95 % are distinct; {SETTLED}",
     ),
+    "unknown key to measure by": (
+        {},
+        evaluate("--key idd"),
+        r"unknown column 'idd' \(did you mean 'id'\?\); choose from",
+    ),
     # plans
     "plan with a number as key": (
         *plan("key = 5\n[mdav]\nk = 2\n"),

@@ -45,12 +45,13 @@ def office(tmp_path_factory):
     roles = ["--drop", "street", "--untouched", "region", "--unknown", "region", "--drop", "name"]
     printed = {
         "a": good(folder, "recommend", "data.csv", "-o", "safe.csv", *LIMITS, *ROLES, *private, "--json",
-                  "--grid", "mdav.k=3:6", "--report", "safe.html"),
+                  "--grid", "mdav.k=3:6", "--report", "safe.html", "--save-job", "job.toml"),
         "b": good(folder, "evaluate", "data.csv", "out.csv", "safe.csv", *roles, *private, "--json"),
         "c": good(folder, "evaluate", "data.csv", "out.csv", *roles, *private, "--records", "records.csv",
                   "--report", "out.html"),
         "d": good(folder, "releases", *private, "--json"),
         "e": good(folder, "check", "out.csv", *private),
+        "run": good(folder, "run", "job.toml", "--overwrite", "--json"),
         "f": good(folder, "sweep", "data.csv", "-o", "sweep", "--grid", "mdav.k=3", *ROLES, "--quiet"),
     }  # fmt: skip
     store = store_in(folder)
@@ -77,8 +78,10 @@ def only_found(secrets, content):
 def test_no_secret_is_outside_the_record(office):
     folder, store = office
     outside = written(folder, store.folder)
-    assert {"out.csv", "safe.csv", "safe.html", "records.csv", "printed a"} <= set(outside)
-    assert sum(name.startswith("2") for name in outside) == 2
+    assert {"out.csv", "safe.csv", "safe.html", "records.csv", "job.toml", "printed a", "printed run"} <= set(
+        outside
+    )
+    assert sum(name.startswith("2") for name in outside) == 3
     for name, content in outside.items():
         assert not only_found(secrets_of(store), content), name
 

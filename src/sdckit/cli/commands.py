@@ -168,7 +168,7 @@ def _evaluate_one(
         report(0.0, MEASURING)
         pair = _read_pair(source, original, (masked, rows))
         result = checked.measure(pair, per_record=per_record)
-        gate.require_aligned(pair, given["limits"], by_order=gate.by_order(checked, rows))
+        gate.require_aligned(pair, given["limits"], checked, rows)
         print_held_warnings()
         report(MEASURING, 1.0 - MEASURING)
         ranks = rank_table_of_pair(pair) if given["ranks"] else None
@@ -234,7 +234,7 @@ def _evaluate_together(
         report(1.0)
         result = checked.measure_together(pairs)
         for pair, (_, rows) in zip(pairs, masked_files.values(), strict=True):
-            gate.require_aligned(pair, given["limits"], by_order=gate.by_order(checked, rows))
+            gate.require_aligned(pair, given["limits"], checked, rows)
     print_held_warnings()
     notes = [f"release {number}: {name}" for number, name in enumerate(masked_files, 1)] + given["notes"]
     verdicts = gate.verdicts_on(result, given["limits"], checked)
@@ -255,7 +255,7 @@ def _evaluate_several(
         with warnings_named_after(name):
             pair = _read_pair(source, original, file)
             results[name] = checked.measure(pair)
-            gate.require_aligned(pair, given["limits"], by_order=gate.by_order(checked, file[1]))
+            gate.require_aligned(pair, given["limits"], checked, file[1])
     print_held_warnings()
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
     notes += given["notes"]

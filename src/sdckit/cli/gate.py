@@ -44,25 +44,30 @@ def warn_of_order(limits: Mapping[str, float], checked: CheckedOptions, orders: 
 
     `orders` has the rows of each masked file in the original, None where no crosswalk tells them.
     """
-    limited = {*limits, *limits_of(checked_scenarios(checked.scenarios))}
-    if any(by_order(checked, rows) for rows in orders) and any(map(_is_risk, limited)):
+    if limits_risks(limits, checked) and any(paired_by_order(checked, rows) for rows in orders):
         warn(
             "rows are paired by their order, and of a file with shuffled rows, as releases are, every risk "
             "seems small; give --key, --crosswalk or the --private record of the release"
         )
 
 
-def by_order(checked: CheckedOptions, rows: Any) -> bool:
+def limits_risks(limits: Mapping[str, float], checked: CheckedOptions) -> bool:
+    """Return True if the command line or a scenario limits a risk."""
+    named = {*limits, *limits_of(checked_scenarios(checked.scenarios))}
+    return any(registry.metrics_named([risk_of(name)])[0].family == "risk" for name in named)
+
+
+def paired_by_order(checked: CheckedOptions, rows: Any) -> bool:
     """Return True if rows are paired by their order; `rows` are those in the original, None if unknown."""
     return checked.paired and not checked.key and rows is None
 
 
-def require_aligned(pair: Pair, limits: Mapping[str, float], *, by_order: bool) -> None:
+def require_aligned(pair: Pair, limits: Mapping[str, float], checked: CheckedOptions, rows: Any) -> None:
     """Raise ValueError if risks are limited and unmasked columns show that rows do not correspond.
 
     Rows that are paired by their order then belong to other records, and every risk seems small.
     """
-    if not by_order or not any(_is_risk(name) for name in limits):
+    if not (limits_risks(limits, checked) and paired_by_order(checked, rows)):
         return
     torn = [name for name, case in facts_of(pair).cases.items() if case == "e"]
     if torn:
@@ -72,11 +77,6 @@ def require_aligned(pair: Pair, limits: Mapping[str, float], *, by_order: bool) 
             "the rows do not correspond, and no limit on risk can be judged; give --key, "
             "--crosswalk or the --private record of the release"
         )
-
-
-def _is_risk(name: str) -> bool:
-    """Return True for the name of a risk, perhaps of a scenario."""
-    return registry.metrics_named([risk_of(name)])[0].family == "risk"
 
 
 def with_limited_metrics(checked: CheckedOptions, limits: Iterable[str]) -> CheckedOptions:
