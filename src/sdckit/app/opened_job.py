@@ -1,0 +1,60 @@
+"""A job with its data: the options that `sdckit recommend` would get, checked as it checks them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sdckit import cli
+from sdckit.cli import request
+from sdckit.cli.job_options import words_of_job
+from sdckit.io import files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sdckit.cli.request import CheckedOptions
+    from sdckit.io.source import Source
+    from sdckit.job.read import Job
+    from sdckit.metrics.original import Original
+
+COMMAND = "recommend"
+
+
+@dataclass(frozen=True)
+class OpenedJob:
+    """A job, its options as the command line gives them and as they were checked, and the file it is about."""
+
+    job: Job
+    given: Mapping[str, Any]
+    checked: CheckedOptions
+    source: Source
+
+    def search_options(self) -> dict[str, Any]:
+        """Return the arguments of `selection.bisection.recommend`, the folder included; check them."""
+        return request.check_search_options(dict(self.given)) | {
+            "scenarios": self.checked.scenarios,
+            "ties": self.checked.ties,
+            "missing": self.checked.missing,
+            "folder": self.given["folder"],
+        }
+
+    def prepare(self) -> Original:
+        """Return the original with its roles checked, as the command line prepares it."""
+        return self.checked.prepare(self.source, "masked")
+
+
+def options_of(job: Job) -> dict[str, Any]:
+    """Return the options of `sdckit recommend` that a job stands for, by the names that click knows them by."""
+    command = cli.sdckit.commands[COMMAND]
+    with command.make_context(COMMAND, words_of_job(job, command)) as context:
+        return dict(context.params)
+
+
+def open_job(job: Job, source: Source | None = None) -> OpenedJob:
+    """Check the options of a job and read its file, unless it was read before with the same dialect."""
+    given = options_of(job)
+    checked = request.check_options(given | {"metrics": ()}, "penalise")
+    if source is None:
+        source = files.read(given["data"], checked.dialect)
+    return OpenedJob(job, given, checked.with_columns_of(given, source.frame.columns), source)
