@@ -1,0 +1,84 @@
+"""What to look at before a release is written: identifiers, order, suppressed cells, uniques, earlier releases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sdckit.app.screen_roles import roles_of_job, undecided_text
+from sdckit.app.session import describe
+from sdckit.core.text import listed, number, plural, shortened
+from sdckit.record.overlap import find_overlaps
+from sdckit.record.store import Store
+from sdckit.selection.limits import SUPPRESSED
+
+if TYPE_CHECKING:
+    from sdckit.app.session import Session
+    from sdckit.selection.points import Point
+
+MARKS = {"good": "✓", "look": "!", "bad": "✗"}
+
+
+class Item(NamedTuple):
+    """A line of the checklist: in order, to look at, or in the way of a release."""
+
+    state: str
+    text: str
+
+    @property
+    def mark(self) -> str:
+        """The sign before the line."""
+        return MARKS[self.state]
+
+
+def checklist(session: Session, point: Point) -> list[Item]:
+    """Return the lines of the checklist for a setting."""
+    file = session.require_file()
+    roles = file.state.job.get("roles", {})
+    found = describe(file.source, roles_of_job(file.state.job))
+    gone = [*roles.get("key", ()), *roles.get("drop", ())]
+    limits = session.limits()
+    items = [
+        Item("bad", undecided_text(found)) if undecided_text(found) else Item("good", "Every column has a role."),
+        Item("good", f"Not published: {shortened(gone)}.") if gone else Item("look", "No column is an identifier; check the roles."),
+        Item("good", "Every limit is met by this setting; it is measured again on the file as written, and refused if it misses one.")
+        if point.meets(limits)
+        else Item("bad", "This setting misses a limit."),
+    ]
+    if file.state.job["output"].get("keep_order"):
+        items.append(Item("look", "The rows stay in the order of the original, which may tell something."))
+    else:
+        items.append(Item("good", "The rows will be shuffled."))
+    items.append(_suppressed(point))
+    alone = round(found.uniques * file.source.frame.height)
+    state = "look" if alone else "good"
+    items.append(
+        Item(
+            state,
+            f"{alone:,} {plural(alone, 'record')} {'is' if alone == 1 else 'are'} unique on what stays untouched; the risk is at least {number(found.floor)}.",
+        )
+    )
+    return [*items, _earlier(session)]
+
+
+def _suppressed(point: Point) -> Item:
+    """Return the line on suppressed cells."""
+    share = point.values.get(SUPPRESSED, 0.0)
+    if share > 0:
+        return Item("look", f"{100 * share:.2g} of 100 cells are suppressed.")
+    return Item("good", "No cell is suppressed.")
+
+
+def _earlier(session: Session) -> Item:
+    """Return the line on earlier releases of the same records."""
+    private = session.require_file().state.job.get("private", {}).get("private")
+    store = Store.at(session.start / private if private else None)
+    if not store.folder.exists():
+        return Item("good", "No earlier release is in the private record.")
+    entries, broken = store.entries()
+    overlaps, lost = find_overlaps(store, session.original(), store.secret(), entries) if entries else ([], [])
+    if broken or lost:
+        return Item("bad", f"Records of earlier releases are damaged: {shortened([*broken, *lost])}; restore them from a copy.")
+    if overlaps:
+        named = listed([one.entry.id for one in overlaps[:5]])
+        return Item("look", f"Released before: {named}. The new file is judged together with them, and refused if a limit is missed.")
+    return Item("good", "None of these records was released before, by the private record.")

@@ -1,0 +1,81 @@
+"""Run the release in a process of its own: the command that "copy as command" shows, with its JSON read back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+FAILED = "the release ended without a word; try it again, or run the copied command in a terminal"
+
+
+class ReleaseRun:
+    """The command that writes a release: whether it runs, and what the last one printed."""
+
+    def __init__(self, start: Path, changed: Callable[[], None] = lambda: None) -> None:
+        self.start, self.changed = start, changed
+        self.result: dict[str, Any] | None = None  # the JSON of a release that was written
+        self.notes: list[str] = []  # warnings and notes of the last run
+        self.error = ""
+        self.report: Path | None = None
+        self.number = 0  # of runs that have ended
+        self._process: asyncio.subprocess.Process | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """True while the command runs."""
+        return self._task is not None and not self._task.done()
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the event stream says about it."""
+        text = "Writing and measuring the file …" if self.running else self.error
+        return {"running": self.running, "finished": self.number, "text": text}
+
+    def begin(self, words: Sequence[str], report: Path | None) -> None:
+        """Start the command with words of the command line, in the start folder; it must not run yet."""
+        self.result, self.error, self.notes, self.report = None, "", [], report
+        self._task = asyncio.create_task(self._run([*words, "--json"]))
+
+    async def _run(self, words: Sequence[str]) -> None:
+        """Run the command and read what it prints."""
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "sdckit.cli", *words),
+                cwd=self.start,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+            printed, said = await self._process.communicate()
+            self._read(self._process.returncode, printed.decode(errors="replace"), said.decode(errors="replace"))
+        except OSError as error:
+            self.error = f"the release could not be started: {error}"
+        finally:
+            self.number += 1
+            self.changed()
+
+    def _read(self, code: int | None, printed: str, said: str) -> None:
+        """Take over the JSON of a release that was written, or the line that says why there is none."""
+        lines = [line for line in said.splitlines() if line.strip()]
+        if code == 0:
+            with suppress(ValueError):
+                self.result = json.loads(printed)
+        if self.result is not None:
+            self.notes = lines
+        else:
+            self.error = lines[-1] if lines else FAILED
+
+    def close(self) -> None:
+        """Stop a running command as Ctrl-C does: no file is left half written."""
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGINT)

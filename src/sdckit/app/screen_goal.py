@@ -1,0 +1,182 @@
+"""The screen of the goal: limits on risks, other intruders, the loss to make small, and the methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Route
+
+from sdckit.app.forms import Form, read_form
+from sdckit.app.opened_job import open_job
+from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.core.text import listed
+from sdckit.job.read import Job
+from sdckit.masking import METHODS
+from sdckit.metrics import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from sdckit.app.session import OpenFile
+
+WORDS = {  # what a limit of # / 100 means
+    "linkage": "an intruder may find at most # of 100 records",
+    "linkage_outliers": "an intruder may find at most # of 100 outlying records",
+    "linkage_units": "an intruder may find at most # of 100 households, firms or persons",
+    "attribute": "a confidential value may be guessed in at most # of 100 cases",
+    "uniques": "at most # of 100 records may stand alone on what is not masked",
+}
+EMPTY = 1  # scenarios without content that are shown
+SUPPRESSED = "suppressed"
+MOST = 20  # scenarios
+
+
+async def show(request: Request) -> Response:
+    """Show the goal of the job."""
+    return _screen(request, session_of(request).require_file().state.job)
+
+
+def _screen(request: Request, job: Mapping[str, Any], status: int = 200, messages: Sequence[Message] = ()) -> Response:
+    """Return the screen of the goal for a job, or for what a refused form says."""
+    file = session_of(request).require_file()
+    search = job.get("search", {})
+    known = _published(file)
+    tried = search.get("methods") or [name for name, one in METHODS.items() if one.default]
+    return render(
+        request,
+        "goal",
+        status,
+        title="Goal",
+        messages=messages,
+        risks=[_risk(name, words, search.get("max_risk", {})) for name, words in WORDS.items() if _fits(name, job)],
+        known=listed(known) if len(known) <= 8 else f"all {len(known)} published columns",
+        scenarios=_scenarios(job, known),
+        losses=[(name, one.title) for name, one in METRICS.items() if one.family == "loss" and one.bounded and one.paired],
+        minimise=search.get("minimise", "brmae"),
+        suppressed=search.get("max_loss", {}).get(SUPPRESSED, ""),
+        methods=[
+            {"name": name, "title": one.title, "about": one.summary, "ticked": name in tried}
+            for name, one in METHODS.items()
+            if one.paired and not one.experimental
+        ],
+    )
+
+
+def _fits(risk: str, job: Mapping[str, Any]) -> bool:
+    """Return True for a risk that the roles of the job give a meaning to."""
+    role = METRICS[risk].role
+    return role in (None, "untouched") or bool(job.get("roles", {}).get(role))
+
+
+def _risk(name: str, words: str, limits: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the field of a limit on a risk."""
+    limit = limits.get(name, "")
+    text = "no limit" if limit == "" else words.replace("#", f"{100 * float(limit):g}") if _is_share(limit) else "a number from 0 to 1"
+    metric = METRICS[name]
+    return {
+        "name": name,
+        "title": metric.title,
+        "about": metric.summary,
+        "limit": limit,
+        "words": words,
+        "in_words": text,
+        "needed": name == "linkage",
+    }
+
+
+def _is_share(limit: Any) -> bool:
+    """Return True for a number, or a text that spells one, from 0 to 1."""
+    try:
+        return 0 <= float(limit) <= 1
+    except ValueError:
+        return False
+
+
+def _published(file: OpenFile) -> list[str]:
+    """Return the columns that are published and not unknown to the intruder of the roles."""
+    roles = file.state.job.get("roles", {})
+    gone = {*roles.get("key", ()), *roles.get("drop", ()), *roles.get("unknown", ()), *roles.get("confidential", ())}
+    gone |= {roles.get("unit", "")}
+    return [name for name in file.source.frame.columns if name not in gone]
+
+
+def _scenarios(job: Mapping[str, Any], known: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the fields of the intruders of a job, and of one more."""
+    given = [*job.get("scenario", ()), *[{"name": "", "known": []}] * EMPTY]
+    return [
+        {
+            "name": one["name"],
+            "limit": one.get("max_risk", {}).get("linkage", ""),
+            "columns": [(name, name in one["known"]) for name in known],
+        }
+        for one in given
+    ]
+
+
+def goal_of_form(form: Form, known: Sequence[str]) -> dict[str, Any]:
+    """Return the sections on search and scenarios that a form gives; their values are checked elsewhere."""
+    limits = {name: _plain(form.text(f"risk-{name}")) for name in form.names_with("risk-") if form.text(f"risk-{name}")}
+    search: dict[str, Any] = {"max_risk": limits, "minimise": form.text("minimise") or "brmae"}
+    if form.text(SUPPRESSED):
+        search["max_loss"] = {SUPPRESSED: _plain(form.text(SUPPRESSED))}
+    methods = form.texts("method")
+    if not methods:
+        raise ValueError("no method is ticked; tick at least one")
+    if set(methods) != {name for name, one in METHODS.items() if one.default}:
+        search["methods"] = methods
+    scenarios = [one for place in range(MOST) if (one := _scenario(form, place, known))]
+    return {"search": search} | ({"scenario": scenarios} if scenarios else {})
+
+
+def _scenario(form: Form, place: int, known: Sequence[str]) -> dict[str, Any] | None:
+    """Return one intruder of a form; None for one without a name and without columns."""
+    name, limit = form.text(f"scenario-{place}"), form.text(f"scenario-limit-{place}")
+    ticked = [int(text) for text in form.texts(f"scenario-known-{place}") if text.isdecimal()]
+    columns = [known[one] for one in ticked if one < len(known)]
+    if not name and not columns:
+        return None
+    if not (name and columns and limit):
+        raise ValueError("an intruder needs a name, a limit and at least one column that he knows; fill in all three")
+    return {"name": name, "known": columns, "max_risk": {"linkage": _plain(limit)}}
+
+
+def _plain(text: str) -> int | float | str:
+    """Return a number as typed, also with a decimal comma; other text unchanged, to be refused with its name."""
+    try:
+        value = float(text.replace(",", "."))
+    except ValueError:
+        return text
+    return int(value) if value in (0, 1) else value
+
+
+async def keep(request: Request) -> Response:
+    """Keep the goal of the form, checked as `sdckit recommend` checks its options."""
+    session, form = session_of(request), await read_form(request)
+    file = session.require_unchanged()
+    if is_old(session, form):
+        session.tell(OLD, "error")
+        return go_to(request, "goal")
+    shown = dict(file.state.job)
+    try:
+        parts = goal_of_form(form, _published(file))
+        shown = {name: part for name, part in shown.items() if name not in ("search", "scenario")} | parts
+        await session.work(_check, session.start, file, shown)
+    except REFUSALS as error:
+        return _screen(request, shown, 422, [message_of(error)])
+    await session.work(file.change, shown)
+    await session.announce()
+    return go_to(request, "search")
+
+
+def _check(start: Any, file: OpenFile, job: Mapping[str, Any]) -> None:
+    """Raise an error for a goal that the command line would refuse."""
+    open_job(Job("recommend", job, start), file.source).search_options()
+
+
+ROUTES = [
+    Route("/goal", needs_file(show)),
+    Route("/goal", needs_file(keep), methods=["POST"]),
+]

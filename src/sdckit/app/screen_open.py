@@ -1,0 +1,134 @@
+"""The first screen: choose a file below the start folder, and say how it is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+from starlette.routing import Route
+
+from sdckit.app import folders
+from sdckit.app.forms import Form, read_form
+from sdckit.app.pages import REFUSALS, go_to, message_of, render, session_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from sdckit.app.session import Session
+
+SHOWN = 20  # records of the preview
+DELIMITERS = [
+    ("", "comma, or as the suffix says"),
+    (";", "semicolon"),
+    ("\\t", "tab"),
+    ("|", "vertical bar"),
+    (":", "colon"),
+    (" ", "space"),
+]
+
+
+async def show(request: Request) -> Response:
+    """Show the files of a folder, and a preview of the open one."""
+    session = session_of(request)
+    if session.file is None and session.data is not None:
+        name, session.data = session.data.relative_to(session.start).as_posix(), None
+        try:
+            await session.work(session.open, name, {})
+        except REFUSALS as error:
+            return await _screen(request, 422, given={"data": name}, messages=[message_of(error)])
+    return await _screen(request)
+
+
+async def choose(request: Request) -> Response:
+    """Open the chosen file; on an error the screen says why."""
+    session, form = session_of(request), await read_form(request)
+    try:
+        await session.work(session.open, form.text("data"), section_of(form))
+    except REFUSALS as error:
+        return await _screen(request, 422, given=dict(_given_texts(form)), messages=[message_of(error)])
+    await session.announce()
+    return go_to(request, "open")
+
+
+async def choose_sample(request: Request) -> Response:
+    """Open the bundled sample."""
+    session = session_of(request)
+    await session.work(lambda: session.open(session.open_sample(), {}))
+    await session.announce()
+    return go_to(request, "open")
+
+
+def section_of(form: Form) -> dict[str, Any]:
+    """Return the entries of the section on the input of a job that a form gives; defaults are left out."""
+    found = {
+        "delimiter": form.fields.get("delimiter", [""])[0],
+        "decimal_comma": form.ticked("decimal_comma"),
+        "encoding": form.text("encoding"),
+        "na": form.text("na").split(),
+    }
+    return {name: value for name, value in found.items() if value not in ("", False, [], "utf-8")}
+
+
+def _given_texts(form: Form) -> dict[str, Any]:
+    """Return what a form says, to show it again."""
+    return {"data": form.text("data"), "na": form.text("na")} | {
+        name: value for name, value in section_of(form).items() if name != "na"
+    }
+
+
+async def _screen(request: Request, status: int = 200, *, given: Any = None, messages: Any = ()) -> Response:
+    """Return the first screen, with what was given in a form that was refused."""
+    session = session_of(request)
+    file = session.file
+    folder = request.query_params.get("folder", "")
+    try:
+        entries = await session.work(folders.list_folder, session.start, folder)
+    except REFUSALS as error:
+        status, messages, folder = 422, [*messages, message_of(error)], ""
+        entries = await session.work(folders.list_folder, session.start, "")
+    shown = {"delimiter": "", "decimal_comma": False, "encoding": "utf-8", "na": "", "data": ""}
+    if file is not None:
+        job = file.state.job["input"]
+        shown |= job | {"na": " ".join(map(str, job.get("na", ())))}
+    shown |= given or {}
+    table = None if file is None else preview(session)
+    return render(
+        request,
+        "open",
+        status,
+        title="Open a file",
+        messages=messages,
+        start=session.start,
+        folder=folder,
+        parent=folder.rpartition("/")[0] if folder else None,
+        entries=entries,
+        data=shown["data"],
+        given=shown,
+        delimiters=DELIMITERS,
+        table=table,
+        records="" if file is None else f"{file.source.frame.height:,}",
+    )
+
+
+def preview(session: Session) -> dict[str, Any]:
+    """Return the names of the columns and the first records as text; no records if that is switched off."""
+    frame = session.require_file().source.frame
+    columns = frame.columns
+    if not session.preview:
+        return {"columns": columns, "rows": None}
+    numeric = [frame[name].dtype.is_numeric() for name in columns]
+    rows = frame.head(SHOWN).select(pl.all().cast(pl.String, strict=False).fill_null("")).rows()
+    return {
+        "columns": columns,
+        "rows": [
+            [{"text": text, "numeric": is_number} for text, is_number in zip(row, numeric, strict=True)] for row in rows
+        ],
+    }
+
+
+ROUTES = [
+    Route("/open", show),
+    Route("/open", choose, methods=["POST"]),
+    Route("/open/sample", choose_sample, methods=["POST"]),
+]

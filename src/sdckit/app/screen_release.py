@@ -1,0 +1,189 @@
+"""The last screen: what to look at before the release, where it is written, and what was measured on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Route
+
+from sdckit.app import copying, folders
+from sdckit.app.forms import Form, read_form
+from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.app.release_checks import checklist
+from sdckit.app.screen_map import is_pick
+from sdckit.core.text import number
+from sdckit.metrics import METRICS
+from sdckit.selection import wording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from sdckit.app.session import OpenFile, Session
+    from sdckit.selection.points import Point
+    from sdckit.selection.search import Kept
+
+PATHS = {  # key, title, help; keys are those of the section [output] of a job, but for the job file and the records
+    "output": ("The released file", "Its suffix gives the format: .csv, .parquet, .dta, .sav."),
+    "report": ("Report to publish", "An HTML page with losses and risks, without any original record. Empty: none."),
+    "save_job": ("Job file", "Repeats the work with sdckit run. Empty: none."),
+    "private_report": ("Private report", "With exact statistics, for you alone. Empty: none."),
+    "private": ("Folder of the private record", "Empty: the one in your home folder. It makes the release repeatable."),
+}
+SECTIONS = {"output": "output", "report": "output", "private_report": "private", "private": "private"}
+
+
+async def show(request: Request) -> Response:
+    """Show the checklist, the paths and, once written, the release."""
+    session = session_of(request)
+    try:
+        return await _screen(request)
+    except REFUSALS as error:
+        session.tell(message_of(error).text, "error")
+        return go_to(request, "roles")
+
+
+async def _screen(
+    request: Request, status: int = 200, form: Form | None = None, messages: Sequence[Message] = ()
+) -> Response:
+    """Return the screen, with what a refused form says."""
+    session = session_of(request)
+    file = session.require_file()
+    kept = await session.work(session.kept)
+    point = chosen_point(file, kept)
+    rows = [] if point is None else await session.work(checklist, session, point)
+    if session.release.error:
+        messages = [*messages, Message("error", session.release.error)]
+    return render(
+        request,
+        "release",
+        status,
+        title="Release",
+        messages=messages,
+        chosen="" if point is None else wording.setting_text(point, wording.title_of),
+        checklist=rows,
+        paths=_path_fields(file, form),
+        keep_order=file.state.job["output"].get("keep_order", False),
+        running=session.release.running,
+        running_text="Writing and measuring the file …" if session.release.running else "",
+        result=_result(session),
+    )
+
+
+def chosen_point(file: OpenFile, kept: Kept) -> Point | None:
+    """Return the setting that is released: the one chosen on the map, else the recommended one."""
+    pick = file.state.pick
+    if pick is None:
+        return kept.choice.point if kept.choice else None
+    return next((point for point in kept.points if is_pick(point, pick)), None)
+
+
+def _path_fields(file: OpenFile, form: Form | None) -> list[dict[str, Any]]:
+    """Return the fields of the paths to write."""
+    job = file.state.job
+    return [
+        {
+            "name": name,
+            "title": title,
+            "about": about,
+            "value": form.text(name) if form else _path_of(job, file, name),
+            "needed": name == "output",
+        }
+        for name, (title, about) in PATHS.items()
+    ]
+
+
+def _path_of(job: Mapping[str, Any], file: OpenFile, name: str) -> str:
+    """Return a path of the job; the job file's is beside the data by default."""
+    if name == "save_job":
+        return Path(file.name).with_name(f"{Path(file.name).stem}-job.toml").as_posix()
+    return str(job.get(SECTIONS[name], {}).get(name, ""))
+
+
+def _result(session: Session) -> dict[str, Any] | None:
+    """Return the release that was written as the screen shows it; None without one."""
+    found = session.release.result
+    if found is None:
+        return None
+    files = [("released file", ", ".join(found["masked"]))]
+    if "sha256" in found.get("release", {}):
+        files.append(("SHA-256", found["release"]["sha256"]))
+    return {
+        "sentence": " ".join(found.get("choice", {}).get("sentences", [])[:1]),
+        "files": files,
+        "report": session.release.report is not None,
+        "notes": session.release.notes,
+        "measures": [
+            {
+                "name": name,
+                "title": METRICS[name].title if name in METRICS else name,
+                "text": number(one["value"]),
+                "meaning": one.get("meaning", ""),
+            }
+            for name, one in _measures(found)
+        ],
+    }
+
+
+def _measures(found: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the measures of the whole file in the JSON of a release, by name."""
+    return [(one["metric"], one) for one in found["metrics"]]
+
+
+async def write(request: Request) -> Response:
+    """Keep the paths, and start the command that writes the release."""
+    session, form = session_of(request), await read_form(request)
+    file = session.require_unchanged()
+    if is_old(session, form):
+        session.tell(OLD, "error")
+        return go_to(request, "release")
+    if session.busy():
+        session.tell("A search or a release is still running; wait for it, or stop it.", "error")
+        return go_to(request, "release")
+    try:
+        kept = await session.work(session.kept)
+        if chosen_point(file, kept) is None:
+            raise ValueError("no setting is chosen yet; finish the search first")
+        job = job_with_paths(session, file, form)
+    except REFUSALS as error:
+        return await _screen(request, 422, form, [message_of(error)])
+    await session.work(file.change, job)
+    report = job["output"].get("report")
+    session.release.begin(_words(session, form), session.start / report if report else None)
+    await session.announce()
+    return go_to(request, "release")
+
+
+def job_with_paths(session: Session, file: OpenFile, form: Form) -> dict[str, Any]:
+    """Return the job with the paths of the form; raise ValueError for one outside of the start folder."""
+    job = {name: dict(part) if isinstance(part, dict) else part for name, part in file.state.job.items()}
+    for name, section in SECTIONS.items():
+        part = job.setdefault(section, {})
+        part.pop(name, None)
+        if text := form.text(name):
+            part[name] = folders.confined(session.start, text).relative_to(session.start).as_posix()
+    job["output"].pop("keep_order", None)
+    if form.ticked("keep_order"):
+        job["output"]["keep_order"] = True
+    if not job["private"]:
+        del job["private"]
+    if form.text("save_job"):
+        folders.confined(session.start, form.text("save_job"))
+    return job
+
+
+def _words(session: Session, form: Form) -> list[str]:
+    """Return the words of the command that writes the release, without the name of the program."""
+    saved = form.text("save_job")
+    extra = ["--save-job", saved] if saved else []
+    extra += ["--overwrite"] if form.ticked("overwrite") else []
+    return copying.command_words(session.job(), extra)[1:]
+
+
+ROUTES = [
+    Route("/release", needs_file(show)),
+    Route("/release", needs_file(write), methods=["POST"]),
+]

@@ -1,0 +1,201 @@
+"""The screen of roles: one row a column, and what the columns that stay untouched give away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from sdckit.app.forms import Form, read_form
+from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.app.session import describe
+from sdckit.core.text import number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from sdckit.app.session import OpenFile
+    from sdckit.core.description import Description
+
+ROLES = {
+    "columns": "mask it: a variable",
+    "untouched": "publish it as it is",
+    "recode": "publish it coarsened",
+    "by": "publish it, mask each group by itself",
+    "weights": "survey weight, published",
+    "key": "identifies a record: not published",
+    "unit": "household, firm or person: new numbers",
+    "drop": "do not publish it",
+}
+KNOWS = {"": "knows it, if published", "unknown": "does not know it", "confidential": "wants to learn it"}
+MEANINGS = {
+    "mask it": "An amount or another number that is changed so that records cannot be found by it.",
+    "publish it as it is": "A category such as sex or region. Every record that stands alone on such columns is found.",
+    "publish it coarsened": "As above, but rounded (10), shortened (year), or with rare values merged (rare<20).",
+    "mask each group by itself": "Records are masked only together with others of the same value, such as a sector.",
+    "survey weight": "Used in the measures of loss. It is published; say whether the intruder knows it.",
+    "identifies a record": "A name or number of the record. It is never published.",
+    "household, firm or person": "A number that several records share. It is published with new numbers.",
+    "do not publish it": "The column is left out of the release.",
+}
+SINGLE = ("weights", "unit")
+GUESSES = {"variable": "a variable"}
+
+
+async def show(request: Request) -> Response:
+    """Show the columns with their roles."""
+    session = session_of(request)
+    file = session.require_file()
+    found = await session.work(describe, file.source, roles_of_job(file.state.job))
+    return _screen(request, file, found)
+
+
+def _screen(
+    request: Request, file: OpenFile, found: Description, status: int = 200, messages: Sequence[Message] = ()
+) -> Response:
+    """Return the screen of roles for a description of the file."""
+    return render(
+        request,
+        "roles",
+        status,
+        title="Roles of the columns",
+        messages=messages,
+        columns=_rows(file),
+        roles=ROLES.items(),
+        knows=KNOWS.items(),
+        meanings=MEANINGS.items(),
+        records=f"{file.source.frame.height:,}",
+        uniques=uniques_text(found, file.source.frame.height),
+        undecided=undecided_text(found),
+        floor=number(found.floor),
+        recodings=[
+            {"text": f"{row['option']} {row['value']}", "floor": number(row["floor"])}
+            for row in found.steps.iter_rows(named=True)
+        ],
+    )
+
+
+def _rows(file: OpenFile) -> list[dict[str, Any]]:
+    """Return one row for each column: what it looks like, the proposal, and the role that it has."""
+    roles = role_by_column(file.state.job)
+    recode = file.state.job.get("recode", {})
+    knows = {
+        name: what for what in ("unknown", "confidential") for name in file.state.job.get("roles", {}).get(what, ())
+    }
+    return [
+        {
+            "name": row["column"],
+            "type": row["type"],
+            "missing": f"{row['missing']:,}",
+            "distinct": f"{row['distinct']:,}",
+            "role": roles.get(row["column"], ""),
+            "recode": recode.get(row["column"], ""),
+            "knows": knows.get(row["column"], ""),
+            "guess": GUESSES.get(row["role"], row["role"]),
+            "reason": row["reason"],
+        }
+        for row in file.guess.table.iter_rows(named=True)
+    ]
+
+
+def role_by_column(job: Mapping[str, Any]) -> dict[str, str]:
+    """Return the role that a job gives to each column, as the form names it."""
+    roles = job.get("roles", {})
+    found = {}
+    for role in ("untouched", "columns", "by", "weights", "key", "unit", "drop"):
+        names = roles.get(role, ())
+        found |= dict.fromkeys([names] if isinstance(names, str) else names, role)
+    return found | dict.fromkeys(job.get("recode", ()), "recode")
+
+
+def roles_of_job(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the roles of a job by the names of arguments."""
+    return dict(job.get("roles", {})) | ({"recode": job["recode"]} if job.get("recode") else {})
+
+
+def job_of_form(form: Form, names: Sequence[str]) -> dict[str, Any]:
+    """Return the sections on roles and recodings that a form gives; raise ValueError if they cannot be.
+
+    A column without a role is left out: it is not decided.
+    """
+    lists: dict[str, Any] = {}
+    recode: dict[str, Any] = {}
+    for place, name in enumerate(names):
+        role, knows = form.text(f"role-{place}"), form.text(f"knows-{place}")
+        if role == "recode":
+            way = form.text(f"recode-{place}")
+            if not way:
+                raise ValueError(f"column {name!r} has no way to be coarsened; give 10, year or rare<20")
+            recode[name] = int(way) if way.isdecimal() else way
+        elif role in SINGLE:
+            if role in lists:
+                raise ValueError(f"{lists[role]!r} and {name!r} are both the {role}; choose one of them")
+            lists[role] = name
+        elif role:
+            lists.setdefault(role, []).append(name)
+        if knows and role not in ("key", "unit", "drop"):
+            lists.setdefault(knows, []).append(name)
+    return {"roles": lists} | ({"recode": recode} if recode else {})
+
+
+async def check(request: Request) -> Response:
+    """Answer what the roles in the form would mean, without keeping them."""
+    session, form = session_of(request), await read_form(request)
+    file = session.require_file()
+    try:
+        job = job_of_form(form, file.source.frame.columns)
+        found = await session.work(describe, file.source, roles_of_job(job))
+    except REFUSALS as error:
+        return JSONResponse({"uniques": message_of(error).text, "undecided": ""})
+    return JSONResponse(
+        {"uniques": uniques_text(found, file.source.frame.height), "undecided": undecided_text(found)}
+    )
+
+
+async def keep(request: Request) -> Response:
+    """Keep the roles of the form; go on to the rules once every column is decided."""
+    session, form = session_of(request), await read_form(request)
+    file = session.require_unchanged()
+    if is_old(session, form):
+        session.tell(OLD, "error")
+        return go_to(request, "roles")
+    try:
+        parts = job_of_form(form, file.source.frame.columns)
+        found = await session.work(describe, file.source, roles_of_job(parts))
+    except REFUSALS as error:
+        now = await session.work(describe, file.source, roles_of_job(file.state.job))
+        return _screen(request, file, now, 422, [message_of(error)])
+    job = {name: part for name, part in file.state.job.items() if name not in ("roles", "recode")} | parts
+    await session.work(file.change, job)
+    await session.announce()
+    if text := undecided_text(found):
+        session.tell(text, "error")
+        return go_to(request, "roles")
+    return go_to(request, "rules")
+
+
+def uniques_text(found: Description, records: int) -> str:
+    """Return the live line: how many records stand alone on what stays untouched."""
+    alone = round(found.uniques * records)
+    verb = "record is" if alone == 1 else "records are"
+    return (
+        f"{alone:,} {verb} unique on what stays untouched and known; no masking brings the risk of linkage "
+        f"below {number(found.floor)}."
+    )
+
+
+def undecided_text(found: Description) -> str:
+    """Return a sentence that names the columns that need a decision; an empty text if none does."""
+    names = [row["column"] for row in found.table.iter_rows(named=True) if not row["decided"]]
+    return f"Decide on: {', '.join(names)}. Nothing goes on before." if names else ""
+
+
+ROUTES = [
+    Route("/roles", needs_file(show)),
+    Route("/roles", needs_file(keep), methods=["POST"]),
+    Route("/roles/check", needs_file(check), methods=["POST"]),
+]

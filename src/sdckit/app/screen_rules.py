@@ -1,0 +1,142 @@
+"""The screen of edit rules: those found in the file, with their counts, and the user's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from sdckit.app.forms import Form, read_form
+from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.core.text import plural
+from sdckit.rules.near import rules_with_counts
+from sdckit.rules.parse import parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from sdckit.app.session import Session
+    from sdckit.metrics.original import Original
+
+SHOWN = 60  # most rules that are listed
+
+
+class Checked(NamedTuple):
+    """A line with a rule of the user: what it says about the file, or what is wrong with it."""
+
+    text: str
+    error: bool
+
+
+async def show(request: Request) -> Response:
+    """Show the rules of the file and of the job."""
+    session = session_of(request)
+    try:
+        return await _screen(request)
+    except REFUSALS as error:  # the roles do not fit
+        session.tell(message_of(error).text, "error")
+        return go_to(request, "roles")
+
+
+async def _screen(
+    request: Request, status: int = 200, form: Form | None = None, messages: Sequence[Message] = ()
+) -> Response:
+    """Return the screen of rules, with what a refused form says."""
+    session = session_of(request)
+    original = await session.work(session.original)
+    found = await session.work(_found, session, original)
+    listed = [one["rule"] for one in found]
+    kept = session.require_file().state.job.get("rules", {}).get("rule", [])
+    ticked = set(kept if form is None else form.texts("found"))
+    own = [rule for rule in kept if rule not in listed] if form is None else own_rules(form)
+    return render(
+        request,
+        "rules",
+        status,
+        title="Edit rules",
+        messages=messages,
+        found=[one | {"ticked": one["rule"] in ticked} for one in found],
+        own="\n".join(own),
+        checks=await session.work(checked_rules, original, own),
+    )
+
+
+def _found(session: Session, original: Original) -> list[dict[str, Any]]:
+    """Return the rules that hold in the file, or nearly; they are looked for once for each set of variables."""
+    prepared = session.require_file().prepared
+    if "rules" not in prepared or prepared.get("rules of") != original.columns:
+        counted = rules_with_counts(original.columns, original.values)[:SHOWN]
+        prepared |= {
+            "rules of": original.columns,
+            "rules": [{"rule": one.rule.text, "text": str(one)} for one in counted],
+        }
+    found: list[dict[str, Any]] = prepared["rules"]
+    return found
+
+
+def own_rules(form: Form) -> list[str]:
+    """Return the user's own rules in a form, one a line."""
+    return [line.strip() for line in form.text("own").splitlines() if line.strip()]
+
+
+def checked_rules(original: Original, rules: Sequence[str]) -> list[Checked]:
+    """Return what each rule says about the file: how many records obey it, or what is wrong with it."""
+    found = []
+    for text in rules:
+        try:
+            found.append(Checked(f"{text}: {_obeyed_text(original, text)}", error=False))
+        except REFUSALS as error:
+            found.append(Checked(message_of(error).text, error=True))
+    return found
+
+
+def _obeyed_text(original: Original, text: str) -> str:
+    """Return how many records obey the rules in a text, which may be several such as 0 <= A <= B."""
+    table = original.table
+    if table is None:
+        raise ValueError("the file is not there any more; open it again")
+    rules = parsed(text, list(table.numeric_names))
+    broken = 0
+    for rule in rules:
+        values = original.matrix(list(rule.columns))
+        broken += int(rule.broken(list(values.T)).sum())
+    if not broken:
+        return f"all {original.n:,} records obey it"
+    return f"{broken:,} {plural(broken, 'record')} of {original.n:,} {'breaks' if broken == 1 else 'break'} it; the release will obey it"
+
+
+async def check(request: Request) -> Response:
+    """Answer what the rules in the form say about the file, without keeping them."""
+    session, form = session_of(request), await read_form(request)
+    original = await session.work(session.original)
+    checks = await session.work(checked_rules, original, own_rules(form))
+    return JSONResponse({"checks": [one._asdict() for one in checks]})
+
+
+async def keep(request: Request) -> Response:
+    """Keep the ticked rules and the user's own, unless one of them is wrong."""
+    session, form = session_of(request), await read_form(request)
+    file = session.require_unchanged()
+    if is_old(session, form):
+        session.tell(OLD, "error")
+        return go_to(request, "rules")
+    rules = [*form.texts("found"), *own_rules(form)]
+    original = await session.work(session.original)
+    wrong = [one for one in await session.work(checked_rules, original, rules) if one.error]
+    if wrong:
+        return await _screen(request, 422, form, [Message("error", one.text) for one in wrong[:1]])
+    job = {name: part for name, part in file.state.job.items() if name != "rules"}
+    await session.work(file.change, job | ({"rules": {"rule": list(dict.fromkeys(rules))}} if rules else {}))
+    await session.announce()
+    return go_to(request, "goal")
+
+
+ROUTES = [
+    Route("/rules", needs_file(show)),
+    Route("/rules", needs_file(keep), methods=["POST"]),
+    Route("/rules/check", needs_file(check), methods=["POST"]),
+]

@@ -1,0 +1,111 @@
+"""The screen of the search: start it, follow it, stop it; what is measured is kept on disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Route
+
+from sdckit.app.forms import read_form
+from sdckit.app.pages import OLD, REFUSALS, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.app.session import describe
+from sdckit.app.screen_roles import roles_of_job, undecided_text
+from sdckit.core.text import plural
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from sdckit.app.session import Session
+
+
+async def show(request: Request) -> Response:
+    """Show the state of the search."""
+    session = session_of(request)
+    try:
+        kept = await session.work(session.kept)
+    except REFUSALS as error:
+        session.tell(message_of(error).text, "error")
+        return go_to(request, "roles")
+    found = progress_of(session)
+    if not session.search.running and kept.choice is not None:
+        found |= {"text": "The search is finished.", "share": 1.0, "percent": "100 %"}
+    return render(
+        request,
+        "search",
+        title="Search",
+        running=session.search.running,
+        kept=bool(kept.points),
+        progress=found,
+        points_text=points_text(len(kept.points)),
+    )
+
+
+def points_text(count: int) -> str:
+    """Return a sentence on the number of settings on the map."""
+    return f"{count} {plural(count, 'setting')} measured." if count else "Nothing is measured yet."
+
+
+def progress_of(session: Session) -> dict[str, Any]:
+    """Return the progress of the search as the page shows it."""
+    search = session.search
+    share = min(max(search.progress.share, 0.0), 1.0)
+    return {
+        "running": search.running,
+        "share": share,
+        "percent": f"{share:.0%}",
+        "text": _progress_text(session, share),
+        "methods": [dict(one) for one in search.progress.methods],
+    }
+
+
+def _progress_text(session: Session, share: float) -> str:
+    """Return a sentence on a running, stopped or failed search."""
+    search = session.search
+    if search.running:
+        left = search.progress.seconds_left
+        return f"{share:.0%} done" + ("." if left is None else f", about {_time_text(left)} left.")
+    if search.progress.error:
+        return f"The search failed: {search.progress.error}"
+    if search.progress.stopped:
+        return "The search was stopped; what it measured is kept."
+    return "The search is finished." if search.progress.finished else "The search does not run."
+
+
+def _time_text(seconds: float) -> str:
+    """Return a time as a person says it."""
+    if seconds < 90:
+        return f"{max(round(seconds), 1)} s"
+    return f"{round(seconds / 60)} minutes"
+
+
+async def start(request: Request) -> Response:
+    """Start the search, or go on with it; one that runs is left alone."""
+    session, form = session_of(request), await read_form(request)
+    file = session.require_unchanged()
+    if is_old(session, form):
+        session.tell(OLD, "error")
+        return go_to(request, "search")
+    found = await session.work(describe, file.source, roles_of_job(file.state.job))
+    if text := undecided_text(found):
+        session.tell(text, "error")
+        return go_to(request, "roles")
+    if not session.search.running:
+        await session.search.start(session.job(picked=False))
+        await session.announce()
+    return go_to(request, "search")
+
+
+async def stop(request: Request) -> Response:
+    """Stop the search; its finished measurements are kept."""
+    session = session_of(request)
+    await session.search.stop()
+    await session.announce()
+    return go_to(request, "search")
+
+
+ROUTES = [
+    Route("/search", needs_file(show)),
+    Route("/search/start", needs_file(start), methods=["POST"]),
+    Route("/search/stop", needs_file(stop), methods=["POST"]),
+]

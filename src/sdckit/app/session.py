@@ -1,0 +1,208 @@
+"""What the page works on: the start folder, the open file with the states of its job, and running work."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sdckit.app import folders
+from sdckit.app.opened_job import open_job
+from sdckit.app.release_run import ReleaseRun
+from sdckit.app.search import SearchRun
+from sdckit.app.run_job import effective_job
+from sdckit.app.state import UNJUDGED, State, first_state
+from sdckit.app.work_folder import WorkFolder
+from sdckit.core.description import describe_table
+from sdckit.core.roles import asked_roles
+from sdckit.core.table import Table
+from sdckit.io import files
+from sdckit.io.dialect import Dialect
+from sdckit.selection.search import Search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from sdckit.app.opened_job import OpenedJob
+    from sdckit.app.state import History
+    from sdckit.core.description import Description
+    from sdckit.io.source import Source
+    from sdckit.job.read import Job
+    from sdckit.metrics.original import Original
+    from sdckit.selection.search import Kept
+
+Result = TypeVar("Result")
+SAMPLE = "sample.csv"
+CHANGED = "{} was changed on disk after it was opened; what is shown here is about the file as it was"
+
+
+@dataclass
+class OpenFile:
+    """A file that was read, the roles that sdckit proposes for its columns, and the states of its job."""
+
+    path: Path
+    name: str  # its path from the start folder, as the job has it
+    source: Source
+    work: WorkFolder
+    history: History  # the states of the job, for undo and redo
+    guess: Description
+    prepared: dict[str, Any] = field(default_factory=dict)  # what is computed once for each job
+
+    @property
+    def state(self) -> State:
+        """The current state of the job."""
+        return self.history.current
+
+    def change(self, job: Mapping[str, Any]) -> None:
+        """Make another job the current one; a setting chosen on the map is kept if only outputs differ."""
+        before = self.state
+        same = all(
+            before.job.get(name) == job.get(name) for name in {*before.job, *job} if name not in UNJUDGED
+        )
+        self.history.add(State(job, before.pick if same else None))
+
+
+class Session:
+    """All that the page knows while it runs; what must survive is on disk."""
+
+    def __init__(self, start: Path, data: Path | None = None, *, preview: bool = True) -> None:
+        self.start, self.data, self.preview = start, data, preview
+        self.file: OpenFile | None = None
+        self.notes: list[tuple[str, str]] = []  # kind and text of messages for the next screen
+        self.secret = secrets.token_bytes(32)  # of the maskings that panels show
+        self.search = SearchRun(start)
+        self.release = ReleaseRun(start)
+        self.changes = asyncio.Condition()
+        self._worker = ThreadPoolExecutor(1)  # one thread: prepared data and warnings are not shared safely
+
+    def busy(self) -> bool:
+        """Return True while a search or a release runs."""
+        return self.search.running or self.release.running
+
+    def close(self) -> None:
+        """Stop running work; finished measurements are kept."""
+        self.search.close()
+        self.release.close()
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+    async def work(self, function: Callable[..., Result], *values: Any) -> Result:
+        """Call a function in the thread that reads and measures data; its warnings are not printed."""
+
+        def quiet() -> Result:
+            """Call the function without printing warnings, which may hold cells of the file."""
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return function(*values)
+
+        return await asyncio.get_running_loop().run_in_executor(self._worker, quiet)
+
+    async def announce(self) -> None:
+        """Wake the event streams up: something that they show has changed."""
+        async with self.changes:
+            self.changes.notify_all()
+
+    def tell(self, text: str, kind: str = "info") -> None:
+        """Show a message on the next screen."""
+        self.notes.append((kind, text))
+
+    def open(self, name: str, dialect: Mapping[str, Any]) -> None:
+        """Read a file below the start folder, and go on with the job that was begun on it, if there is one.
+
+        `dialect` has the entries of the section on the input of a job, but for the path.
+        """
+        path = folders.confined(self.start, name)
+        relative = path.relative_to(self.start).as_posix()
+        work = WorkFolder(self.start, path)  # before the data are read: then a change is noticed
+        source = files.read(path, dialect_of(dialect))
+        guess = describe(source, {})
+        first = first_state(guess, relative, dialect)
+        history = work.open_history(first)
+        if history.message:
+            self.tell(history.message, "error")
+        if history.current.job["input"] != first.job["input"] or work.changed_on_disk():
+            work.accept_data(history)
+            history.add(first)
+        self.file = OpenFile(path, relative, source, work, history, guess)
+
+    def open_sample(self) -> str:
+        """Copy the bundled sample into the start folder unless it is there; return its name."""
+        content = resources.files("sdckit.data").joinpath(SAMPLE).read_bytes()
+        for number in range(1, 100):
+            path = self.start / (SAMPLE if number == 1 else f"sample-{number}.csv")
+            if not path.exists():
+                path.write_bytes(content)
+            if path.read_bytes() == content:
+                return path.name
+        raise FileExistsError(f"'{self.start}' has 99 other files named like the sample; open it elsewhere")
+
+    def changed(self) -> str:
+        """Return a sentence if the open file was changed on disk, else an empty text."""
+        file = self.file
+        return CHANGED.format(file.name) if file is not None and file.work.changed_on_disk() else ""
+
+    def require_unchanged(self) -> OpenFile:
+        """Return the open file; raise ValueError if there is none or if it was changed on disk."""
+        if self.file is None:
+            raise ValueError("no file is open; open one first")
+        if text := self.changed():
+            raise ValueError(f"{text}; read it again first")
+        return self.file
+
+    def job(self, *, picked: bool = True) -> Job:
+        """Return the job of the current state with paths from the start folder; `picked`: with the pick."""
+        file = self.require_file()
+        state = file.state if picked else State(file.state.job)
+        return effective_job(state, file.work, self.start)
+
+    def require_file(self) -> OpenFile:
+        """Return the open file; raise ValueError if there is none."""
+        if self.file is None:
+            raise ValueError("no file is open; open one first")
+        return self.file
+
+    def opened(self) -> OpenedJob:
+        """Return the current job with its data, without the pick; roles and options are checked."""
+        file = self.require_file()
+        return open_job(self.job(picked=False), file.source)
+
+    def original(self) -> Original:
+        """Return the data of the current job, prepared once for each set of roles."""
+        file, opened = self.require_file(), self.opened()
+        key = repr([file.state.job.get(name) for name in ("input", "roles", "recode")])
+        if file.prepared.get("roles") != key:
+            file.prepared |= {"roles": key, "original": opened.prepare(), "search": {}}
+        found: Original = file.prepared["original"]
+        return found
+
+    def kept(self) -> Kept:
+        """Return what the current search has measured so far, read from its folder."""
+        file, original, opened = self.require_file(), self.original(), self.opened()
+        options = opened.search_options()
+        folder = options.pop("folder")
+        options.pop("workers")
+        key = repr(sorted((name, repr(value)) for name, value in options.items()))
+        if key not in file.prepared["search"]:
+            file.prepared["search"] = {key: Search.of(original, **options)}
+        found: Search = file.prepared["search"][key]
+        return found.kept(folder)
+
+
+def dialect_of(section: Mapping[str, Any]) -> Dialect:
+    """Return the dialect that the section on the input of a job gives."""
+    return Dialect(
+        section.get("delimiter"),
+        bool(section.get("decimal_comma", False)),
+        str(section.get("encoding", "utf-8")),
+        missing=tuple(str(code) for code in section.get("na", ())),
+    )
+
+
+def describe(source: Source, roles: Mapping[str, Any]) -> Description:
+    """Describe a file with the roles that are decided so far, by argument name."""
+    table = Table(source.frame)
+    return describe_table(table, asked_roles(table, **roles), source.labelled)
