@@ -1,4 +1,4 @@
-"""The job that is run for a state of the page: spelled as the command line spells it, with its search folder."""
+"""The job that is run for a state of the page, as the command line spells it, with the folder of its search."""
 
 from __future__ import annotations
 
