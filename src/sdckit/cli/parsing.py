@@ -61,9 +61,9 @@ def parse_names(texts: Sequence[str], known: Collection[str] = ()) -> list[str] 
 
 
 def quoted_name(name: str) -> str:
-    """Return a name as `parse_names` takes it: in quotation marks where it has a comma or such marks."""
+    """Return a name as `parse_names` takes it: quoted if it has a comma, a quotation mark or a line end."""
     doubled = name.replace('"', '""')
-    return f'"{doubled}"' if "," in name or '"' in name else name
+    return f'"{doubled}"' if any(mark in name for mark in ',"\r\n') else name
 
 
 def parse_name(text: str | None, known: Collection[str] = ()) -> str | None:

@@ -134,7 +134,7 @@ def options_of_columns(method: Method, options: Mapping[str, Any], names: Sequen
 
 def parameters_text(parameters: Mapping[str, Any]) -> str:
     """Return parameters as text, as in "p=0.15, tails=0.05"."""
-    return ", ".join(f"{name}={_value_text(value)}" for name, value in parameters.items())
+    return ", ".join(f"{name}={value_text(value)}" for name, value in parameters.items())
 
 
 def method_text(method: str, parameters: Mapping[str, Any]) -> str:
@@ -142,12 +142,12 @@ def method_text(method: str, parameters: Mapping[str, Any]) -> str:
     return f"{method} ({parameters_text(parameters)})" if parameters else method
 
 
-def _value_text(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return a parameter's value as text that `parameter_value` reads back."""
     if isinstance(value, tuple):
         return ",".join(_quote_name(name) for name in value)
     if isinstance(value, dict):
-        return ",".join(f"{_quote_name(name)}:{_value_text(number)}" for name, number in value.items())
+        return ",".join(f"{_quote_name(name)}:{value_text(number)}" for name, number in value.items())
     return format(value, ".15g") if isinstance(value, float) else str(value)
 
 

@@ -9,8 +9,8 @@ from sdckit.io.atomic import READ_ONLY
 from sdckit.job.toml_text import entry_text, key_text, section_text, string_text, value_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path, PurePath
 
     from sdckit.core.description import Description
 
@@ -41,6 +41,7 @@ ABOUT = {
     "drop": "not published",
 }
 LIMIT = 0.1  # risk of linkage that a draft allows
+LOSS = "brmae"  # the loss that it makes small
 REST = """\
 # Another intruder, who knows some columns only, and the largest risk allowed for him:
 # [[scenario]]
@@ -51,7 +52,7 @@ REST = """\
 [search]
 # Largest share of the records that an intruder may re-identify, and the loss to make small.
 max_risk = {{ linkage = {limit} }}
-minimise = "brmae"
+minimise = {loss}
 # methods = ["mdav", "noise", "rank_swap"]  # sdckit methods lists all
 # grid = {{ mdav = {{ k = "2:30" }} }}
 # max_loss = {{ suppressed = 0.01 }}
@@ -76,7 +77,38 @@ def draft_text(found: Description, path: Path, source: Mapping[str, Any], data: 
 
     `source` has the entries of the section on the input, `data` is the original file, `path` the job file.
     """
-    columns = [
+    columns = _columns_of(found)
+    known = [one.name for one in columns if one.key == "untouched"] or [columns[0].name]
+    rest = REST.format(
+        known=string_text(known[0]),
+        limit=LIMIT,
+        loss=string_text(LOSS),
+        **{key: string_text(name) for key, name in _output_section(data).items()},
+    )
+    parts = [HEAD.format(name=path.name) + 'command = "recommend"\n', section_text("[input]", source) + "\n"]
+    return "\n".join([*parts, _roles_text(columns, found), _recode_text(found), rest])
+
+
+def draft_content(found: Description, source: Mapping[str, Any], data: PurePath) -> dict[str, Any]:
+    """Return the sections of the job that `draft_text` writes, without questions and empty sections.
+
+    A column whose role is not decided has none here.
+    """
+    return {"command": "recommend", "input": dict(source)} | {
+        section: entries
+        for section, entries in {
+            "roles": _decided_roles(found),
+            "recode": _given_recodings(found),
+            "search": {"max_risk": {"linkage": LIMIT}, "minimise": LOSS},
+            "output": _output_section(data),
+        }.items()
+        if entries
+    }
+
+
+def _columns_of(found: Description) -> list[_Column]:
+    """Return the columns of a description with the keys that a job has for their roles."""
+    return [
         _Column(
             row["column"],
             {"variable": "columns"}.get(row["role"], row["role"]),
@@ -85,24 +117,43 @@ def draft_text(found: Description, path: Path, source: Mapping[str, Any], data: 
         )
         for row in found.table.iter_rows(named=True)
     ]
-    known = [one.name for one in columns if one.key == "untouched"] or [columns[0].name]
+
+
+def _output_section(data: PurePath) -> dict[str, str]:
+    """Return the names of the files to write, made from the name of the original file."""
     suffix = READ_ONLY.get(data.suffix.lower(), data.suffix)
-    rest = REST.format(
-        known=string_text(known[0]),
-        limit=LIMIT,
-        output=string_text(f"{data.stem}-masked{suffix}"),
-        report=string_text(f"{data.stem}-report.html"),
-    )
-    parts = [HEAD.format(name=path.name) + 'command = "recommend"\n', section_text("[input]", source) + "\n"]
-    return "\n".join([*parts, _roles_text(columns, found), _recode_text(found), rest])
+    return {"output": f"{data.stem}-masked{suffix}", "report": f"{data.stem}-report.html"}
 
 
-def _roles_text(columns: Iterable[_Column], found: Description) -> str:
+def _with_roles(columns: Iterable[_Column], found: Description) -> list[_Column]:
+    """Return the columns that stand in a role of a draft: not those recoded, nor in a role of the user."""
+    recoded = _given_recodings(found)
+    return [
+        one
+        for one in columns
+        if one.key not in ASKED and not (one.name in recoded and one.key == "untouched")
+    ]
+
+
+def _decided_roles(found: Description) -> dict[str, Any]:
+    """Return the section on roles, with the columns whose role is decided only."""
+    columns = [one for one in _with_roles(_columns_of(found), found) if one.decided]
+    listed = {key: [one.name for one in columns if one.key == key] for key in LISTS}
+    single = {one.key: one.name for one in columns if one.key in SINGLE}
+    asked = {key: list(found.options[key]) for key in ASKED if key in found.options}
+    return {key: names for key, names in listed.items() if names} | single | asked
+
+
+def _given_recodings(found: Description) -> dict[str, str]:
+    """Return the recodings that the user gave, by column."""
+    given = [entry.rpartition("=") for entry in found.options.get("recode", ())]
+    return {name: way for name, _, way in given}
+
+
+def _roles_text(columns: Sequence[_Column], found: Description) -> str:
     """Return the section on roles; a column without a decision stands in comments."""
-    columns = [one for one in columns if one.key not in ASKED]
-    open_names = [one.name for one in columns if not one.decided]
-    recoded = [entry.partition("=")[0] for entry in found.options.get("recode", ())]
-    columns = [one for one in columns if not (one.name in recoded and one.key == "untouched")]
+    open_names = [one.name for one in columns if one.key not in ASKED and not one.decided]
+    columns = _with_roles(columns, found)
     lines = [UNDECIDED.format(names=", ".join(map(_comment, open_names))).rstrip()] if open_names else []
     for key in LISTS:
         lines += _list_lines(key, columns)
@@ -133,8 +184,7 @@ def _single_line(one: _Column) -> str:
 
 def _recode_text(found: Description) -> str:
     """Return the section on recodings: those given, and as comments steps that lower the risk's floor."""
-    given = [entry.rpartition("=") for entry in found.options.get("recode", ())]
-    lines = [f"{key_text(name)} = {value_text(way)}" for name, _, way in given]
+    lines = [f"{key_text(name)} = {value_text(way)}" for name, way in _given_recodings(found).items()]
     if found.steps.height:
         last = found.steps["floor"][-1]
         lines.append(f"# By columns that are not masked, the risk is {number(found.floor)} at least.")

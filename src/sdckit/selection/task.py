@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.plan import Run, Setting
 
+SOFTWARE = f"sdckit {VERSION}, numpy {np.__version__}"  # other versions may measure other numbers
+
 
 @dataclass(frozen=True)
 class Stratum:
@@ -164,7 +166,7 @@ class Task:
             "scenarios": [[one.scenario.name, [*one.scenario.known], one.labels] for one in self.scenarios]
             or None,
             "sample queries": None if self.sampling is None else repr(self.sampling),
-            "version": f"sdckit {VERSION}, numpy {np.__version__}",
+            "version": SOFTWARE,
         }
 
     def allowed_settings(self, settings: Iterable[Setting]) -> list[Setting]:
