@@ -87,7 +87,7 @@ def statistics_of(pair: Pair, *, exact: bool = False) -> Statistics:
     """
     names, values = pair.columns, pair.original.values
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        before = exact_values(names, values) if exact else guarded_values(names, values, pair.rules)
+        before = exact_values(names, values) if exact else _kept_guarded_values(pair)
         after = exact_values(names, pair.masked)
 
     def figures(*key: str) -> tuple[float | None, float | None, float | None]:
@@ -131,6 +131,16 @@ def _correlation(x: Floats, y: Floats) -> float:
         return math.nan
     gaps = x - x.mean(), y - y.mean()
     return float(gaps[0] @ gaps[1] / (np.sqrt(gaps[0] @ gaps[0]) * np.sqrt(gaps[1] @ gaps[1])))
+
+
+def _kept_guarded_values(pair: Pair) -> Values:
+    """Return the statistics of the original that can be published, computed once for all masked files."""
+    key = f"guarded statistics {() if pair.rules is None else pair.rules.texts}"
+    if key not in pair.original.cache:
+        found = guarded_values(pair.columns, pair.original.values, pair.rules)
+        pair.original.cache[key] = found
+    kept: Values = pair.original.cache[key]
+    return kept
 
 
 def guarded_values(names: Sequence[str], values: Floats, rules: Rules | None = None) -> Values:

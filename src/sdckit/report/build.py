@@ -197,9 +197,7 @@ def map_points(
     stand for original records.
     """
     loss = _axis_metric(settings, "loss", choice.minimise if choice else LOSS)
-    risk = _axis_metric(
-        settings, "risk", RISK if choice is None or RISK in choice.limits else next(iter(choice.limits))
-    )
+    risk = _axis_metric(settings, "risk", main_risk(choice.limits) if choice else RISK)
     if loss is None or risk is None:
         return None
     chosen = choice.point if choice else None
@@ -220,6 +218,11 @@ def map_points(
         & (pl.col("parameters") == (chosen.parameters if chosen else "")),
     )
     return Points(table, loss, risk, dict(choice.limits) if choice else {}, level)
+
+
+def main_risk(limits: Mapping[str, float]) -> str:
+    """Return the risk that a map shows: the usual one if it is limited, else the first of the limits."""
+    return RISK if RISK in limits else next(iter(limits))
 
 
 def _axis_metric(settings: pl.DataFrame, family: str, wanted: str) -> str | None:

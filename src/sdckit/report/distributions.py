@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sdckit.kernels.jit import Floats
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.report.charts import Spec
 
@@ -128,6 +129,13 @@ def _distribution_spec(rows: list[dict[str, Any]], edges: Sequence[str]) -> Spec
 def _tooltip_format(field: str) -> Spec:
     """Return the Vega-Lite format of a tooltip field: percent for shares, plain text otherwise."""
     return {"type": "quantitative", "format": ".1%"} if field.endswith("_share") else {"type": "nominal"}
+
+
+def risk_panel_of(evaluation: Evaluation) -> Panel | None:
+    """Return the histogram of records by their risk; None unless that of each record was measured."""
+    if evaluation.records is None or "linkage" not in evaluation.records.columns:
+        return None
+    return risk_panel(evaluation.records["linkage"].to_numpy())
 
 
 def risk_panel(risks: Floats) -> Panel:

@@ -10,11 +10,12 @@ from sdckit.core.text import as_sentence, number
 from sdckit.report.measures import LEVELS, is_bounded, is_share, label, limit_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.report.risk_map import Points
 
+Found = tuple[str, str, float | None, float | None]  # family, metric, value, and value by chance
 MAIN = 2  # the first headlines, the main loss and the main risk
 
 
@@ -45,22 +46,36 @@ class Headline:
 
 
 def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
-    """Return the main loss and risk of the page, suppressed cells, uniques, and measures with a limit."""
-    limits = points.limits if points else {}
+    """Return the headlines of a page: those of what was measured, or else of the chosen point of its map."""
     if evaluation is not None:
-        rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
-        names = _headline_metrics(rows, points)
-        others = [*_suppressed(rows), *limits, *_uniques(evaluation)]
-        names += dict.fromkeys(name for name in others if name in rows and name not in names)
-        found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
-    elif points is not None and points.chosen is not None:
-        chosen = points.chosen
-        found = [
-            ("loss", points.loss, chosen["loss"], points.random),
-            ("risk", points.risk, chosen["risk"], None),
-        ]
-    else:
+        axes = [points.loss, points.risk] if points else []
+        return measured_headlines(evaluation, axes, points.limits if points else {})
+    if points is None or points.chosen is None:
         return []
+    chosen = points.chosen
+    found: list[Found] = [
+        ("loss", points.loss, chosen["loss"], points.random),
+        ("risk", points.risk, chosen["risk"], None),
+    ]
+    return _headlines_of(found, points.limits)
+
+
+def measured_headlines(
+    evaluation: Evaluation, axes: Sequence[str], limits: Mapping[str, float]
+) -> list[Headline]:
+    """Return the main loss and risk, those of the axes if any, suppressed cells, uniques, what is limited."""
+    rows = {row["metric"]: row for row in evaluation.summary.iter_rows(named=True)}
+    names = _headline_metrics(rows, axes)
+    others = [*_suppressed(rows), *limits, *_uniques(evaluation)]
+    names += dict.fromkeys(name for name in others if name in rows and name not in names)
+    found = [(rows[name]["family"], name, rows[name]["value"], rows[name]["random"]) for name in names]
+    return _headlines_of(found, limits, evaluation)
+
+
+def _headlines_of(
+    found: Iterable[Found], limits: Mapping[str, float], evaluation: Evaluation | None = None
+) -> list[Headline]:
+    """Return the headlines of values of metrics; the evaluation, if any, has the sentences beside them."""
     meaning = evaluation.meaning if evaluation is not None else {}
     knowledge = evaluation.knowledge if evaluation is not None else None
     assumes = as_sentence(knowledge.sentence) if knowledge is not None else ""
@@ -92,11 +107,11 @@ def _uniques(evaluation: Evaluation) -> list[str]:
     return ["uniques"] if evaluation.parts.get("uniques", {}).get("floor", 0.0) > 0 else []
 
 
-def _headline_metrics(rows: Mapping[str, Any], points: Points | None) -> list[str]:
+def _headline_metrics(rows: Mapping[str, Any], axes: Sequence[str]) -> list[str]:
     """Return the names of the loss and risk on the chart's axes, else of the first measured from 0 to 1."""
     names = []
-    for family, axis in (("loss", points and points.loss), ("risk", points and points.risk)):
+    for family in ("loss", "risk"):
         own = [name for name, row in rows.items() if row["family"] == family and row["value"] is not None]
-        first = [axis, "linkage" if family == "risk" else None, *filter(is_share, own), *own]
+        first = [*axes, *(["linkage"] if family == "risk" else []), *filter(is_share, own), *own]
         names += [name for name in first if name in own][:1]
     return names

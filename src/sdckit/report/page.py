@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.text import number, printable, printable_content
-from sdckit.metrics.evaluation_result import public_evaluation
 from sdckit.report import distributions, headlines, measures, risk_map, signing
-from sdckit.report.privacy import THRESHOLD, drop_losses_of_few_cells, public_facts, require_enough_records
+from sdckit.report.environment import json_text, page_environment
+from sdckit.report.privacy import THRESHOLD, guarded_evaluation, public_facts, require_enough_records
 from sdckit.report.vega_bundle import bundle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import jinja2
 
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.knowledge import Knowledge
@@ -93,7 +89,7 @@ def report(
     """
     require_enough_records(pair, evaluation)
     if evaluation is not None:
-        evaluation = drop_losses_of_few_cells(public_evaluation(evaluation))
+        evaluation = guarded_evaluation(evaluation)
     specs: dict[str, Spec] = {}
 
     def add_spec(name: str, panel: Panel) -> dict[str, Any]:
@@ -105,37 +101,40 @@ def report(
     drawn = points if points is not None and points.drawn.height else None
     if drawn is not None:
         specs["map"] = risk_map.risk_map(drawn)
-    risks = None
-    if evaluation is not None and evaluation.records is not None and "linkage" in evaluation.records.columns:
-        risks = add_spec("at-risk", distributions.risk_panel(evaluation.records["linkage"].to_numpy()))
+    at_risk = None if evaluation is None else distributions.risk_panel_of(evaluation)
+    risks = None if at_risk is None else add_spec("at-risk", at_risk)
     variables = [] if pair is None else distributions.distribution_panels(pair)
     own = evaluation.notes if evaluation is not None else ()
-    style = _file_text("page.css").strip() + _shade_styles() + signing.margin_style(title, summary)
+    style = _file_text("page.css").strip() + shade_styles() + signing.margin_style(title, summary)
     script = _file_text("page.js").strip()
-    return _template().render(
-        title=title,
-        done=done,
-        choice=choice,
-        headlines=headlines.headlines(evaluation, points),
-        knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
-        scenarios=_scenarios(evaluation, points, summary),
-        summary=summary,
-        signed=_signed_parts(summary),
-        job=job,
-        **_map_parts(points, drawn),
-        families=measures.metric_groups(evaluation) if evaluation is not None else (),
-        attacks=measures.attack_rows(evaluation) if evaluation is not None else (),
-        heat=measures.heat_map(evaluation) if evaluation is not None else None,
-        risks=risks,
-        panels=[add_spec(f"variable-{place}", panel) for place, panel in enumerate(variables, 1)],
-        threshold=THRESHOLD,
-        notes=list(dict.fromkeys([*notes, *own])),
-        facts=public_facts(facts),
-        specs=_as_json(specs) if specs else None,
-        style=style,
-        script=script,
-        bundle=bundle() if specs else None,
-        policy=_policy(style, [script, bundle()] if specs else []),
+    return (
+        page_environment("sdckit.report")
+        .get_template("page.html")
+        .render(
+            title=title,
+            done=done,
+            choice=choice,
+            headlines=headlines.headlines(evaluation, points),
+            knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
+            scenarios=_scenarios(evaluation, points, summary),
+            summary=summary,
+            signed=_signed_parts(summary),
+            job=job,
+            **_map_parts(points, drawn),
+            families=measures.metric_groups(evaluation) if evaluation is not None else (),
+            attacks=measures.attack_rows(evaluation) if evaluation is not None else (),
+            heat=measures.heat_map(evaluation) if evaluation is not None else None,
+            risks=risks,
+            panels=[add_spec(f"variable-{place}", panel) for place, panel in enumerate(variables, 1)],
+            threshold=THRESHOLD,
+            notes=list(dict.fromkeys([*notes, *own])),
+            facts=public_facts(facts),
+            specs=json_text(specs) if specs else None,
+            style=style,
+            script=script,
+            bundle=bundle() if specs else None,
+            policy=_policy(style, [script, bundle()] if specs else []),
+        )
     )
 
 
@@ -172,34 +171,9 @@ def _signed_parts(summary: Summary | None) -> dict[str, Any]:
         return {}
     return {
         "facts": signing.fact_rows(summary),
-        "titles": list(signing.TITLES.values()),
-        "statistics": signing.statistic_rows(summary),
-        "correlations": signing.correlation_rows(summary.statistics),
+        **signing.statistics_parts(summary.statistics, summary.suppressed),
         "mark": signing.MARK,
     }
-
-
-@cache
-def _template() -> jinja2.Template:
-    """Return the compiled jinja2 template of the page."""
-    import jinja2  # noqa: PLC0415 - slow to import, and only for pages
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sdckit.report", "."),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_shown,
-    )
-    environment.filters |= {"number": number, "plain": measures.limit_text, "label": measures.label}
-    return environment.get_template("page.html")
-
-
-def _shown(value: Any) -> Any:
-    """Return a text without characters that turn it round or cannot be seen; all else as it is."""
-    plain = isinstance(value, str) and not hasattr(value, "__html__")  # the page's own scripts are not names
-    return printable(value, lines=True) if plain else value
 
 
 @cache
@@ -208,7 +182,7 @@ def _file_text(name: str) -> str:
     return (resources.files("sdckit.report") / name).read_text(encoding="utf-8")
 
 
-def _shade_styles() -> str:
+def shade_styles() -> str:
     """Return the CSS rules of the heat map's colours, white to dark blue, with readable text colours."""
     rules = []
     for step in range(measures.SHADES + 1):
@@ -217,12 +191,6 @@ def _shade_styles() -> str:
         colour = "".join(f"{round(light + share * (dark - light)):02x}" for light, dark in ends)
         rules.append(f".s{step}{{background:#{colour};color:{'#fff' if share > 0.5 else '#222'}}}")
     return "\n" + "\n".join(rules)
-
-
-def _as_json(specs: Mapping[str, Spec]) -> str:
-    """Return chart specifications as JSON that is safe inside a script element."""
-    text = json.dumps(printable_content(specs), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c")
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks
+from sdckit.metrics.evaluation_result import public_evaluation
 from sdckit.metrics.evaluation_table import WHOLE
 
 if TYPE_CHECKING:
@@ -171,6 +172,11 @@ def _number_of_records(evaluation: Evaluation | None) -> int | None:
         if rows["n_used"].count():
             return int(max(rows["n_used"].drop_nulls()))
     return None
+
+
+def guarded_evaluation(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation as a page may show it: no figure that one record dominates, or of few cells."""
+    return drop_losses_of_few_cells(public_evaluation(evaluation))
 
 
 def drop_losses_of_few_cells(evaluation: Evaluation) -> Evaluation:

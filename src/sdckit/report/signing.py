@@ -48,17 +48,34 @@ def fact_rows(summary: Summary) -> list[tuple[str, str]]:
     return rows
 
 
-def statistic_rows(summary: Summary) -> list[dict[str, Any]]:
-    """Return each variable with its statistics as texts, original and masked, and its suppressed cells."""
-    found = summary.statistics
-    digits = EXACT if found.exact else AFTER
-    rows: dict[str, dict[str, Any]] = {}
-    for row in found.rows:
-        one = rows.setdefault(row.variable, {"variable": row.variable, "before": [], "after": []})
-        one["before"].append(figure_text(row.before, EXACT))  # it is rounded already
-        one["after"].append(figure_text(row.after, digits))
-    gone = summary.suppressed or {}
-    return [one | {"suppressed": f"{gone[name]:,}" if name in gone else "-"} for name, one in rows.items()]
+def statistics_parts(statistics: Statistics, suppressed: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return statistics and correlations before and after masking as texts, and the titles of the first."""
+    return {
+        "titles": list(TITLES.values()),
+        "statistics": statistic_rows(statistics, suppressed),
+        "correlations": correlation_rows(statistics),
+    }
+
+
+def statistic_rows(statistics: Statistics, suppressed: Mapping[str, int] | None) -> list[dict[str, Any]]:
+    """Return each variable with a line for each file: its statistics as texts, and its suppressed cells."""
+    digits = EXACT if statistics.exact else AFTER
+    texts: dict[str, tuple[list[str], list[str]]] = {}
+    for row in statistics.rows:
+        before, after = texts.setdefault(row.variable, ([], []))
+        before.append(figure_text(row.before, EXACT))  # it is rounded already
+        after.append(figure_text(row.after, digits))
+    gone = suppressed or {}
+    return [
+        {
+            "variable": name,
+            "lines": [
+                {"file": "original", "texts": before, "suppressed": ""},
+                {"file": "masked", "texts": after, "suppressed": f"{gone[name]:,}" if name in gone else "-"},
+            ],
+        }
+        for name, (before, after) in texts.items()
+    ]
 
 
 def correlation_rows(statistics: Statistics) -> list[tuple[str, list[str]]]:

@@ -15,7 +15,7 @@ from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_t
 from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits, risk_limits
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.points import Curve, Point, weakest_safe_position
-from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, metrics_of_release
+from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, plan_of_search
 
 
 @dataclass(frozen=True)
@@ -247,15 +247,11 @@ class Choice:
     ) -> ReleasePlan:
         """Return the plan for a release: recommended method and parameters, limits, rules of the search."""
         conditions = self.required_conditions
-        return ReleasePlan(
-            method=self.method.name,
-            parameters=self.parameters,
-            rules=conditions.rules,
-            decimals=conditions.decimals if decimals is None else decimals,
-            metrics=metrics_of_release(None, [self.minimise, *self.limits]),
-            scenarios=conditions.scenarios,
-            ties=conditions.ties,
-            missing=conditions.missing,
+        return plan_of_search(
+            conditions if decimals is None else replace(conditions, decimals=decimals),
+            self.method.name,
+            self.parameters,
+            minimise=self.minimise,
             limits=self.limits,
             tries=tries,
             per_record=per_record,

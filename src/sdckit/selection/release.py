@@ -26,6 +26,7 @@ from sdckit.metrics.original import Original  # noqa: TC001 - typing.get_type_hi
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import wording
+from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import (
     LimitsMissed,
     loss_limits,
@@ -265,6 +266,30 @@ def make_release(
                 leaving.close()  # renames the temporary file
                 return release
     raise plan.limits_error(tries)
+
+
+def plan_of_search(
+    conditions: Conditions,
+    method: str,
+    parameters: Mapping[str, Any],
+    *,
+    minimise: str,
+    limits: Mapping[str, float],
+    **more: Any,
+) -> ReleasePlan:
+    """Return the plan to release a setting of a search; `more` are further fields of the plan."""
+    return ReleasePlan(
+        method=method,
+        parameters=parameters,
+        rules=conditions.rules,
+        decimals=conditions.decimals,
+        metrics=metrics_of_release(None, [minimise, *limits]),
+        scenarios=conditions.scenarios,
+        ties=conditions.ties,
+        missing=conditions.missing,
+        limits=limits,
+        **more,
+    )
 
 
 def metrics_of_release(metrics: str | Iterable[str] | None, needed: Sequence[str]) -> list[str] | None:

@@ -91,7 +91,6 @@ def summary_of(
     -------
     Summary
     """
-    paired = pair.disclosure.paired
     return Summary(
         file=file,
         sha256=sha256,
@@ -99,13 +98,20 @@ def summary_of(
         records=pair.n,
         variables=pair.p,
         method=method_sentence(pair.disclosure),
-        suppressed=dict(zip(pair.columns, pair.counts.suppressed.tolist(), strict=True)) if paired else None,
+        suppressed=suppressed_cells(pair),
         rules=() if pair.rules is None else pair.rules.texts,
         not_measured=tuple(_not_measured(pair, evaluation)),
         statistics=statistics_of(pair, exact=original_sha256 is not None),
         original_sha256=original_sha256,
         working_copy=working_copy,
     )
+
+
+def suppressed_cells(pair: Pair) -> dict[str, int] | None:
+    """Return the number of suppressed cells by variable; None where rows stand for no original record."""
+    if not pair.disclosure.paired:
+        return None
+    return dict(zip(pair.columns, pair.counts.suppressed.tolist(), strict=True))
 
 
 def method_sentence(disclosure: Disclosure) -> str:

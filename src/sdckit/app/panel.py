@@ -1,0 +1,184 @@
+"""What a click on the map shows: a setting, masked once as a release would be, in public figures alone."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sdckit.core import checks, randomness, registry
+from sdckit.core.scenarios import checked_scenarios, limits_of
+from sdckit.core.settings import method_text, parameters_text
+from sdckit.metrics.statistics import statistics_of
+from sdckit.report import distributions, headlines, measures, signing
+from sdckit.report.build import main_risk
+from sdckit.report.environment import json_text, page_environment
+from sdckit.report.privacy import THRESHOLD, guarded_evaluation
+from sdckit.selection import wording
+from sdckit.selection.conditions import Conditions
+from sdckit.selection.limits import SAMPLED_FROM
+from sdckit.selection.release import make_release, plan_of_search
+from sdckit.selection.summary import method_sentence, suppressed_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sdckit.app.opened_job import OpenedJob
+    from sdckit.metrics.evaluation_result import Evaluation
+    from sdckit.metrics.knowledge import Knowledge
+    from sdckit.metrics.original import Original
+    from sdckit.metrics.pair import Pair
+    from sdckit.report.headlines import Headline
+    from sdckit.selection.release import ReleasePlan
+
+FOLDERS = ("sdckit.app/templates", "sdckit.report")  # of templates
+ONE_DRAW = (
+    "These are figures of one table that was drawn with this setting. The map shows the median of several "
+    "draws, and a release is drawn anew, so that their figures differ a little."
+)
+SAMPLED = "The map shows risks that are estimated on some of the records; these are measured on all of them."
+
+
+class Chart(NamedTuple):
+    """A chart as JSON for the browser and in words; without JSON, the words say why there is none."""
+
+    title: str
+    spec: str | None
+    description: str
+
+    @classmethod
+    def of(cls, panel: distributions.Panel) -> Chart:
+        """Return a chart of the report as the browser gets it."""
+        return cls(panel.variable, None if panel.spec is None else json_text(panel.spec), panel.description)
+
+
+@dataclass(frozen=True)
+class PanelContent:
+    """What the panel of a setting shows: texts, rows of tables and charts, as in the public report.
+
+    `refusal` says why there is no figure; all that follows is then empty. `values` has the figures of the
+    whole file by metric, None where one is withheld. `figures` has statistics and correlations before and
+    after masking.
+    """
+
+    title: str
+    sentence: str
+    remarks: tuple[str, ...] = ()
+    refusal: str = ""
+    headlines: tuple[Headline, ...] = ()
+    knowledge: Knowledge | None = None
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    families: tuple[dict[str, Any], ...] = ()
+    heat: dict[str, Any] | None = None
+    scenarios: tuple[dict[str, Any], ...] = ()
+    attacks: tuple[dict[str, Any], ...] = ()
+    at_risk: Chart | None = None
+    distributions: tuple[Chart, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    variables: int = 0
+    notes: tuple[str, ...] = ()
+    threshold: int = THRESHOLD
+
+    def to_html(self) -> str:
+        """Return the panel as a fragment of a page."""
+        return page_environment(*FOLDERS).get_template("panel.html").render(panel=self)
+
+
+def make_panel(
+    opened: OpenedJob, original: Original, method: str, parameters: Mapping[str, Any], secret: bytes
+) -> PanelContent:
+    """Mask the data once with a setting, as a release would, measure it, and return what may be shown.
+
+    Nothing is written, and no limit refuses the table. All that is random follows from the secret and the
+    setting, so that the same click shows the same figures.
+
+    Parameters
+    ----------
+    opened : OpenedJob
+        The job, with its rules, limits, scenarios and rounding.
+    original : Original
+        Its data, prepared; what does not depend on the setting is kept there for the next call.
+    method : str
+        A name from `sdc.METHODS`.
+    parameters : dict
+        Parameters of the method, such as `{"k": 10}`.
+    secret : bytes
+        At least 32 secret bytes.
+
+    Returns
+    -------
+    PanelContent
+        Without figures, but with the reason, for data of so few records that any would disclose some.
+    """
+    record = registry.method_named(method)
+    shown = parameters_text(parameters)
+    title = f"{wording.title_of(record.name)}{f', {shown}' if shown else ''}"
+    try:
+        checks.require_reportable_size(original.n)
+    except ValueError as reason:
+        return PanelContent(title, record.summary, refusal=str(reason))
+    plan, minimise = plan_of_panel(opened, original, record.name, parameters)
+    entropy = randomness.derived(randomness.checked_entropy(secret), f"panel of {plan}")
+    pairs: list[Pair] = []
+    with warnings.catch_warnings(action="ignore"):  # notes say the same, and they may end up in a log
+        made = make_release(
+            replace(plan, limits={}),
+            original,
+            entropy=entropy,
+            report=lambda _, pair: pairs.append(pair),
+        )
+    remarks = (ONE_DRAW if record.random else "", SAMPLED if original.n > SAMPLED_FROM else "")
+    empty = PanelContent(title, method_sentence(made.disclosure), tuple(filter(None, remarks)))
+    axes = [minimise, main_risk(plan.limits)]
+    return _with_figures(empty, guarded_evaluation(made.evaluation), pairs[0], axes, plan.limits)
+
+
+def plan_of_panel(
+    opened: OpenedJob, original: Original, method: str, parameters: Mapping[str, Any]
+) -> tuple[ReleasePlan, str]:
+    """Return the plan with which the job would release a setting, limits included, and the loss to keep small."""
+    options = opened.search_options()
+    scenarios = checked_scenarios(options["scenarios"], limited=True)
+    names = ("rules", "ties", "missing", "decimals")
+    conditions = Conditions.of(original, scenarios=scenarios, **{name: options[name] for name in names})
+    minimise = registry.current_name(options["minimise"])
+    plan = plan_of_search(
+        conditions,
+        method,
+        parameters,
+        minimise=minimise,
+        limits=options["max_risk"] | options["max_loss"] | limits_of(scenarios),
+        per_record=True,
+        keep_order=opened.given["keep_order"],
+        numbered=opened.given["numbered"],
+    )
+    return plan, minimise
+
+
+def _with_figures(
+    panel: PanelContent,
+    evaluation: Evaluation,
+    pair: Pair,
+    axes: Sequence[str],
+    limits: Mapping[str, float],
+) -> PanelContent:
+    """Return a panel with all that may be shown of a guarded evaluation and of the tables it compares.
+
+    `axes` are the loss and the risk of the map.
+    """
+    at_risk = distributions.risk_panel_of(evaluation)
+    return replace(
+        panel,
+        headlines=tuple(headlines.measured_headlines(evaluation, axes, limits)),
+        knowledge=evaluation.knowledge,
+        values=dict(evaluation.summary.select("metric", "value").rows()),
+        families=tuple(measures.metric_groups(evaluation)),
+        heat=measures.heat_map(evaluation),
+        scenarios=tuple(signing.scenario_rows(evaluation, limits)),
+        attacks=tuple(measures.attack_rows(evaluation)),
+        at_risk=None if at_risk is None else Chart.of(at_risk),
+        distributions=tuple(map(Chart.of, distributions.distribution_panels(pair))),
+        figures=signing.statistics_parts(statistics_of(pair), suppressed_cells(pair)),
+        variables=pair.p,
+        notes=tuple(dict.fromkeys(evaluation.notes)),
+    )
