@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from sdckit.app.pages import render, session_of
-from sdckit.report.page import style_text
+from sdckit.report.page import shade_styles
 from sdckit.report.vega_bundle import bundle
 
 if TYPE_CHECKING:
@@ -29,6 +29,12 @@ def _own(name: str) -> str:
     return resources.files("sdckit.app").joinpath("static", name).read_text(encoding="utf-8")
 
 
+@cache
+def report_style() -> str:
+    """Return the style of the report, which the screens share."""
+    return resources.files("sdckit.report").joinpath("page.css").read_text(encoding="utf-8") + shade_styles()
+
+
 async def static(request: Request) -> Response:
     """Answer a style or a script."""
     name = request.path_params["name"]
@@ -38,7 +44,7 @@ async def static(request: Request) -> Response:
     if name == "app.js":
         return Response(_own(name), media_type=SCRIPT)
     if name == "report.css":
-        return Response(style_text(), media_type=STYLE)
+        return Response(report_style(), media_type=STYLE)
     if name == "vega.js":
         return Response(await session.work(bundle), media_type=SCRIPT)
     return PlainTextResponse("not found", 404)

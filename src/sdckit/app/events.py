@@ -46,7 +46,7 @@ async def _messages(request: Request, session: Session) -> AsyncIterator[str]:
         last = now
         try:
             async with asyncio.timeout(HEARTBEAT):
-                await session.changed_since()
+                await session.next_change()
         except TimeoutError:
             yield ": alive\n\n"
         await asyncio.sleep(PAUSE)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from sdckit.app import copying
 from sdckit.app.forms import Form, read_form
+from sdckit.app.panel import FOLDERS
 from sdckit.app.session import Session
 from sdckit.core.text import printable
 from sdckit.core.version import VERSION
+from sdckit.job.python_text import python_text
+from sdckit.report.environment import page_environment
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -35,7 +36,12 @@ STEPS = {
 }
 CHARTS = ("search", "map")  # screens that load the scripts of the charts
 OLD = "The job was changed in another tab meanwhile; nothing of this form was kept. This is the job as it is now."
-REFUSALS = (ValueError, TypeError, OSError, LookupError)  # wrong input, as the command line says it in one line
+REFUSALS = (
+    ValueError,
+    TypeError,
+    OSError,
+    LookupError,
+)  # wrong input, as the command line says it in one line
 
 
 @dataclass(frozen=True)
@@ -44,16 +50,6 @@ class Message:
 
     kind: str
     text: str
-
-
-@cache
-def templates() -> jinja2.Environment:
-    """Return the templates of the screens; everything that they print is escaped."""
-    found = jinja2.Environment(
-        loader=jinja2.PackageLoader("sdckit.app"), autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    found.finalize = lambda value: printable(value) if isinstance(value, str) else value
-    return found
 
 
 def session_of(request: Request) -> Session:
@@ -73,7 +69,7 @@ def render(request: Request, screen: str, status: int = 200, **content: Any) -> 
     file = session.file
     notes, session.notes = session.notes, []
     messages = [*content.pop("messages", ()), *(Message(*note) for note in notes)]
-    page = templates().get_template(f"{content.pop('template', screen)}.html")
+    page = page_environment(*FOLDERS).get_template(f"{content.pop('template', screen)}.html")
     return HTMLResponse(
         page.render(
             root=root_of(request),
@@ -119,7 +115,7 @@ def copies_of(session: Session, screen: str) -> Sequence[Mapping[str, str]]:
             "name": "python",
             "title": "Copy as Python",
             "about": "The same search and release from Python, in the same folder.",
-            "text": copying.python_text(job),
+            "text": python_text(job),
         },
     ]
 
@@ -170,7 +166,7 @@ async def _move(request: Request, *, forward: bool) -> Response:
     if session.file is not None:
         history = session.file.history
         await session.work(history.redo if forward else history.undo)
-        await session.announce()
+        session.announce()
     screen = form.text("screen")
     return go_to(request, screen if screen in STEPS else "open")
 
@@ -186,7 +182,7 @@ async def reread(request: Request) -> Response:
         session.tell(message_of(error).text, "error")
     else:
         session.tell("The file was read again; check the roles of its columns.")
-    await session.announce()
+    session.announce()
     return go_to(request, "open")
 
 
@@ -197,8 +193,17 @@ async def refuse(_request: Request, error: Exception) -> Response:
 
 def make_app(session: Session) -> Starlette:
     """Return the application of the page; who may reach it is decided by `sdckit.app.guards`."""
-    from sdckit.app import assets, events, screen_goal, screen_map, screen_open, screen_release  # noqa: PLC0415
-    from sdckit.app import screen_roles, screen_rules, screen_search  # noqa: PLC0415 - they import this module
+    from sdckit.app import (  # noqa: PLC0415  # noqa: PLC0415 - they import this module
+        assets,
+        events,
+        screen_goal,
+        screen_map,
+        screen_open,
+        screen_release,
+        screen_roles,
+        screen_rules,
+        screen_search,
+    )
 
     async def first(request: Request) -> Response:
         """Send the browser to the screen to begin with."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core import checks, randomness, registry
 from sdckit.core.scenarios import checked_scenarios, limits_of
-from sdckit.core.settings import method_text, parameters_text
+from sdckit.core.settings import parameters_text
 from sdckit.metrics.statistics import statistics_of
 from sdckit.report import distributions, headlines, measures, signing
 from sdckit.report.build import main_risk

@@ -38,9 +38,16 @@ def checklist(session: Session, point: Point) -> list[Item]:
     gone = [*roles.get("key", ()), *roles.get("drop", ())]
     limits = session.limits()
     items = [
-        Item("bad", undecided_text(found)) if undecided_text(found) else Item("good", "Every column has a role."),
-        Item("good", f"Not published: {shortened(gone)}.") if gone else Item("look", "No column is an identifier; check the roles."),
-        Item("good", "Every limit is met by this setting; it is measured again on the file as written, and refused if it misses one.")
+        Item("bad", undecided_text(found))
+        if undecided_text(found)
+        else Item("good", "Every column has a role."),
+        Item("good", f"Not published: {shortened(gone)}.")
+        if gone
+        else Item("look", "No column is an identifier; check the roles."),
+        Item(
+            "good",
+            "Every limit is met by this setting; it is measured again on the file as written, and refused if it misses one.",
+        )
         if point.meets(limits)
         else Item("bad", "This setting misses a limit."),
     ]
@@ -75,10 +82,18 @@ def _earlier(session: Session) -> Item:
     if not store.folder.exists():
         return Item("good", "No earlier release is in the private record.")
     entries, broken = store.entries()
-    overlaps, lost = find_overlaps(store, session.original(), store.secret(), entries) if entries else ([], [])
+    overlaps, lost = (
+        find_overlaps(store, session.original(), store.secret(), entries) if entries else ([], [])
+    )
     if broken or lost:
-        return Item("bad", f"Records of earlier releases are damaged: {shortened([*broken, *lost])}; restore them from a copy.")
+        return Item(
+            "bad",
+            f"Records of earlier releases are damaged: {shortened([*broken, *lost])}; restore them from a copy.",
+        )
     if overlaps:
         named = listed([one.entry.id for one in overlaps[:5]])
-        return Item("look", f"Released before: {named}. The new file is judged together with them, and refused if a limit is missed.")
+        return Item(
+            "look",
+            f"Released before: {named}. The new file is judged together with them, and refused if a limit is missed.",
+        )
     return Item("good", "None of these records was released before, by the private record.")

@@ -56,7 +56,9 @@ class ReleaseRun:
                 stderr=asyncio.subprocess.PIPE,
             )
             printed, said = await self._process.communicate()
-            self._read(self._process.returncode, printed.decode(errors="replace"), said.decode(errors="replace"))
+            self._read(
+                self._process.returncode, printed.decode(errors="replace"), said.decode(errors="replace")
+            )
         except OSError as error:
             self.error = f"the release could not be started: {error}"
         finally:

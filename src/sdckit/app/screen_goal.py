@@ -39,7 +39,9 @@ async def show(request: Request) -> Response:
     return _screen(request, session_of(request).require_file().state.job)
 
 
-def _screen(request: Request, job: Mapping[str, Any], status: int = 200, messages: Sequence[Message] = ()) -> Response:
+def _screen(
+    request: Request, job: Mapping[str, Any], status: int = 200, messages: Sequence[Message] = ()
+) -> Response:
     """Return the screen of the goal for a job, or for what a refused form says."""
     file = session_of(request).require_file()
     search = job.get("search", {})
@@ -51,10 +53,18 @@ def _screen(request: Request, job: Mapping[str, Any], status: int = 200, message
         status,
         title="Goal",
         messages=messages,
-        risks=[_risk(name, words, search.get("max_risk", {})) for name, words in WORDS.items() if _fits(name, job)],
+        risks=[
+            _risk(name, words, search.get("max_risk", {}))
+            for name, words in WORDS.items()
+            if _fits(name, job)
+        ],
         known=listed(known) if len(known) <= 8 else f"all {len(known)} published columns",
         scenarios=_scenarios(job, known),
-        losses=[(name, one.title) for name, one in METRICS.items() if one.family == "loss" and one.bounded and one.paired],
+        losses=[
+            (name, one.title)
+            for name, one in METRICS.items()
+            if one.family == "loss" and one.bounded and one.paired
+        ],
         minimise=search.get("minimise", "brmae"),
         suppressed=search.get("max_loss", {}).get(SUPPRESSED, ""),
         methods=[
@@ -74,7 +84,13 @@ def _fits(risk: str, job: Mapping[str, Any]) -> bool:
 def _risk(name: str, words: str, limits: Mapping[str, Any]) -> dict[str, Any]:
     """Return the field of a limit on a risk."""
     limit = limits.get(name, "")
-    text = "no limit" if limit == "" else words.replace("#", f"{100 * float(limit):g}") if _is_share(limit) else "a number from 0 to 1"
+    text = (
+        "no limit"
+        if limit == ""
+        else words.replace("#", f"{100 * float(limit):g}")
+        if _is_share(limit)
+        else "a number from 0 to 1"
+    )
     metric = METRICS[name]
     return {
         "name": name,
@@ -98,7 +114,12 @@ def _is_share(limit: Any) -> bool:
 def _published(file: OpenFile) -> list[str]:
     """Return the columns that are published and not unknown to the intruder of the roles."""
     roles = file.state.job.get("roles", {})
-    gone = {*roles.get("key", ()), *roles.get("drop", ()), *roles.get("unknown", ()), *roles.get("confidential", ())}
+    gone = {
+        *roles.get("key", ()),
+        *roles.get("drop", ()),
+        *roles.get("unknown", ()),
+        *roles.get("confidential", ()),
+    }
     gone |= {roles.get("unit", "")}
     return [name for name in file.source.frame.columns if name not in gone]
 
@@ -118,7 +139,11 @@ def _scenarios(job: Mapping[str, Any], known: Sequence[str]) -> list[dict[str, A
 
 def goal_of_form(form: Form, known: Sequence[str]) -> dict[str, Any]:
     """Return the sections on search and scenarios that a form gives; their values are checked elsewhere."""
-    limits = {name: _plain(form.text(f"risk-{name}")) for name in form.names_with("risk-") if form.text(f"risk-{name}")}
+    limits = {
+        name: _plain(form.text(f"risk-{name}"))
+        for name in form.names_with("risk-")
+        if form.text(f"risk-{name}")
+    }
     search: dict[str, Any] = {"max_risk": limits, "minimise": form.text("minimise") or "brmae"}
     if form.text(SUPPRESSED):
         search["max_loss"] = {SUPPRESSED: _plain(form.text(SUPPRESSED))}
@@ -139,7 +164,9 @@ def _scenario(form: Form, place: int, known: Sequence[str]) -> dict[str, Any] | 
     if not name and not columns:
         return None
     if not (name and columns and limit):
-        raise ValueError("an intruder needs a name, a limit and at least one column that he knows; fill in all three")
+        raise ValueError(
+            "an intruder needs a name, a limit and at least one column that he knows; fill in all three"
+        )
     return {"name": name, "known": columns, "max_risk": {"linkage": _plain(limit)}}
 
 
@@ -167,7 +194,7 @@ async def keep(request: Request) -> Response:
     except REFUSALS as error:
         return _screen(request, shown, 422, [message_of(error)])
     await session.work(file.change, shown)
-    await session.announce()
+    session.announce()
     return go_to(request, "search")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from sdckit.app import panel
+from sdckit.app.comparison import compare_panels
 from sdckit.app.forms import read_form
 from sdckit.app.pages import (
     REFUSALS,
@@ -18,13 +20,13 @@ from sdckit.app.pages import (
     render,
     root_of,
     session_of,
-    templates,
     version_of,
 )
 from sdckit.app.screen_search import points_text
 from sdckit.app.state import Pick, State
 from sdckit.core.text import number, printable_content
 from sdckit.report.build import map_points
+from sdckit.report.environment import page_environment
 from sdckit.report.risk_map import map_groups, risk_map
 from sdckit.selection import wording
 from sdckit.selection.points import table_of_points
@@ -56,7 +58,9 @@ async def show(request: Request) -> Response:
         "map",
         title="Map of loss and risk",
         rows=[_row(session, one, kept, limits, drawn) for one in kept.points],
-        sentences=choice.describe(wording.title_of) if choice else ["The search is not finished; these settings are measured."],
+        sentences=choice.describe(wording.title_of)
+        if choice
+        else ["The search is not finished; these settings are measured."],
         groups=map_groups(drawn) if drawn is not None and drawn.drawn.height else (),
         loss=wording.title_of(drawn.loss) if drawn is not None else "loss",
         risk=wording.title_of(drawn.risk) if drawn is not None else "risk",
@@ -73,7 +77,7 @@ def _row(
     picked = pick is not None and is_pick(point, pick)
     recommended = chosen is not None and chosen.setting.identity == point.setting.identity
     return {
-        "id": point.setting.identity,
+        "id": id_of(point),
         "title": point.setting.method.title,
         "parameters": point.parameters,
         "loss": number(shown.values.get(drawn.loss)) if drawn else "",
@@ -83,6 +87,11 @@ def _row(
         "picked": picked,
         "chosen": picked or (pick is None and recommended),
     }
+
+
+def id_of(point: Point) -> str:
+    """Return what stands for a setting in addresses: a digest, as parameters may hold odd names of columns."""
+    return hashlib.sha256(point.setting.identity.encode()).hexdigest()[:16]
 
 
 def is_pick(point: Point, pick: Pick) -> bool:
@@ -111,7 +120,7 @@ async def points(request: Request) -> Response:
     found = await session.work(points_of, session, kept)
     spec = None if found is None or not found.drawn.height else risk_map(found)
     if spec is not None and found is not None:
-        names = {(one.method, one.parameters): one.setting.identity for one in kept.points}
+        names = {(one.method, one.parameters): id_of(one) for one in kept.points}
         for row, drawn in zip(spec["data"]["values"], found.drawn.iter_rows(named=True), strict=True):
             row["id"] = names[drawn["method"], drawn["parameters"]]
     return JSONResponse(
@@ -127,7 +136,7 @@ async def points(request: Request) -> Response:
 def point_named(kept: Kept, name: str) -> Point:
     """Return the measured setting with an identity; raise ValueError if there is none."""
     for point in kept.points:
-        if point.setting.identity == name:
+        if id_of(point) == name:
             return point
     raise ValueError("this setting is not measured; reload the page")
 
@@ -159,14 +168,18 @@ async def show_panel(request: Request) -> Response:
     content = await session.work(make_panel, session, point)
     broken = point.broken_limits(limits)
     return HTMLResponse(
-        templates()
+        page_environment(*panel.FOLDERS)
         .get_template("point.html")
         .render(
             root=root_of(request),
             version=version_of(session),
-            id=point.setting.identity,
+            id=id_of(point),
             name=wording.setting_text(point, wording.title_of),
-            broken=wording.risks_text(point.public(), {name: limits[name] for name in broken}, wording.title_of) if broken else "",
+            broken=wording.risks_text(
+                point.public(), {name: limits[name] for name in broken}, wording.title_of
+            )
+            if broken
+            else "",
             panel=content,
         )
     )
@@ -178,9 +191,7 @@ async def compare(request: Request) -> Response:
     kept = await session.work(session.kept)
     pair = [point_named(kept, request.query_params.get(name, "")) for name in ("a", "b")]
     contents = [await session.work(make_panel, session, point) for point in pair]
-    return HTMLResponse(
-        templates().get_template("compare.html").render(panels=contents, comparison=panel.compare_panels(*contents))
-    )
+    return HTMLResponse(compare_panels(*contents).to_html())
 
 
 async def pick(request: Request) -> Response:
@@ -199,7 +210,7 @@ async def pick(request: Request) -> Response:
     same = recommended and kept.choice.point.setting.identity == point.setting.identity  # type: ignore[union-attr]
     chosen = None if same else Pick(point.method, dict(point.setting.parameters))
     await session.work(file.history.add, State(file.state.job, chosen))
-    await session.announce()
+    session.announce()
     return go_to(request, "release")
 
 

@@ -47,7 +47,7 @@ async def choose(request: Request) -> Response:
         await session.work(session.open, form.text("data"), section_of(form))
     except REFUSALS as error:
         return await _screen(request, 422, given=dict(_given_texts(form)), messages=[message_of(error)])
-    await session.announce()
+    session.announce()
     return go_to(request, "open")
 
 
@@ -55,7 +55,7 @@ async def choose_sample(request: Request) -> Response:
     """Open the bundled sample."""
     session = session_of(request)
     await session.work(lambda: session.open(session.open_sample(), {}))
-    await session.announce()
+    session.announce()
     return go_to(request, "open")
 
 
@@ -122,7 +122,8 @@ def preview(session: Session) -> dict[str, Any]:
     return {
         "columns": columns,
         "rows": [
-            [{"text": text, "numeric": is_number} for text, is_number in zip(row, numeric, strict=True)] for row in rows
+            [{"text": text, "numeric": is_number} for text, is_number in zip(row, numeric, strict=True)]
+            for row in rows
         ],
     }
 

@@ -28,10 +28,16 @@ if TYPE_CHECKING:
 
 PATHS = {  # key, title, help; keys are those of the section [output] of a job, but for the job file and the records
     "output": ("The released file", "Its suffix gives the format: .csv, .parquet, .dta, .sav."),
-    "report": ("Report to publish", "An HTML page with losses and risks, without any original record. Empty: none."),
+    "report": (
+        "Report to publish",
+        "An HTML page with losses and risks, without any original record. Empty: none.",
+    ),
     "save_job": ("Job file", "Repeats the work with sdckit run. Empty: none."),
     "private_report": ("Private report", "With exact statistics, for you alone. Empty: none."),
-    "private": ("Folder of the private record", "Empty: the one in your home folder. It makes the release repeatable."),
+    "private": (
+        "Folder of the private record",
+        "Empty: the one in your home folder. It makes the release repeatable.",
+    ),
 }
 SECTIONS = {"output": "output", "report": "output", "private_report": "private", "private": "private"}
 
@@ -153,7 +159,7 @@ async def write(request: Request) -> Response:
     await session.work(file.change, job)
     report = job["output"].get("report")
     session.release.begin(_words(session, form), session.start / report if report else None)
-    await session.announce()
+    session.announce()
     return go_to(request, "release")
 
 

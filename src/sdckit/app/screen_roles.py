@@ -84,7 +84,9 @@ def _rows(file: OpenFile) -> list[dict[str, Any]]:
     roles = role_by_column(file.state.job)
     recode = file.state.job.get("recode", {})
     knows = {
-        name: what for what in ("unknown", "confidential") for name in file.state.job.get("roles", {}).get(what, ())
+        name: what
+        for what in ("unknown", "confidential")
+        for name in file.state.job.get("roles", {}).get(what, ())
     }
     return [
         {
@@ -171,7 +173,7 @@ async def keep(request: Request) -> Response:
         return _screen(request, file, now, 422, [message_of(error)])
     job = {name: part for name, part in file.state.job.items() if name not in ("roles", "recode")} | parts
     await session.work(file.change, job)
-    await session.announce()
+    session.announce()
     if text := undecided_text(found):
         session.tell(text, "error")
         return go_to(request, "roles")

@@ -51,7 +51,7 @@ async def _screen(
     found = await session.work(_found, session, original)
     listed = [one["rule"] for one in found]
     kept = session.require_file().state.job.get("rules", {}).get("rule", [])
-    ticked = set(kept if form is None else form.texts("found"))
+    ticked = set(kept if form is None else ticked_rules(form, listed))
     own = [rule for rule in kept if rule not in listed] if form is None else own_rules(form)
     return render(
         request,
@@ -76,6 +76,12 @@ def _found(session: Session, original: Original) -> list[dict[str, Any]]:
         }
     found: list[dict[str, Any]] = prepared["rules"]
     return found
+
+
+def ticked_rules(form: Form, listed: Sequence[str]) -> list[str]:
+    """Return the ticked ones of the rules that were found in the file."""
+    places = [int(text) for text in form.texts("found") if text.isdecimal()]
+    return [listed[place] for place in places if place < len(listed)]
 
 
 def own_rules(form: Form) -> list[str]:
@@ -124,14 +130,15 @@ async def keep(request: Request) -> Response:
     if is_old(session, form):
         session.tell(OLD, "error")
         return go_to(request, "rules")
-    rules = [*form.texts("found"), *own_rules(form)]
     original = await session.work(session.original)
+    listed = [one["rule"] for one in await session.work(_found, session, original)]
+    rules = [*ticked_rules(form, listed), *own_rules(form)]
     wrong = [one for one in await session.work(checked_rules, original, rules) if one.error]
     if wrong:
         return await _screen(request, 422, form, [Message("error", one.text) for one in wrong[:1]])
     job = {name: part for name, part in file.state.job.items() if name != "rules"}
     await session.work(file.change, job | ({"rules": {"rule": list(dict.fromkeys(rules))}} if rules else {}))
-    await session.announce()
+    session.announce()
     return go_to(request, "goal")
 
 

@@ -8,8 +8,8 @@ from starlette.routing import Route
 
 from sdckit.app.forms import read_form
 from sdckit.app.pages import OLD, REFUSALS, go_to, is_old, message_of, needs_file, render, session_of
-from sdckit.app.session import describe
 from sdckit.app.screen_roles import roles_of_job, undecided_text
+from sdckit.app.session import describe
 from sdckit.core.text import plural
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ async def start(request: Request) -> Response:
         return go_to(request, "roles")
     if not session.search.running:
         await session.search.start(session.job(picked=False))
-        await session.announce()
+        session.announce()
     return go_to(request, "search")
 
 
@@ -100,7 +100,7 @@ async def stop(request: Request) -> Response:
     """Stop the search; its finished measurements are kept."""
     session = session_of(request)
     await session.search.stop()
-    await session.announce()
+    session.announce()
     return go_to(request, "search")
 
 

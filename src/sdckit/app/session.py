@@ -6,19 +6,20 @@ import asyncio
 import secrets
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sdckit.app import folders
 from sdckit.app.opened_job import open_job
 from sdckit.app.release_run import ReleaseRun
-from sdckit.app.search import SearchRun
 from sdckit.app.run_job import effective_job
+from sdckit.app.search import SearchRun
 from sdckit.app.state import UNJUDGED, State, first_state
 from sdckit.app.work_folder import WorkFolder
 from sdckit.core.description import describe_table
 from sdckit.core.roles import asked_roles
+from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.core.table import Table
 from sdckit.io import files
 from sdckit.io.dialect import Dialect
@@ -70,14 +71,14 @@ class OpenFile:
 class Session:
     """All that the page knows while it runs; what must survive is on disk."""
 
-    def __init__(self, start: Path, data: Path | None = None, *, preview: bool = True) -> None:
+    def __init__(self, start: Path, data: Path | None = None, preview: bool = True) -> None:  # noqa: FBT001, FBT002
         self.start, self.data, self.preview = start, data, preview
         self.file: OpenFile | None = None
         self.notes: list[tuple[str, str]] = []  # kind and text of messages for the next screen
         self.secret = secrets.token_bytes(32)  # of the maskings that panels show
-        self.search = SearchRun(start)
-        self.release = ReleaseRun(start)
-        self.changes = asyncio.Condition()
+        self.search = SearchRun(start, self.announce)
+        self.release = ReleaseRun(start, self.announce)
+        self._changed = asyncio.Event()
         self._worker = ThreadPoolExecutor(1)  # one thread: prepared data and warnings are not shared safely
 
     def busy(self) -> bool:
@@ -101,10 +102,14 @@ class Session:
 
         return await asyncio.get_running_loop().run_in_executor(self._worker, quiet)
 
-    async def announce(self) -> None:
+    def announce(self) -> None:
         """Wake the event streams up: something that they show has changed."""
-        async with self.changes:
-            self.changes.notify_all()
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def next_change(self) -> None:
+        """Wait until something changes that event streams show."""
+        await self._changed.wait()
 
     def tell(self, text: str, kind: str = "info") -> None:
         """Show a message on the next screen."""
@@ -157,7 +162,8 @@ class Session:
         """Return the job of the current state with paths from the start folder; `picked`: with the pick."""
         file = self.require_file()
         state = file.state if picked else State(file.state.job)
-        return effective_job(state, file.work, self.start)
+        frame = file.source.frame
+        return effective_job(state, file.work, frame.height, frame.columns)
 
     def require_file(self) -> OpenFile:
         """Return the open file; raise ValueError if there is none."""
@@ -168,7 +174,19 @@ class Session:
     def opened(self) -> OpenedJob:
         """Return the current job with its data, without the pick; roles and options are checked."""
         file = self.require_file()
-        return open_job(self.job(picked=False), file.source)
+        return open_job(replace(self.job(picked=False), folder=self.start), file.source)
+
+    def limits(self) -> dict[str, float]:
+        """Return all limits of the current job by name, those of scenarios included."""
+        options = self.opened().search_options()
+        scenarios = checked_scenarios(options["scenarios"], limited=True)
+        found: dict[str, float] = options["max_risk"] | options["max_loss"] | limits_of(scenarios)
+        return found
+
+    def judged_job(self) -> dict[str, Any]:
+        """Return the sections of the job that the figures of a setting depend on."""
+        job = self.require_file().state.job
+        return {name: part for name, part in job.items() if name != "private"}
 
     def original(self) -> Original:
         """Return the data of the current job, prepared once for each set of roles."""
