@@ -43,7 +43,7 @@ _MODULES = {
     "prepare": "metrics.original",
     "rank_table": "metrics.rank_summary",
     "recode": "core.recode",
-    "recommend": "selection.bisection",
+    "recommend": "selection.recommendation",
     "release": "selection.release_function",
     "risk": "metrics",
     "score": "metrics.risk.trade_off_score",

@@ -23,7 +23,7 @@ COMMAND = "recommend"
 
 @dataclass(frozen=True)
 class OpenedJob:
-    """A job, its options as the command line gives them and as they were checked, and the file it is about."""
+    """A job, its options as the command line gives them and as they were checked, and its file."""
 
     job: Job
     given: Mapping[str, Any]
@@ -31,7 +31,7 @@ class OpenedJob:
     source: Source
 
     def search_options(self) -> dict[str, Any]:
-        """Return the arguments of `selection.bisection.recommend`, the folder included; check them."""
+        """Return the arguments of `recommend`, the folder included; check them."""
         return request.check_search_options(dict(self.given)) | {
             "scenarios": self.checked.scenarios,
             "ties": self.checked.ties,
@@ -45,7 +45,7 @@ class OpenedJob:
 
 
 def options_of(job: Job) -> dict[str, Any]:
-    """Return the options of `sdckit recommend` that a job stands for, by the names that click knows them by."""
+    """Return the options of `sdckit recommend` that a job stands for, by click's names of them."""
     command = cli.sdckit.commands[COMMAND]
     with command.make_context(COMMAND, words_of_job(job, command)) as context:
         return dict(context.params)

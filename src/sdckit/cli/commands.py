@@ -28,7 +28,7 @@ from sdckit.metrics.knowledge import knowledge_of_releases
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.rank_summary import rank_table_of_pair
-from sdckit.selection import bisection, sweeping, wording
+from sdckit.selection import recommendation, sweeping, wording
 from sdckit.selection.release import ReleasePlan
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
@@ -352,7 +352,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     with gate.misses_printed(given, about) as choices, progress.track("searching", 1.0) as report:
         report(0.0, SEARCHING)
         with terminal.resumable(given["folder"]):
-            choice = bisection.recommend(
+            choice = recommendation.recommend(
                 original,
                 **search_options,
                 scenarios=checked.scenarios,

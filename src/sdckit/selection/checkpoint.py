@@ -33,7 +33,7 @@ class Checkpoint:
 
     def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
         self.path = path
-        self.kind = np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
+        self.kind = _record_type(length)
         self.records: dict[int, Floats] = {}
         self._lock = Lock()
         with atomic.explain_write_errors(path):
@@ -51,15 +51,8 @@ class Checkpoint:
 
     def _read_records(self) -> None:
         """Read every complete record of the file into `records`; cut off an incomplete last one."""
-        data, size = self.path.read_bytes(), self.kind.itemsize
-        place = end = 0
-        while place + size <= len(data):
-            record = np.frombuffer(data, self.kind, count=1, offset=place)[0]
-            if record["check"] == _checksum(int(record["key"]), record["values"]):
-                self.records[int(record["key"])] = record["values"]
-                place = end = place + size
-            else:
-                place += 1
+        data = self.path.read_bytes()
+        self.records, end = _records_in(data, self.kind)
         if end < len(data):
             os.ftruncate(self._file, end)
 
@@ -83,6 +76,33 @@ class Checkpoint:
         with suppress(OSError):
             self._sync()
         os.close(self._file)
+
+
+def read_records(path: Path, length: int) -> dict[int, Floats]:
+    """Return the arrays of a file by key, which another process may be appending to; none without a file."""
+    try:
+        return _records_in(path.read_bytes(), _record_type(length))[0]
+    except FileNotFoundError:
+        return {}
+
+
+def _record_type(length: int) -> np.dtype[np.void]:
+    """Return the type of a record: key, values and checksum."""
+    return np.dtype([("key", "<u8"), ("values", "<f8", (length,)), ("check", "<u4")])
+
+
+def _records_in(data: bytes, kind: np.dtype[np.void]) -> tuple[dict[int, Floats], int]:
+    """Return the values of all complete records by key, and the place where the last of them ends."""
+    found: dict[int, Floats] = {}
+    place = end = 0
+    while place + kind.itemsize <= len(data):
+        record = np.frombuffer(data, kind, count=1, offset=place)[0]
+        if record["check"] == _checksum(int(record["key"]), record["values"]):
+            found[int(record["key"])] = record["values"]
+            place = end = place + kind.itemsize
+        else:
+            place += 1
+    return found, end
 
 
 def _checksum(key: int, values: Floats) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sdckit.core import randomness
 from sdckit.io import atomic, drafts
-from sdckit.selection.checkpoint import Checkpoint
+from sdckit.selection.checkpoint import Checkpoint, read_records
 
 try:
     import fcntl
@@ -21,6 +21,8 @@ except ImportError:  # Windows
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
+
+    from sdckit.kernels.jit import Floats
 
 PLAN, CELLS, README = "sweep.json", "cells.bin", "private.txt"
 SEARCH_PLAN = "search.json"
@@ -56,7 +58,9 @@ class SweepFolder:
         drafts.sweep_drafts(self.folder)
         try:
             resumes = (self.folder / self.plan).exists() and not overwrite
-            self.entropy = self._resume(identity, rng) if resumes else self._begin(identity, rng)
+            self.entropy = (
+                self._stored_seed(self.folder, identity, rng) if resumes else self._begin(identity, rng)
+            )
             self.checkpoint = Checkpoint(self.folder / CELLS, length)
         except BaseException:
             _unlock_folder(self._lock)
@@ -85,23 +89,35 @@ class SweepFolder:
                 draft.write_text(text, encoding="utf-8")
         return entropy
 
-    def _resume(self, identity: dict[str, Any], rng: Any) -> int:
+    @classmethod
+    def read_records(cls, folder: atomic.AnyPath, identity: dict[str, Any], length: int) -> dict[int, Floats]:
+        """Return the finished runs of the work by key; the folder is neither locked nor changed.
+
+        There are none before the folder is; ValueError is raised if it holds other work.
+        """
+        if not (Path(folder) / cls.plan).exists():
+            return {}
+        cls._stored_seed(Path(folder), identity, None)
+        return read_records(Path(folder) / CELLS, length)
+
+    @classmethod
+    def _stored_seed(cls, folder: Path, identity: dict[str, Any], rng: Any) -> int:
         """Return the stored seed; raise ValueError if the folder holds other work."""
         try:
-            content = json.loads((self.folder / self.plan).read_text(encoding="utf-8"))
+            content = json.loads((folder / cls.plan).read_text(encoding="utf-8"))
             checksum = content.pop("checksum")
             before, entropy = {**content["identity"]}, int(content["entropy"])
             if checksum != _checksum(content):
                 raise ValueError("wrong checksum")  # noqa: TRY301 - as for other damage
         except (AttributeError, RecursionError, ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"'{self.folder / self.plan}' is damaged; choose another folder") from error
+            raise ValueError(f"'{folder / cls.plan}' is damaged; choose another folder") from error
         other = [name for name in before | identity if before.get(name) != identity.get(name)]
         if rng is not None and randomness.entropy_of(rng) != entropy:
             other.append("seed")
         if other:
             raise ValueError(
-                f"folder '{self.folder}' holds another {self.work} (different: {', '.join(other)}); "
-                f"choose another folder or {self.remedy}"
+                f"folder '{folder}' holds another {cls.work} (different: {', '.join(other)}); "
+                f"choose another folder or {cls.remedy}"
             )
         return entropy
 
