@@ -60,7 +60,7 @@ async def docs(request: Request) -> Response:
 
 
 def doc_text(name: str) -> str | None:
-    """Return a page of the documentation, shipped with the package or beside its source; None if neither is there."""
+    """Return a page of the documentation, of the package or beside its source; None if neither is there."""
     shipped = resources.files("sdckit").joinpath("docs", f"{name}.md")
     beside = Path(__file__).parents[3] / "docs" / f"{name}.md"
     for place in (shipped, beside):

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from sdckit.app import copying
 from sdckit.app.forms import Form, read_form
 from sdckit.app.panel import FOLDERS
-from sdckit.app.session import Session
+from sdckit.app.session import Session  # noqa: TC001 - launch.py finds it here
 from sdckit.core.text import printable
 from sdckit.core.version import VERSION
 from sdckit.job.python_text import python_text
@@ -35,7 +35,7 @@ STEPS = {
     "release": "Release",
 }
 CHARTS = ("search", "map")  # screens that load the scripts of the charts
-OLD = "The job was changed in another tab meanwhile; nothing of this form was kept. This is the job as it is now."
+OLD = "The job was changed in another tab; nothing of this form was kept. This is the job as it is now."
 REFUSALS = (
     ValueError,
     TypeError,
@@ -85,7 +85,7 @@ def render(request: Request, screen: str, status: int = 200, **content: Any) -> 
             can_redo=file is not None and file.history.can_redo,
             messages=messages,
             changed=session.changed(),
-            copies=copies_of(session, screen),
+            copies=copies_of(session),
             charts=screen in CHARTS,
             sdckit_version=VERSION,
             **content,
@@ -99,7 +99,7 @@ def version_of(session: Session) -> int:
     return 0 if session.file is None else session.file.history.version
 
 
-def copies_of(session: Session, screen: str) -> Sequence[Mapping[str, str]]:
+def copies_of(session: Session) -> Sequence[Mapping[str, str]]:
     """Return the texts that repeat the work without the page: a command and a Python script."""
     if session.file is None:
         return ()

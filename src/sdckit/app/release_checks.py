@@ -1,20 +1,24 @@
-"""What to look at before a release is written: identifiers, order, suppressed cells, uniques, earlier releases."""
+"""What to look at before a release is written: roles, limits, order, suppressed cells, earlier releases."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sdckit.app.screen_roles import roles_of_job, undecided_text
+from sdckit.app.screen_roles import roles_of_job, undecided_text, uniques_text
 from sdckit.app.session import describe
-from sdckit.core.text import listed, number, plural, shortened
+from sdckit.core.text import listed, shortened
 from sdckit.record.overlap import find_overlaps
 from sdckit.record.store import Store
 from sdckit.selection.limits import SUPPRESSED
 
 if TYPE_CHECKING:
     from sdckit.app.session import Session
+    from sdckit.core.description import Description
     from sdckit.selection.points import Point
 
+NO_IDENTIFIER = "No column is an identifier or left out; check the roles."
+MET = "This setting meets every limit; the file as written is measured again, and refused if it misses one."
+TOGETHER = "The new file is judged together with them, and refused if a limit is missed."
 MARKS = {"good": "✓", "look": "!", "bad": "✗"}
 
 
@@ -37,34 +41,23 @@ def checklist(session: Session, point: Point) -> list[Item]:
     found = describe(file.source, roles_of_job(file.state.job))
     gone = [*roles.get("key", ()), *roles.get("drop", ())]
     limits = session.limits()
+    undecided = undecided_text(found)
     items = [
-        Item("bad", undecided_text(found))
-        if undecided_text(found)
-        else Item("good", "Every column has a role."),
-        Item("good", f"Not published: {shortened(gone)}.")
-        if gone
-        else Item("look", "No column is an identifier; check the roles."),
-        Item(
-            "good",
-            "Every limit is met by this setting; it is measured again on the file as written, and refused if it misses one.",
-        )
-        if point.meets(limits)
-        else Item("bad", "This setting misses a limit."),
+        Item("bad", undecided) if undecided else Item("good", "Every column has a role."),
+        Item("good", f"Not published: {shortened(gone)}.") if gone else Item("look", NO_IDENTIFIER),
+        Item("good", MET) if point.meets(limits) else Item("bad", "This setting misses a limit."),
     ]
     if file.state.job["output"].get("keep_order"):
         items.append(Item("look", "The rows stay in the order of the original, which may tell something."))
     else:
         items.append(Item("good", "The rows will be shuffled."))
     items.append(_suppressed(point))
-    alone = round(found.uniques * file.source.frame.height)
-    state = "look" if alone else "good"
-    items.append(
-        Item(
-            state,
-            f"{alone:,} {plural(alone, 'record')} {'is' if alone == 1 else 'are'} unique on what stays untouched; the risk is at least {number(found.floor)}.",
-        )
-    )
-    return [*items, _earlier(session)]
+    return [*items, _uniques(found, file.source.frame.height), _earlier(session)]
+
+
+def _uniques(found: Description, records: int) -> Item:
+    """Return the line on records that stand alone on what is published as it is."""
+    return Item("look" if round(found.uniques * records) else "good", uniques_text(found, records))
 
 
 def _suppressed(point: Point) -> Item:
@@ -82,18 +75,14 @@ def _earlier(session: Session) -> Item:
     if not store.folder.exists():
         return Item("good", "No earlier release is in the private record.")
     entries, broken = store.entries()
-    overlaps, lost = (
-        find_overlaps(store, session.original(), store.secret(), entries) if entries else ([], [])
-    )
-    if broken or lost:
+    if not entries and not broken:
+        return Item("good", "No earlier release is in the private record.")
+    overlaps, lost = find_overlaps(store, session.original(), store.secret(), entries)
+    if damaged := [*broken, *lost]:
         return Item(
-            "bad",
-            f"Records of earlier releases are damaged: {shortened([*broken, *lost])}; restore them from a copy.",
+            "bad", f"Records of releases are damaged: {shortened(damaged)}; restore them from a copy."
         )
     if overlaps:
         named = listed([one.entry.id for one in overlaps[:5]])
-        return Item(
-            "look",
-            f"Released before: {named}. The new file is judged together with them, and refused if a limit is missed.",
-        )
+        return Item("look", f"Released before: {named}. {TOGETHER}")
     return Item("good", "None of these records was released before, by the private record.")

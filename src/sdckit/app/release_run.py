@@ -1,4 +1,4 @@
-"""Run the release in a process of its own: the command that "copy as command" shows, with its JSON read back."""
+"""Run the release in a process of its own: the command that can be copied, with its JSON read back."""
 
 from __future__ import annotations
 

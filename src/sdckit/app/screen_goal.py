@@ -164,14 +164,12 @@ def _scenario(form: Form, place: int, known: Sequence[str]) -> dict[str, Any] | 
     if not name and not columns:
         return None
     if not (name and columns and limit):
-        raise ValueError(
-            "an intruder needs a name, a limit and at least one column that he knows; fill in all three"
-        )
+        raise ValueError("an intruder needs a name, a limit and a column that he knows; fill in all three")
     return {"name": name, "known": columns, "max_risk": {"linkage": _plain(limit)}}
 
 
 def _plain(text: str) -> int | float | str:
-    """Return a number as typed, also with a decimal comma; other text unchanged, to be refused with its name."""
+    """Return a number as typed, also with a decimal comma; other text unchanged, to be refused later."""
     try:
         value = float(text.replace(",", "."))
     except ValueError:

@@ -90,7 +90,7 @@ def _row(
 
 
 def id_of(point: Point) -> str:
-    """Return what stands for a setting in addresses: a digest, as parameters may hold odd names of columns."""
+    """Return what stands for a setting in addresses: a digest, as parameters may hold odd names."""
     return hashlib.sha256(point.setting.identity.encode()).hexdigest()[:16]
 
 
@@ -203,9 +203,8 @@ async def pick(request: Request) -> Response:
     limits = await session.work(session.limits)
     if not point.meets(limits):
         broken = {name: limits[name] for name in point.broken_limits(limits)}
-        raise ValueError(
-            f"{point} misses {wording.limits_text(broken)}; choose a setting that meets every limit, or change the goal"
-        )
+        remedy = "choose a setting that meets every limit, or change the goal"
+        raise ValueError(f"{point} misses {wording.limits_text(broken)}; {remedy}")
     recommended = kept.choice is not None and kept.choice.point is not None
     same = recommended and kept.choice.point.setting.identity == point.setting.identity  # type: ignore[union-attr]
     chosen = None if same else Pick(point.method, dict(point.setting.parameters))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sdckit.selection.points import Point
     from sdckit.selection.search import Kept
 
-PATHS = {  # key, title, help; keys are those of the section [output] of a job, but for the job file and the records
+PATHS = {  # title and help by the name of the option
     "output": ("The released file", "Its suffix gives the format: .csv, .parquet, .dta, .sav."),
     "report": (
         "Report to publish",

@@ -34,9 +34,9 @@ ROLES = {
 KNOWS = {"": "knows it, if published", "unknown": "does not know it", "confidential": "wants to learn it"}
 MEANINGS = {
     "mask it": "An amount or another number that is changed so that records cannot be found by it.",
-    "publish it as it is": "A category such as sex or region. Every record that stands alone on such columns is found.",
-    "publish it coarsened": "As above, but rounded (10), shortened (year), or with rare values merged (rare<20).",
-    "mask each group by itself": "Records are masked only together with others of the same value, such as a sector.",
+    "publish it as it is": "A category such as sex or region. Who stands alone on such columns is found.",
+    "publish it coarsened": "The same, rounded (10), shortened (year), or with rare values merged (rare<20).",
+    "mask each group by itself": "Records are masked only with others of the same value, such as a sector.",
     "survey weight": "Used in the measures of loss. It is published; say whether the intruder knows it.",
     "identifies a record": "A name or number of the record. It is never published.",
     "household, firm or person": "A number that several records share. It is published with new numbers.",

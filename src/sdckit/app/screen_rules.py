@@ -9,7 +9,6 @@ from starlette.routing import Route
 
 from sdckit.app.forms import Form, read_form
 from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
-from sdckit.core.text import plural
 from sdckit.rules.near import rules_with_counts
 from sdckit.rules.parse import parsed
 
@@ -66,7 +65,7 @@ async def _screen(
 
 
 def _found(session: Session, original: Original) -> list[dict[str, Any]]:
-    """Return the rules that hold in the file, or nearly; they are looked for once for each set of variables."""
+    """Return the rules that hold in the file, or nearly, found once for each set of variables."""
     prepared = session.require_file().prepared
     if "rules" not in prepared or prepared.get("rules of") != original.columns:
         counted = rules_with_counts(original.columns, original.values)[:SHOWN]
@@ -112,7 +111,8 @@ def _obeyed_text(original: Original, text: str) -> str:
         broken += int(rule.broken(list(values.T)).sum())
     if not broken:
         return f"all {original.n:,} records obey it"
-    return f"{broken:,} {plural(broken, 'record')} of {original.n:,} {'breaks' if broken == 1 else 'break'} it; the release will obey it"
+    verb = "record breaks" if broken == 1 else "records break"
+    return f"{broken:,} {verb} it of {original.n:,}; the release will obey it"
 
 
 async def check(request: Request) -> Response:
