@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import examples, listing_group, parsing, record_group, streams, terminal
+from sdckit.cli import app_command, examples, listing_group, parsing, record_group, streams, terminal
 from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     crosswalk_option,
@@ -334,7 +334,7 @@ def run(job: Path, **given: Any) -> None:
     job_commands.run(job, sdckit, given)
 
 
-for _command in (record_group.replay, record_group.releases, record_group.check):
+for _command in (app_command.app, record_group.replay, record_group.releases, record_group.check):
     sdckit.add_command(_command)
 
 

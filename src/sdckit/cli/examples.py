@@ -9,6 +9,7 @@ Examples:
   sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
   sdckit recommend data.csv --max-risk linkage=0.1 -o masked.csv
   sdckit run job.toml
+  sdckit app data.csv
   sdckit replay 20260131-0123abcd data.csv -o again.csv
   sdckit paper -o paper/
 """
@@ -56,6 +57,12 @@ RUN = """\b
 Examples:
   sdckit run job.toml
   sdckit run job.toml --overwrite --json
+"""
+APP = """\b
+Examples:
+  sdckit app
+  sdckit app data.csv
+  sdckit app data.csv --no-preview --port 8765 --no-browser
 """
 SCHEMA = """\b
 Examples:

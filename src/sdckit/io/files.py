@@ -102,14 +102,19 @@ def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:
 def _read_bytes(path: Path) -> bytes:
     """Return the bytes of a file; raise an error if it is missing, empty or of unknown suffix."""
     with explain_read_errors(path):
-        if path.is_dir():
-            raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
-        if path.suffix.lower() not in READABLE:
-            raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(READABLE)}")
+        check_readable(path)
         require_memory(f"'{path}'", path.stat().st_size, BEYOND_MEMORY)
         if data := path.read_bytes():
             return data
     raise _empty_error(path)
+
+
+def check_readable(path: Path) -> None:
+    """Raise an error if a path is a folder, or ends in no suffix that `read` knows."""
+    if path.is_dir():
+        raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
+    if path.suffix.lower() not in READABLE:
+        raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(READABLE)}")
 
 
 @contextmanager
