@@ -107,7 +107,7 @@ def _rows(file: OpenFile) -> list[dict[str, Any]]:
 def role_by_column(job: Mapping[str, Any]) -> dict[str, str]:
     """Return the role that a job gives to each column, as the form names it."""
     roles = job.get("roles", {})
-    found = {}
+    found: dict[str, str] = {}
     for role in ("untouched", "columns", "by", "weights", "key", "unit", "drop"):
         names = roles.get(role, ())
         found |= dict.fromkeys([names] if isinstance(names, str) else names, role)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from sdckit.app.search import SearchState
     from sdckit.app.session import Session
+
+FINISHED = "The search is finished."
 
 
 async def show(request: Request) -> Response:
@@ -29,7 +33,7 @@ async def show(request: Request) -> Response:
         return go_to(request, "roles")
     found = progress_of(session)
     if not session.search.running and kept.choice is not None:
-        found |= {"text": "The search is finished.", "share": 1.0, "percent": "100 %"}
+        found |= {"text": FINISHED, "share": 1.0, "percent": "100 %"}
     return render(
         request,
         "search",
@@ -48,28 +52,30 @@ def points_text(count: int) -> str:
 
 def progress_of(session: Session) -> dict[str, Any]:
     """Return the progress of the search as the page shows it."""
-    search = session.search
-    share = min(max(search.progress.share, 0.0), 1.0)
+    state = session.search.state
+    share = min(max(state.share, 0.0), 1.0)
     return {
-        "running": search.running,
+        "running": state.running,
         "share": share,
         "percent": f"{share:.0%}",
-        "text": _progress_text(session, share),
-        "methods": [dict(one) for one in search.progress.methods],
+        "text": _progress_text(state, share),
+        "methods": [asdict(one) for one in state.methods],
     }
 
 
-def _progress_text(session: Session, share: float) -> str:
+def _progress_text(state: SearchState, share: float) -> str:
     """Return a sentence on a running, stopped or failed search."""
-    search = session.search
-    if search.running:
-        left = search.progress.seconds_left
+    if state.running and state.stopping:
+        return "Stopping …"
+    if state.running:
+        left = state.seconds_left
         return f"{share:.0%} done" + ("." if left is None else f", about {_time_text(left)} left.")
-    if search.progress.error:
-        return f"The search failed: {search.progress.error}"
-    if search.progress.stopped:
-        return "The search was stopped; what it measured is kept."
-    return "The search is finished." if search.progress.finished else "The search does not run."
+    outcomes = {
+        "error": f"The search failed: {state.error}",
+        "stopped": "The search was stopped; what it measured is kept.",
+        "done": FINISHED,
+    }
+    return outcomes.get(state.outcome, "The search does not run.")
 
 
 def _time_text(seconds: float) -> str:
@@ -91,7 +97,7 @@ async def start(request: Request) -> Response:
         session.tell(text, "error")
         return go_to(request, "roles")
     if not session.search.running:
-        await session.search.start(session.job(picked=False))
+        session.search.start(session.job(picked=False))
         session.announce()
     return go_to(request, "search")
 

@@ -14,7 +14,7 @@ from sdckit.app import folders
 from sdckit.app.opened_job import open_job
 from sdckit.app.release_run import ReleaseRun
 from sdckit.app.run_job import effective_job
-from sdckit.app.search import SearchRun
+from sdckit.app.search import RunningSearch
 from sdckit.app.state import UNJUDGED, State, first_state
 from sdckit.app.work_folder import WorkFolder
 from sdckit.core.description import describe_table
@@ -76,7 +76,7 @@ class Session:
         self.file: OpenFile | None = None
         self.notes: list[tuple[str, str]] = []  # kind and text of messages for the next screen
         self.secret = secrets.token_bytes(32)  # of the maskings that panels show
-        self.search = SearchRun(start, self.announce)
+        self.search = RunningSearch(start)
         self.release = ReleaseRun(start, self.announce)
         self._changed = asyncio.Event()
         self._worker = ThreadPoolExecutor(1)  # one thread: prepared data and warnings are not shared safely
@@ -86,8 +86,7 @@ class Session:
         return self.search.running or self.release.running
 
     def close(self) -> None:
-        """Stop running work; finished measurements are kept."""
-        self.search.close()
+        """Stop a release; a search stops by itself when the page ends, and keeps what it measured."""
         self.release.close()
         self._worker.shutdown(wait=False, cancel_futures=True)
 
@@ -109,7 +108,15 @@ class Session:
 
     async def next_change(self) -> None:
         """Wait until something changes that event streams show."""
-        await self._changed.wait()
+        waits = [
+            asyncio.ensure_future(self._changed.wait()),
+            asyncio.ensure_future(self.search.wait_for_change(self.search.version)),
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
 
     def tell(self, text: str, kind: str = "info") -> None:
         """Show a message on the next screen."""
