@@ -1,4 +1,4 @@
-"""The job that is run for a state of the page, as the command line spells it, with the folder of its search."""
+"""The job that is run for a state of the page, spelled as on the command line, with its folder of runs."""
 
 from __future__ import annotations
 

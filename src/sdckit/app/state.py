@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sdckit.job.draft import draft_content
 from sdckit.job.read import check_job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from sdckit.core.description import Description
 
@@ -104,6 +106,10 @@ class Past:
         return Past(self.states, self.position + by, self.version + 1)
 
 
+class StaleError(ValueError):
+    """A change was made from a state that is not the current one any more."""
+
+
 class History:
     """States that can be undone and done again; each change is stored before it counts.
 
@@ -116,6 +122,7 @@ class History:
     ) -> None:
         self._past = past
         self._store = store
+        self._lock = Lock()
         self.message = message
 
     @property
@@ -143,20 +150,35 @@ class History:
         """True if a state was undone."""
         return self._past.position + 1 < len(self._past.states)
 
-    def add(self, state: State) -> None:
-        """Make a state the current one and drop those that were undone; an equal one changes nothing."""
-        if state != self.current:
-            self._become(self._past.with_state(state))
+    def add(self, state: State, seen: int | None = None) -> None:
+        """Make a state the current one and drop those that were undone; an equal one changes nothing.
 
-    def undo(self) -> None:
-        """Go back to the earlier state, if there is one."""
-        if self.can_undo:
-            self._become(self._past.moved(-1))
+        `seen` is the version that the change was made from: `StaleError` is raised unless it is the present
+        one. Without it, nothing is checked.
+        """
+        with self._changing(seen):
+            if state != self.current:
+                self._become(self._past.with_state(state))
 
-    def redo(self) -> None:
-        """Go on to the state that was undone, if there is one."""
-        if self.can_redo:
-            self._become(self._past.moved(1))
+    def undo(self, seen: int | None = None) -> None:
+        """Go back to the earlier state, if there is one; `seen` as for `add`."""
+        with self._changing(seen):
+            if self.can_undo:
+                self._become(self._past.moved(-1))
+
+    def redo(self, seen: int | None = None) -> None:
+        """Go on to the state that was undone, if there is one; `seen` as for `add`."""
+        with self._changing(seen):
+            if self.can_redo:
+                self._become(self._past.moved(1))
+
+    @contextmanager
+    def _changing(self, seen: int | None) -> Iterator[None]:
+        """Let one thread at a time change the history; raise an error for a change of what is no more."""
+        with self._lock:
+            if seen not in (None, self.version):
+                raise StaleError("the job was changed meanwhile, perhaps in another tab; reload this page")
+            yield
 
     def _become(self, past: Past) -> None:
         """Store other content, then take it over."""

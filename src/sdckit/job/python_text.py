@@ -32,7 +32,9 @@ print({publish})
 CSV_NOTE = "As the commands read it: codes such as 007 stay text, which pl.read_csv would make numbers."
 STAT_NOTE = "As the commands read it; labels of variables and values are kept by the command only."
 NOTES = dict.fromkeys(CSV_SUFFIXES, CSV_NOTE) | dict.fromkeys(PARQUET_SUFFIXES, "As the commands read it.")
+DIALECT = "# The command writes CSV as the original is written; this script with commas and decimal points.\n"
 MORE = "# The command also writes {names}.\n"
+WRITTEN = ("delimiter", "decimal_comma", "encoding")  # keys of [input] on how CSV is written
 SEVERAL = ("columns", "key", "by", "untouched", "known", "unknown", "confidential", "drop")
 SINGLE = ("weights", "unit")
 ONLY_COMMAND = (("output", "report"), ("private", "crosswalk"), ("private", "private_report"))
@@ -59,6 +61,7 @@ def python_text(job: Job) -> str:
     )
     others = [content.get(section, {}).get(key) for section, key in ONLY_COMMAND]
     names = " and ".join(ascii(str(name)) for name in others if name)
+    text += DIALECT if _given(content["input"], *WRITTEN) else ""
     return text + (MORE.format(names=names) if names else "")
 
 
@@ -98,7 +101,7 @@ def _scenarios(entries: Any) -> dict[str, Any]:
 
 def _dialect(source: Mapping[str, Any]) -> list[str]:
     """Return the dialect of the file as Python code, in a list that is empty for the usual one."""
-    given = _given(source, "delimiter", "decimal_comma", "encoding")
+    given = _given(source, *WRITTEN)
     codes = tuple(str(code) for code in _several(source.get("na")))
     given |= {"missing": codes} if codes else {}
     return [_call("Dialect", [], given)] if given else []
