@@ -26,6 +26,7 @@ BENCHMARKS = (
     "candidates",
     "sampled_search",
     "study",
+    "app",
 )
 
 

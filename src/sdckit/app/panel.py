@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sdckit.core import checks, randomness, registry
+from sdckit.core import randomness, registry
 from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.core.settings import parameters_text
 from sdckit.metrics.statistics import statistics_of
@@ -113,10 +113,9 @@ def make_panel(
     record = registry.method_named(method)
     shown = parameters_text(parameters)
     title = f"{wording.title_of(record.name)}{f', {shown}' if shown else ''}"
-    try:
-        checks.require_reportable_size(original.n)
-    except ValueError as reason:
-        return PanelContent(title, record.summary, refusal=str(reason))
+    if original.n < THRESHOLD:
+        reason = f"the data have {original.n} records, and figures of fewer than {THRESHOLD} disclose records"
+        return PanelContent(title, record.summary, refusal=reason)
     plan, minimise = plan_of_panel(opened, original, record.name, parameters)
     entropy = randomness.derived(randomness.checked_entropy(secret), f"panel of {plan}")
     pairs: list[Pair] = []
@@ -136,7 +135,7 @@ def make_panel(
 def plan_of_panel(
     opened: OpenedJob, original: Original, method: str, parameters: Mapping[str, Any]
 ) -> tuple[ReleasePlan, str]:
-    """Return the plan with which the job would release a setting, limits included, and the loss to keep small."""
+    """Return the plan by which a job would release a setting, with its limits, and the loss to keep small."""
     options = opened.search_options()
     scenarios = checked_scenarios(options["scenarios"], limited=True)
     names = ("rules", "ties", "missing", "decimals")
