@@ -129,19 +129,24 @@ def count(rule: Rule, names: Sequence[str], values: Floats) -> CountedRule:
 def _near_sums(names: Sequence[str], values: Floats, exact: Sequence[Rule]) -> Iterator[CountedRule]:
     """Yield sums that hold in most records and follow from neither exact rules nor other near sums."""
     known = [_relation(rule, names) for rule in exact if rule.equality]
+    alike: list[Ints] = []  # two columns that often agree and else differ freely: no rule, but see below
     used = candidates(values)
     repeated = {j for j, _ in equal_columns(values, used)}
     for found in near_relations(values, [j for j in used if j not in repeated]):
-        if known and follows(known, found.relation):
+        relation = found.relation
+        if follows(known, relation):
             continue
-        factors = {name: int(factor) for name, factor in zip(names, found.relation, strict=True) if factor}
+        # With a column in place of one that it often equals, a sum is the same unless its total is another.
+        again = any((other[relation > 0] > 0).any() for other in known)
+        if again and follows([*known, *alike], relation):
+            continue
+        factors = {name: int(factor) for name, factor in zip(names, relation, strict=True) if factor}
         counted = count(rule_of(factors, Fraction(0), equality=True), names, values)
-        if not _is_frequent(counted, found, names, values):
-            continue
-        known.append(found.relation)
-        # Two columns that often agree and else differ freely are no rule; sums of either are the same sum.
-        if len(factors) > 2 or (counted.within or 0.0) <= found.tolerance:
-            yield counted
+        if _is_frequent(counted, found, names, values):
+            rule = len(factors) > 2 or (counted.within or 0.0) <= found.tolerance
+            (known if rule else alike).append(relation)
+            if rule:
+                yield counted
 
 
 def _relation(rule: Rule, names: Sequence[str]) -> Ints:

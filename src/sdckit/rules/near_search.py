@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 20_000  # records from which complete ones are taken
 SEARCHED = 1_000  # complete records that are searched, and on which relations are compared
-DRAWS = 300  # subsets drawn for exact relations; for relations up to rounding, a third of it
+DRAWS = 300  # subsets drawn for exact relations, and as many of two sizes for relations up to rounding
 STEPS = 2  # rounding by as many steps of the grid is recognised
 WIDE = 20  # steps that a column must vary by for its rounding to be told from its values
 ROUGH = 0.3  # largest deviation from -1, 0 or 1 of a factor from rounded records
@@ -122,7 +122,13 @@ def _searched(sample: Floats, rng: np.random.Generator) -> Iterator[Found]:
         if len(columns) < 2 or not (steps[columns] == step).any():
             continue
         limits = np.full(len(columns), STEPS * step)
-        candidates = _candidates(distinct[:, columns], limits, ROUGH, 2 * len(columns), DRAWS // 3, rng)
+        # Small subsets have fewer broken records, large ones give better factors.
+        sizes = (len(columns) + 3, 2 * len(columns))
+        candidates = [
+            candidate
+            for size in sizes
+            for candidate in _candidates(distinct[:, columns], limits, ROUGH, size, DRAWS // len(sizes), rng)
+        ]
         for result in _improved(sample[:, columns], candidates, steps[columns], exact=False):
             yield result.widened(columns, p)
 
