@@ -40,9 +40,9 @@ def discovered_sums(names: Sequence[str], values: Floats) -> list[Rule]:
 
     Columns that do not vary, or have few values, are no parts; of equal columns, the first stands for all.
     """
-    used = _candidates(values)
+    used = candidates(values)
     found: list[Rule] = []
-    for j, first in _equal_columns(values, used):
+    for j, first in equal_columns(values, used):
         found.append(rule_of({names[j]: 1, names[first]: -1}, Fraction(0), equality=True))
         used.remove(j)
     sample = _sample(values, used)
@@ -63,14 +63,14 @@ def discovered_sums(names: Sequence[str], values: Floats) -> list[Rule]:
     return found
 
 
-def _candidates(values: Floats) -> list[int]:
+def candidates(values: Floats) -> list[int]:
     """Return the numbers of the columns that may be part of a sum: varying, with few missing cells."""
     varying = np.fmin.reduce(values, axis=0) < np.fmax.reduce(values, axis=0)
     seen = np.isnan(values).mean(axis=0) <= MISSING
     return [int(j) for j in np.flatnonzero(varying & seen)]
 
 
-def _equal_columns(values: Floats, used: list[int]) -> list[tuple[int, int]]:
+def equal_columns(values: Floats, used: list[int]) -> list[tuple[int, int]]:
     """Return pairs (j, i) of columns with equal values, i being the first column that equals column j."""
     head = values[: 10 * EVIDENCE]
     found: list[tuple[int, int]] = []
@@ -115,7 +115,7 @@ def _relations(sample: Floats) -> Iterator[Ints]:
     for row, j in enumerate(loose):
         basis[row, j] = 1.0
         basis[row, pivots] = -reduced[: len(pivots), j] * (unit[j] / unit[pivots])
-    for factors in itertools.islice(_factors(len(loose)), COMBINED):
+    for factors in itertools.islice(sign_vectors(len(loose)), COMBINED):
         relation = factors @ basis
         whole = np.rint(relation)
         if np.abs(relation - whole).max() < CLOSE and np.abs(whole).max() == 1:
@@ -124,7 +124,7 @@ def _relations(sample: Floats) -> Iterator[Ints]:
                 yield whole.astype(np.int64) * (1 if plus == 1 else -1)
 
 
-def _factors(count: int) -> Iterator[Floats]:
+def sign_vectors(count: int) -> Iterator[Floats]:
     """Yield every vector of `count` factors -1, 0 or 1 up to its sign, those with few non-zeros first."""
     for size in range(1, count + 1):
         for column_numbers in itertools.combinations(range(count), size):

@@ -69,15 +69,22 @@ class Rule:
             if self.equality:
                 return np.asarray((cells[0] != bound) & ~np.isnan(cells[0]))
             return np.asarray(cells[0] > bound if factor > 0 else cells[0] < bound)
+        total, tolerance = self.missed(cells)
+        return np.asarray((np.abs(total) if self.equality else total) > tolerance)
+
+    def missed(self, cells: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """Return by how much each record exceeds the constant, and what of it is rounding of floats.
+
+        A sum that overflows gives NaN or infinity twice, so that it breaks no rule.
+        """
         total = np.zeros(cells[0].shape)
         size = np.full(cells[0].shape, abs(float(self.constant)))
-        with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows breaks no rule
+        with np.errstate(over="ignore", invalid="ignore"):
             for (_, factor), column in zip(self.terms, cells, strict=True):
                 total += factor * column
                 size += abs(factor) * np.abs(column)
             total -= float(self.constant)
-            tolerance = (len(cells) + 1) / 2 * EPSILON * size
-            return np.asarray((np.abs(total) if self.equality else total) > tolerance)
+            return total, (len(cells) + 1) / 2 * EPSILON * size
 
 
 Side = tuple[dict[str, Fraction], Fraction]  # one side of a rule: the factor of each column, and the constant
