@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ SECURITY_HEADERS: Mapping[bytes, bytes] = {
 }
 FAULT = "internal error"
 DRAINING = 10.0  # seconds for which the rest of a refused request is read
+DRAINED = 4 * 1024 * 1024  # bytes of it that are read
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is no error of ours
@@ -108,10 +110,11 @@ class Answer:
         await self._send({"type": "http.response.start", "status": status, "headers": every})
 
     async def _drain(self) -> None:
-        """Read the rest of the request and forget it; a client that sends forever is left after a while."""
-        try:
+        """Read the rest of the request and forget it; a client that sends much, or slowly, is left."""
+        read, more = 0, True
+        with suppress(TimeoutError):
             async with asyncio.timeout(DRAINING):
-                while (await self._receive()).get("more_body", False):
-                    pass
-        except TimeoutError:
-            return
+                while more and read <= DRAINED:
+                    message = await self._receive()
+                    read += len(message.get("body", b""))
+                    more = message.get("more_body", False)

@@ -12,7 +12,7 @@ import h11
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sdckit.app.answers import SECURITY_HEADERS
+from sdckit.app.answers import DRAINED, SECURITY_HEADERS
 from sdckit.app.faults import print_fault
 from sdckit.app.guards import HEADERS, SECONDS
 
@@ -52,6 +52,7 @@ class PatientProtocol(H11Protocol):
 
     _deadline: asyncio.TimerHandle | None = None
     _refused = False
+    _forgotten = 0  # bytes that came after the refusal
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request; close the connection if there are too many."""
@@ -78,9 +79,13 @@ class PatientProtocol(H11Protocol):
         super().on_response_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Handle data; what a client goes on to send after a refusal is forgotten."""
+        """Handle data; of what a client goes on to send after a refusal, some is read and forgotten."""
         if not self._refused:
             super().data_received(data)
+            return
+        self._forgotten += len(data)
+        if self._forgotten > DRAINED:
+            self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's text, which is not sent
         """Refuse what is no request; read on until the client leaves, so that it gets to read the answer."""
