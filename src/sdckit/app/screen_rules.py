@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from sdckit.app.forms import Form, read_form
 from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
-from sdckit.rules.near import rules_with_counts
+from sdckit.rules.near import rules_with_counts, text
 from sdckit.rules.parse import parsed
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _found(session: Session, original: Original) -> list[dict[str, Any]]:
         counted = rules_with_counts(original.columns, original.values)[:SHOWN]
         prepared |= {
             "rules of": original.columns,
-            "rules": [{"rule": one.rule.text, "text": str(one)} for one in counted],
+            "rules": [{"rule": one.rule.text, "text": text(one).removeprefix(one.rule.text)} for one in counted],
         }
     found: list[dict[str, Any]] = prepared["rules"]
     return found
@@ -79,7 +79,7 @@ def _found(session: Session, original: Original) -> list[dict[str, Any]]:
 
 def ticked_rules(form: Form, listed: Sequence[str]) -> list[str]:
     """Return the ticked ones of the rules that were found in the file."""
-    places = [int(text) for text in form.texts("found") if text.isdecimal()]
+    places = [int(word) for word in form.texts("found") if word.isdecimal()]
     return [listed[place] for place in places if place < len(listed)]
 
 
@@ -91,20 +91,20 @@ def own_rules(form: Form) -> list[str]:
 def checked_rules(original: Original, rules: Sequence[str]) -> list[Checked]:
     """Return what each rule says about the file: how many records obey it, or what is wrong with it."""
     found = []
-    for text in rules:
+    for rule in rules:
         try:
-            found.append(Checked(f"{text}: {_obeyed_text(original, text)}", error=False))
+            found.append(Checked(f"{rule}: {_obeyed_text(original, rule)}", error=False))
         except REFUSALS as error:
             found.append(Checked(message_of(error).text, error=True))
     return found
 
 
-def _obeyed_text(original: Original, text: str) -> str:
+def _obeyed_text(original: Original, given: str) -> str:
     """Return how many records obey the rules in a text, which may be several such as 0 <= A <= B."""
     table = original.table
     if table is None:
         raise ValueError("the file is not there any more; open it again")
-    rules = parsed(text, list(table.numeric_names))
+    rules = parsed(given, list(table.numeric_names))
     broken = 0
     for rule in rules:
         values = original.matrix(list(rule.columns))
