@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sdckit as sdc
 from command import good
 from sdckit.app.copying import command_text, command_words, describe_text
 from sdckit.app.opened_job import open_job
@@ -19,7 +20,6 @@ from sdckit.app.work_folder import WorkFolder
 from sdckit.cli import sdckit as commands
 from sdckit.cli.job_options import job_of_options
 from sdckit.job.read import check_job
-from sdckit.selection import bisection
 from sdckit.selection.sweep_folder import SearchFolder
 
 BASE = {
@@ -186,7 +186,7 @@ def identity_of(job):
     """What a search says that it is when it opens its folder; no setting is measured."""
     opened = open_job(job)
     with pytest.raises(Opened) as found:
-        bisection.recommend(opened.prepare(), **opened.search_options())
+        sdc.recommend(opened.prepare(), **opened.search_options())
     return found.value.args[0]
 
 
@@ -245,7 +245,7 @@ def test_the_copied_line_writes_the_same_job_file_and_takes_up_the_search(work, 
     work.ensure()
     job = effective_job(state, work, 80)
     opened = open_job(job)
-    choice = bisection.recommend(opened.prepare(), **opened.search_options())
+    choice = sdc.recommend(opened.prepare(), **opened.search_options())
     line = command_text(job, ["--save-job", "survey-sdckit/saved.toml", "--json"])
     done = good(folder, *shlex.split(line)[1:])
     found = json.loads(done.stdout)["choice"]
