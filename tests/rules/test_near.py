@@ -184,7 +184,7 @@ def test_a_total_that_often_equals_another_has_its_sum(damage):
 
 
 def check_against_all_subsets(names, table, found, rounding):
-    """Every sum found is one of the twin's, with its counts, and all of the twin's follow from those found."""
+    """Every sum found is one of the twin's, with its counts; all of the twin's follow from those found."""
     expected = naive.near_sums(table, rounding)
     rows = []
     for counted in found:
@@ -301,3 +301,17 @@ def test_what_follows():
     assert near_search.follows(rows[:1], np.array([1, -1, -1, -1, 0]))
     assert not near_search.follows(rows[:1], rows[1])
     assert not near_search.follows([], rows[0])
+
+
+def test_zeros_and_similar_values_are_no_evidence():
+    rng = generator(5)
+    rare = amounts(400, 3) * (rng.random((400, 3)) < 0.1)
+    held = rare[:, 0] == rare[:, 1] + rare[:, 2]
+    assert held.mean() > 0.7
+    assert not near_search.has_evidence(rare, held, 0.0)
+    rare[:, 0] = rare[:, 1] + rare[:, 2]
+    assert near_search.has_evidence(rare, np.ones(400, bool), 0.0)
+    years = rng.integers(2019, 2022, (400, 2)).astype(float)
+    held = np.abs(years[:, 0] - years[:, 1]) <= 2
+    assert held.all()
+    assert not near_search.has_evidence(years, held, 2.0)

@@ -224,7 +224,7 @@ def _improved(sample: Floats, candidates: list[Ints], steps: Floats, *, exact: b
         best, held = _climbed(sample, relation, allowed)
         share, tolerance = float(held.mean()), tolerance_of(best, steps)
         new = share >= ENOUGH and tuple(best) not in done
-        if new and _has_evidence(sample[:, best != 0], held, tolerance * (not exact)):
+        if new and has_evidence(sample[:, best != 0], held, tolerance * (not exact)):
             yield Found(best, exact, share, tolerance)
         done.add(tuple(best))
 
@@ -261,7 +261,7 @@ def _climbed(sample: Floats, relation: Ints, steps: Floats) -> tuple[Ints, Bools
         relation = others[best]
 
 
-def _has_evidence(cells: Floats, held: Bools, tolerance: float) -> bool:
+def has_evidence(cells: Floats, held: Bools, tolerance: float) -> bool:
     """Return True if a relation holds also where its columns have unusual values, and in various records.
 
     Columns that are 0 in most records satisfy many sums that say nothing, as do columns of similar values
