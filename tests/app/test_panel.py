@@ -17,7 +17,6 @@ from sdckit.core.randomness import derived
 from sdckit.core.text import figure_text, number
 from sdckit.report.measures import label
 from sdckit.report.privacy import guarded_evaluation
-from sdckit.selection import bisection
 from secret_bytes import entropy
 
 VARIABLES = ["turnover", "domestic_sales", "export_sales", "wages", "profit"]
@@ -101,7 +100,7 @@ def test_the_fragment_shows_them(settings, method):
 
 def test_the_plan_is_that_of_the_release_of_a_search(survey):
     options = survey.job.search_options() | {"folder": None, "workers": 1}
-    choice = bisection.recommend(survey.original, **options)
+    choice = sdc.recommend(survey.original, **options)
     wanted = choice.release_plan(per_record=True, numbered="record")
     found, minimise = plan_of_panel(survey.job, survey.original, choice.method.name, choice.parameters)
     assert found == wanted
