@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from sdckit.app.pages import render, session_of
+from sdckit.app.screen import render, session_of
 from sdckit.report.page import shade_styles
 from sdckit.report.vega_bundle import bundle
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from sdckit.app.pages import session_of, version_of
+from sdckit.app.screen import session_of, version_of
 from sdckit.app.screen_search import progress_of
 from sdckit.core.text import printable_content
 

@@ -8,7 +8,17 @@ from starlette.routing import Route
 
 from sdckit.app.forms import Form, read_form
 from sdckit.app.opened_job import open_job
-from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.app.screen import (
+    OLD,
+    REFUSALS,
+    Message,
+    go_to,
+    is_old,
+    message_of,
+    needs_file,
+    render,
+    session_of,
+)
 from sdckit.core.text import listed
 from sdckit.job.read import Job
 from sdckit.masking import METHODS

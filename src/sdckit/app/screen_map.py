@@ -12,7 +12,7 @@ from starlette.routing import Route
 from sdckit.app import panel
 from sdckit.app.comparison import compare_panels
 from sdckit.app.forms import read_form
-from sdckit.app.pages import (
+from sdckit.app.screen import (
     REFUSALS,
     go_to,
     message_of,

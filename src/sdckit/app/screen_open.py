@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from sdckit.app import folders
 from sdckit.app.forms import Form, read_form
-from sdckit.app.pages import REFUSALS, go_to, message_of, render, session_of
+from sdckit.app.screen import REFUSALS, go_to, message_of, render, session_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -9,8 +9,18 @@ from starlette.routing import Route
 
 from sdckit.app import copying, folders
 from sdckit.app.forms import Form, read_form
-from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
 from sdckit.app.release_checks import checklist
+from sdckit.app.screen import (
+    OLD,
+    REFUSALS,
+    Message,
+    go_to,
+    is_old,
+    message_of,
+    needs_file,
+    render,
+    session_of,
+)
 from sdckit.app.screen_map import is_pick
 from sdckit.core.text import number
 from sdckit.metrics import METRICS

@@ -8,7 +8,17 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from sdckit.app.forms import Form, read_form
-from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.app.screen import (
+    OLD,
+    REFUSALS,
+    Message,
+    go_to,
+    is_old,
+    message_of,
+    needs_file,
+    render,
+    session_of,
+)
 from sdckit.app.session import describe
 from sdckit.core.text import number
 

@@ -8,7 +8,17 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from sdckit.app.forms import Form, read_form
-from sdckit.app.pages import OLD, REFUSALS, Message, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.app.screen import (
+    OLD,
+    REFUSALS,
+    Message,
+    go_to,
+    is_old,
+    message_of,
+    needs_file,
+    render,
+    session_of,
+)
 from sdckit.rules.near import rules_with_counts, text
 from sdckit.rules.parse import parsed
 
@@ -71,7 +81,9 @@ def _found(session: Session, original: Original) -> list[dict[str, Any]]:
         counted = rules_with_counts(original.columns, original.values)[:SHOWN]
         prepared |= {
             "rules of": original.columns,
-            "rules": [{"rule": one.rule.text, "text": text(one).removeprefix(one.rule.text)} for one in counted],
+            "rules": [
+                {"rule": one.rule.text, "text": text(one).removeprefix(one.rule.text)} for one in counted
+            ],
         }
     found: list[dict[str, Any]] = prepared["rules"]
     return found

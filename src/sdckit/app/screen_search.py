@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route
 
 from sdckit.app.forms import read_form
-from sdckit.app.pages import OLD, REFUSALS, go_to, is_old, message_of, needs_file, render, session_of
+from sdckit.app.screen import OLD, REFUSALS, go_to, is_old, message_of, needs_file, render, session_of
 from sdckit.app.screen_roles import roles_of_job, undecided_text
 from sdckit.app.session import describe
 from sdckit.core.text import plural

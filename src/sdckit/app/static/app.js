@@ -142,7 +142,7 @@
   });
 
   // What goes on in the server ---------------------------------------------------------------------
-  var running = null;
+  var running = null, writing = !!at("write") && at("write").disabled;
   function showSearch(found) {
     if (!at("search")) { return; }
     at("search-text").textContent = found.text;
@@ -174,7 +174,8 @@
       var found = JSON.parse(event.data);
       if (at("release-text")) { at("release-text").textContent = found.text; }
       if (at("write")) { at("write").disabled = found.running; }
-      if (found.finished && document.body.dataset.screen === "release") { location.reload(); }
+      if (writing && !found.running && at("release-text")) { location.reload(); }
+      writing = found.running;
     });
     events.addEventListener("state", function (event) {
       if (JSON.parse(event.data).version !== Number(document.body.dataset.version)) {
