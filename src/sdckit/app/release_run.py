@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+WARNING = "warning: "
 FAILED = "the release ended without a word; try it again, or run the copied command in a terminal"
 
 
@@ -22,7 +23,7 @@ class ReleaseRun:
     def __init__(self, start: Path, changed: Callable[[], None] = lambda: None) -> None:
         self.start, self.changed = start, changed
         self.result: dict[str, Any] | None = None  # the JSON of a release that was written
-        self.notes: list[str] = []  # warnings and notes of the last run
+        self.warnings: list[str] = []  # of the last run
         self.error = ""
         self.report: Path | None = None
         self.number = 0  # of runs that have ended
@@ -41,7 +42,7 @@ class ReleaseRun:
 
     def begin(self, words: Sequence[str], report: Path | None) -> None:
         """Start the command with words of the command line, in the start folder; it must not run yet."""
-        self.result, self.error, self.notes, self.report = None, "", [], report
+        self.result, self.error, self.warnings, self.report = None, "", [], report
         self._task = asyncio.create_task(self._run([*words, "--json"]))
 
     async def _run(self, words: Sequence[str]) -> None:
@@ -72,7 +73,7 @@ class ReleaseRun:
             with suppress(ValueError):
                 self.result = json.loads(printed)
         if self.result is not None:
-            self.notes = lines
+            self.warnings = [line for line in lines if line.startswith(WARNING)]
         else:
             self.error = lines[-1] if lines else FAILED
 

@@ -23,7 +23,6 @@ from sdckit.app.screen import (
 )
 from sdckit.app.screen_map import is_pick
 from sdckit.core.text import number
-from sdckit.metrics import METRICS
 from sdckit.selection import wording
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ PATHS = {  # title and help by the name of the option
         "Empty: the one in your home folder. It makes the release repeatable.",
     ),
 }
+WHOLE = ("all", "all")  # variable and stratum of a figure on the whole file
 SECTIONS = {"output": "output", "report": "output", "private_report": "private", "private": "private"}
 
 
@@ -124,29 +124,28 @@ def _result(session: Session) -> dict[str, Any] | None:
     found = session.release.result
     if found is None:
         return None
-    files = [("released file", ", ".join(found["masked"]))]
-    if "sha256" in found.get("release", {}):
-        files.append(("SHA-256", found["release"]["sha256"]))
+    summary = found["summary"]
+    files = [
+        ("released file", ", ".join(found["masked"])),
+        ("SHA-256", summary["sha256"]),
+        ("method", summary["method"]),
+    ]
     return {
-        "sentence": " ".join(found.get("choice", {}).get("sentences", [])[:1]),
+        "sentence": " ".join(found["choice"]["sentences"][:1]),
         "files": files,
         "report": session.release.report is not None,
-        "notes": session.release.notes,
+        "notes": [*found["notes"], *session.release.warnings],
         "measures": [
             {
-                "name": name,
-                "title": METRICS[name].title if name in METRICS else name,
-                "text": number(one["value"]),
-                "meaning": one.get("meaning", ""),
+                "name": row["metric"],
+                "title": wording.title_of(row["metric"]),
+                "text": number(row["value"]),
+                "meaning": found["meaning"].get(row["metric"], ""),
             }
-            for name, one in _measures(found)
+            for row in found["table"]
+            if (row["variable"], row["stratum"]) == WHOLE
         ],
     }
-
-
-def _measures(found: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the measures of the whole file in the JSON of a release, by name."""
-    return [(one["metric"], one) for one in found["metrics"]]
 
 
 async def write(request: Request) -> Response:
