@@ -49,6 +49,7 @@ def run_app(
     browser: bool = True,
     preview: bool = True,
     idle: float = 60.0,
+    finish: bool = False,
     make: Callable[[Path, Path | None, bool], tuple[ASGIApp, Work]] | None = None,
 ) -> None:
     """Serve the page until Ctrl-C, SIGTERM, or until it was idle for long enough.
@@ -65,6 +66,8 @@ def run_app(
         Show the first rows of the file.
     idle
         Minutes without a request and without running work after which the page ends.
+    finish
+        Finish running work before Ctrl-C ends the page; else it is stopped, and what it measured is kept.
     make
         Returns the application and its work for a start folder, a file and `preview`; by default the page's.
 
@@ -94,7 +97,9 @@ def run_app(
         app, work = (make or make_page)(start, None if data is None else data.resolve(), preview)
         at_end.callback(work.close)
         guard = Guard(app, address)
-        server = PageServer(guard, lambda: _look_after(guard, work, redirect) > idle * 60)
+        server = PageServer(
+            guard, lambda: _look_after(guard, work, redirect) > idle * 60, lambda: finish and work.busy()
+        )
         server.run([listening])
     for number in server.signals[:1]:
         end_by_signal(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from sdckit.app.guards import Guard
 
+WAITING = "the running work is finished first; Ctrl-C again stops it"
 CONNECTIONS = 500  # that may be open at once; further ones are closed at once
 GRACE = 2  # seconds that answers may take after the server was asked to end
 TICKS = 10  # of uvicorn's main loop in a second
@@ -122,6 +124,8 @@ class PageServer(Server):
         The application, which ends its event streams when the server ends.
     is_over
         Whether the page has been idle for long enough.
+    unfinished
+        Whether work is running that the first signal waits for; a second signal does not.
 
     Attributes
     ----------
@@ -129,8 +133,11 @@ class PageServer(Server):
         Signals that were received; they are not raised again.
     """
 
-    def __init__(self, guard: Guard, is_over: Callable[[], bool]) -> None:
+    def __init__(
+        self, guard: Guard, is_over: Callable[[], bool], unfinished: Callable[[], bool] = lambda: False
+    ) -> None:
         super().__init__(_config(guard))
+        self.unfinished = unfinished
         self.guard = guard
         self.is_over = is_over
         self.signals: list[int] = []
@@ -142,7 +149,7 @@ class PageServer(Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Return True if the server is to end."""
-        if counter % TICKS == 0 and self.is_over():
+        if counter % TICKS == 0 and (self.is_over() or (self.signals and not self.unfinished())):
             self.should_exit = True
         return await super().on_tick(counter)
 
@@ -167,8 +174,11 @@ class PageServer(Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a handler
-        """Note a signal and end the server; a second one does not wait for any answer."""
+        """Note a signal and end the server, after unfinished work; a second one waits for nothing."""
         self.signals.append(sig)
+        if len(self.signals) == 1 and self.unfinished():
+            print(WAITING, file=sys.stderr)  # noqa: T201 - a line of our own
+            return
         self.force_exit = self.should_exit
         self.should_exit = True
 

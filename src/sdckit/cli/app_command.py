@@ -27,6 +27,9 @@ PACKAGES = ("starlette", "uvicorn")
     show_default=True,
     help="End after so long without a request and without running work.",
 )
+@click.option(
+    "--finish", is_flag=True, help="At Ctrl-C, finish a running search or release instead of stopping it."
+)
 def app(data: Path | None, **given: Any) -> None:
     """Do the whole job in the browser, from a file to a release.
 
@@ -43,6 +46,7 @@ def app(data: Path | None, **given: Any) -> None:
         browser=not given["no_browser"],
         preview=not given["no_preview"],
         idle=given["idle"],
+        finish=given["finish"],
     )
 
 
