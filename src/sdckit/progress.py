@@ -111,6 +111,11 @@ def track(what: str, total: float) -> Iterator[Report]:
             meter.close()
 
 
+def seconds_left(elapsed: float, share: float) -> float | None:
+    """Return how many seconds work will still take, from those it took so far; None at its very start."""
+    return elapsed * (1 - share) / share if share >= ESTIMATED else None
+
+
 def _on_main_thread() -> bool:
     """Return True if the calling thread is the main thread of the process."""
     return threading.current_thread() is threading.main_thread()
@@ -152,8 +157,8 @@ class _Meter:
             self._draw()
         elif now - self.printed >= PLAIN_STEP or self.printed == self.started:
             self.printed = now
-            left = (now - self.started) * (1 - self.share) / max(self.share, 1e-9)
-            known = f", about {left:.0f} s left" if self.share >= ESTIMATED else ""
+            left = seconds_left(now - self.started, self.share)
+            known = "" if left is None else f", about {left:.0f} s left"
             print(f"{self.what}: {self.share:.0%}{known}", file=sys.stderr)  # noqa: T201
 
     def _draw(self) -> None:

@@ -68,23 +68,14 @@ def main(words: Sequence[str] | None = None) -> None:
         streams.discard_output("stdout")
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
-    except click.ClickException as error:
-        terminal.print_to_stderr("error", parsing.usage_error_text(error))
-        code = 2
     except (KeyboardInterrupt, click.Abort) as stop:
         texts = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
         terminal.print_to_stderr("stopped", texts[0])
         code = 130
-    except MemoryError:
-        terminal.print_to_stderr(
-            "error", "not enough memory for these data; use fewer columns or a larger machine"
-        )
-        code = 2
-    except (ValueError, TypeError, OSError) as error:
-        system = isinstance(error, OSError) and error.errno is not None
-        text = f"{error}; check disk space and permissions" if system else str(error)
-        code = getattr(error, "exit_code", 2)  # 1 if limits could not be met
-        terminal.print_to_stderr("error" if code == 2 else "not met", text)
+    except parsing.EXPECTED as error:
+        wrong = isinstance(error, click.ClickException)
+        code = 2 if wrong else getattr(error, "exit_code", 2)  # 1 if limits could not be met
+        terminal.print_to_stderr("error" if code == 2 else "not met", parsing.error_text(error))
     streams.finish(code)
 
 

@@ -12,6 +12,8 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+EXPECTED = (click.ClickException, MemoryError, ValueError, TypeError, OSError)  # errors that get one line
+
 
 class SingleValueCommand(click.Command):
     """A click command that refuses two values of a single-valued option; click would take the last."""
@@ -33,6 +35,16 @@ def usage_error_text(error: click.ClickException) -> str:
     )
     context = getattr(error, "ctx", None)
     return f"{text[:1].lower()}{text[1:]}; see {context.command_path if context else 'sdckit'} --help"
+
+
+def error_text(error: BaseException) -> str:
+    """Return the text that the command line prints for one of the expected errors."""
+    if isinstance(error, click.ClickException):
+        return usage_error_text(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory for these data; use fewer columns or a larger machine"
+    system = isinstance(error, OSError) and error.errno is not None
+    return f"{error}; check disk space and permissions" if system else str(error)
 
 
 class CommandGroup(click.Group):

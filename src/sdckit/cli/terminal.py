@@ -89,9 +89,14 @@ def with_options(text: str) -> str:
     return f"{fact}{mark}{ARGUMENT.sub(_option_for, remedy)}" if mark else text
 
 
+def one_line(text: str) -> str:
+    """Return an error or a warning as the command line prints it: on one line, with options."""
+    return printable(" ".join(with_options(str(text)).split()))
+
+
 def print_to_stderr(kind: str, text: str) -> None:
     """Print one line to standard error: its kind, such as "error", and the text with options."""
-    line = printable(" ".join(with_options(str(text)).split()))
+    line = one_line(text)
     with suppress(OSError, ValueError):  # an exit code is left where this stream takes no text
         print(f"{kind}: {line}", file=sys.stderr, flush=True)  # noqa: T201
 

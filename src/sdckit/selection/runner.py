@@ -6,7 +6,7 @@ import pickle
 import time
 from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from sdckit.progress import STOPPING, track
 from sdckit.selection.worker import Worker, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sdckit.kernels.jit import Floats
     from sdckit.selection.checkpoint import Checkpoint
@@ -57,15 +57,15 @@ def run_all(
     runner = Runner(task, runs, entropy, checkpoint, pending, found, processes)
     todo = len(pending)
     workers = min(workers, max(1, CELLS_AT_ONCE // max(task.whole.original.values.size, 1)))
-    with track("sweeping", todo) as report, ThreadPoolExecutor(workers) as pool:
-        # On large files compiled code, which releases Python's lock, takes most of the time: threads do.
-        apart = task.whole.original.values.size < THREADS_FROM
-        threads = [pool.submit(runner.measure_here)]
-        threads += [
-            pool.submit(runner.measure_in_worker if apart else runner.measure_here)
-            for _ in range(workers - 1)
-        ]
-        try:
+    with track("sweeping", todo) as report, _forgotten_stop(), ThreadPoolExecutor(workers) as pool:
+        try:  # an interrupt while threads are started must stop them, too
+            # On large files compiled code, which releases Python's lock, takes most of the time: threads do.
+            apart = task.whole.original.values.size < THREADS_FROM
+            threads = [pool.submit(runner.measure_here)]
+            threads += [
+                pool.submit(runner.measure_in_worker if apart else runner.measure_here)
+                for _ in range(workers - 1)
+            ]
             while not _all_done_or_failed(threads):
                 report(todo - len(runner.pending))
             report(todo - len(runner.pending))
@@ -74,11 +74,19 @@ def run_all(
             raise
         finally:
             runner.stop.set()  # after Ctrl-C or an error each thread finishes its current run
-            wait(threads)
-            STOPPING.clear()
+        wait(threads)
         for thread in threads:
             thread.result()
     return found
+
+
+@contextmanager
+def _forgotten_stop() -> Iterator[None]:
+    """Forget after the `with` block, when its threads have ended, that they were to leave their work."""
+    try:
+        yield
+    finally:
+        STOPPING.clear()
 
 
 def _working_time() -> float:

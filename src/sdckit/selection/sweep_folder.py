@@ -181,6 +181,17 @@ def _lock_folder(folder: Path, work: str) -> int | None:
     return handle
 
 
+def in_use(folder: Path) -> bool:
+    """Return True if another process works in a folder and has locked it."""
+    try:
+        _unlock_folder(_lock_folder(folder, "work"))
+    except FileExistsError:
+        return True
+    except OSError:  # no such folder
+        return False
+    return False
+
+
 def _unlock_folder(handle: int | None) -> None:
     """Release the lock of a folder by closing its handle; do nothing for None."""
     if handle is not None:

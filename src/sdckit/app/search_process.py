@@ -1,0 +1,95 @@
+"""The search as a process of its own: reads a job, runs its search and prints progress as lines of JSON.
+
+It is started as `python -m sdckit.app.search_process` in the folder that the job's paths are relative to. Its
+standard input has the job's sections as one line of JSON and stays open: where it ends, because the server
+died or stops the search, the search is interrupted as by Ctrl-C. Finished runs are kept in the job's folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Send = Callable[..., None]  # takes the kind of a line, and its content as keywords
+
+CHUNK = 65_536  # bytes read at a time
+
+
+def sender_to(stream: TextIO) -> Send:
+    """Return a function that prints lines of JSON to a stream."""
+
+    def send(kind: str, **content: Any) -> None:
+        """Print one line; nothing happens where nobody reads it any more."""
+        with suppress(OSError, ValueError):
+            print(json.dumps({"kind": kind} | content), file=stream, flush=True)
+
+    return send
+
+
+def read_line(handle: int) -> bytes:
+    """Return the first line of a file descriptor; a buffered reader would hold a lock at the exit."""
+    found = b""
+    while b"\n" not in found and (chunk := os.read(handle, CHUNK)):
+        found += chunk
+    return found
+
+
+def interrupt_at_end(handle: int) -> None:
+    """Interrupt the main thread as Ctrl-C does once a file descriptor has been read to its end."""
+    with suppress(OSError):
+        while os.read(handle, CHUNK):
+            pass
+    signal.raise_signal(signal.SIGINT)
+
+
+def run_to_end(send: Send, interrupted: threading.Event) -> int:
+    """Run the search of the job on standard input and send how it ended; return the exit code."""
+    handle, text = sys.stdin.fileno(), None
+    try:
+        content = json.loads(read_line(handle))
+        threading.Thread(target=interrupt_at_end, args=(handle,), daemon=True).start()
+        from sdckit.app import search_work  # noqa: PLC0415 - takes a second, and can be interrupted here
+
+        text = search_work.run(content, send)
+        stopped = text is not None and interrupted.is_set()
+    except BaseException:
+        stopped = interrupted.is_set()  # an import that is interrupted may end with any error
+        if not stopped:
+            raise
+    if stopped:
+        send("stopped")
+        return 130
+    if text is not None:
+        send("error", text=text)
+        return 2
+    send("done")
+    return 0
+
+
+def main() -> None:
+    """Run the process."""
+    send = sender_to(sys.stdout)
+    sys.stdout = sys.stderr  # keep what libraries print out of the lines
+    interrupted = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        """Raise KeyboardInterrupt in the main thread, once: what ends then needs some time."""
+        if not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)  # also where the shell that started the server ignores them
+    sys.exit(run_to_end(send, interrupted))
+
+
+if __name__ == "__main__":
+    main()
