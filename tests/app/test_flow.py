@@ -67,7 +67,7 @@ def sample(tmp_path_factory):
     folder.mkdir()
     command = Command(folder)
     yield command
-    assert command.stop() == "interrupted: the page is closed; finished runs of a search are kept\n"
+    assert command.stop() == "stopped: the page is closed; finished runs of a search are kept\n"
 
 
 def test_the_sample_from_open_to_a_release(browser, sample, monkeypatch):
@@ -87,6 +87,8 @@ def test_the_sample_from_open_to_a_release(browser, sample, monkeypatch):
         assert page.locator("table.preview tbody tr").count() == 20
         here.go("roles")
         look("roles")
+        page.select_option('tr:has(th:text-is("firm")) select >> nth=0', "key")
+        page.select_option('tr:has(th:text-is("weight")) select >> nth=0', "weights")
         page.select_option('tr:has(th:text-is("weight")) select >> nth=1', "unknown")
         page.select_option('tr:has(th:text-is("sector")) select >> nth=0', "by")
         page.get_by_text(re.compile("^0 records are unique")).wait_for()
@@ -95,9 +97,8 @@ def test_the_sample_from_open_to_a_release(browser, sample, monkeypatch):
         page.get_by_label(re.compile("turnover = domestic_sales")).check()
         page.get_by_role("button", name="go on to the goal").click()
         look("goal")
-        for box in page.locator('input[name="method"]:checked').all():
-            if box.get_attribute("value") not in {"mdav", "rank_swap"}:
-                box.uncheck()
+        for method in ("individual_ranking", "noise", "correlated_noise"):
+            page.locator(f'input[name="method"][value="{method}"]').uncheck()
         assert "10 of 100" in page.locator("#words-linkage").inner_text()
         page.get_by_role("button", name="go on to the search").click()
         here.ready("search")

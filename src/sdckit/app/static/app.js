@@ -31,7 +31,11 @@
 
   // Charts -------------------------------------------------------------------------------------
   function draw(place, spec) {
-    return vegaEmbed(place, spec, options).then(function (drawn) { place.classList.add("drawn"); return drawn; });
+    return vegaEmbed(place, spec, options).then(function (drawn) {
+      all("svg", place).forEach(function (one) { one.setAttribute("aria-hidden", "true"); }); // the label says it in words
+      place.classList.add("drawn");
+      return drawn;
+    });
   }
   function drawInside(part) {
     all(".chart[data-spec]", part).reduce(function (before, place) {
