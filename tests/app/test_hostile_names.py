@@ -73,7 +73,7 @@ def assert_harmless(got):
     assert_guarded(got)
     assert not UNSEEN.findall(got.text), ascii(UNSEEN.findall(got.text))
     assert "8641969" not in got.text
-    if not got.one("content-type").startswith("text/html"):
+    if not dict(got.headers).get("content-type", "").startswith("text/html"):
         return
     for tag, attributes in Page(got.text).tags:
         assert tag != "evil-tag"
@@ -204,7 +204,8 @@ def assert_kept(page, got, typed):
     assert_harmless(got)
     assert OUTSIDE not in got.text
     assert "root:" not in got.text
-    assert str(page.root) in typed or str(page.root) not in got.text
+    outside = str(page.root / "outside")  # the start folder itself is shown to the user
+    assert outside in typed or outside not in got.text
     assert "set-cookie" not in [name for name, _ in got.headers]
 
 
