@@ -18,10 +18,12 @@ from sdckit.selection.sweep_folder import in_use
 from sdckit.selection.sweeping import available_cores
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from sdckit.app.search_process import Send
     from sdckit.selection.bisection import MethodProgress
+
+    Send = Callable[..., None]  # takes the kind of a line, and its content as keywords
 
 INTERVAL = 0.25  # seconds between two lines of progress
 PATIENCE = 10.0  # seconds to wait for an earlier search in the same folder, which is about to end
