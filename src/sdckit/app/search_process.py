@@ -16,9 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Send = Callable[..., None]  # takes the kind of a line, and its content as keywords
+    from sdckit.app.search_work import Send
 
 CHUNK = 65_536  # bytes read at a time
 
