@@ -44,8 +44,7 @@ async def _move(request: Request, *, forward: bool) -> Response:
     """Move along the states of the job; at their end nothing happens."""
     session, form = session_of(request), await read_form(request)
     if session.file is not None:
-        history = session.file.history
-        await session.work(history.redo if forward else history.undo)
+        await session.work(lambda: session.require_file().move(forward=forward))
         session.announce()
     screen = form.text("screen")
     return go_to(request, screen if screen in STEPS else "open")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sdckit.app.screen_roles import roles_of_job, undecided_text, uniques_text
+from sdckit.app.screen_roles import undecided_text, uniques_text
 from sdckit.app.session import describe
 from sdckit.core.text import listed, shortened
 from sdckit.record.overlap import find_overlaps
@@ -38,7 +38,7 @@ def checklist(session: Session, point: Point) -> list[Item]:
     """Return the lines of the checklist for a setting."""
     file = session.require_file()
     roles = file.state.job.get("roles", {})
-    found = describe(file.source, roles_of_job(file.state.job))
+    found = describe(file.source, file.state.roles)
     gone = [*roles.get("key", ()), *roles.get("drop", ())]
     limits = session.limits()
     undecided = undecided_text(found)

@@ -101,19 +101,23 @@ def copies_of(session: Session) -> Sequence[Mapping[str, str]]:
     """Return the texts that repeat the work without the page: a command and a Python script."""
     if session.file is None:
         return ()
-    job = session.job()
+    try:
+        job = session.file.job()
+        texts = copying.command_text(job), python_text(job)
+    except REFUSALS:  # a job that cannot be run yet, which the screens say
+        return ()
     return [
         {
             "name": "command",
             "title": "Copy as command",
             "about": f"Run it in the folder {session.start}.",
-            "text": copying.command_text(job),
+            "text": texts[0],
         },
         {
             "name": "python",
             "title": "Copy as Python",
             "about": "The same search and release from Python, in the same folder.",
-            "text": python_text(job),
+            "text": texts[1],
         },
     ]
 

@@ -208,7 +208,7 @@ async def pick(request: Request) -> Response:
     recommended = kept.choice is not None and kept.choice.point is not None
     same = recommended and kept.choice.point.setting.identity == point.setting.identity  # type: ignore[union-attr]
     chosen = None if same else Pick(point.method, dict(point.setting.parameters))
-    await session.work(file.history.add, State(file.state.job, chosen))
+    await session.work(file.become, State(file.state.job, chosen))
     session.announce()
     return go_to(request, "release")
 

@@ -23,6 +23,7 @@ from sdckit.app.screen import (
 )
 from sdckit.app.screen_map import is_pick
 from sdckit.core.text import number
+from sdckit.job.fields import fields_of
 from sdckit.selection import wording
 
 if TYPE_CHECKING:
@@ -185,9 +186,17 @@ def job_with_paths(session: Session, file: OpenFile, form: Form) -> dict[str, An
         job["output"]["keep_order"] = True
     if not job["private"]:
         del job["private"]
-    if form.text("save_job"):
-        folders.confined(session.start, form.text("save_job"))
+    for path in [form.text("save_job"), *_paths_of(job)]:
+        folders.confined(session.start, path)
     return job
+
+
+def _paths_of(job: Mapping[str, Any]) -> list[str]:
+    """Return all paths of a job: those that no form shows may come from a file that somebody else wrote."""
+    found = [
+        job.get(field.section, {}).get(field.key) for field in fields_of("recommend") if field.kind == "path"
+    ]
+    return [path for path in found if path]
 
 
 def _words(session: Session, form: Form) -> list[str]:
@@ -195,7 +204,7 @@ def _words(session: Session, form: Form) -> list[str]:
     saved = form.text("save_job")
     extra = ["--save-job", saved] if saved else []
     extra += ["--overwrite"] if form.ticked("overwrite") else []
-    return copying.command_words(session.job(), extra)[1:]
+    return copying.command_words(session.require_file().job(), extra)[1:]
 
 
 ROUTES = [

@@ -20,6 +20,7 @@ from sdckit.app.screen import (
     session_of,
 )
 from sdckit.app.session import describe
+from sdckit.app.state import roles_of_job
 from sdckit.core.text import number
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ async def show(request: Request) -> Response:
     """Show the columns with their roles."""
     session = session_of(request)
     file = session.require_file()
-    found = await session.work(describe, file.source, roles_of_job(file.state.job))
+    found = await session.work(describe, file.source, file.state.roles)
     return _screen(request, file, found)
 
 
@@ -124,11 +125,6 @@ def role_by_column(job: Mapping[str, Any]) -> dict[str, str]:
     return found | dict.fromkeys(job.get("recode", ()), "recode")
 
 
-def roles_of_job(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the roles of a job by the names of arguments."""
-    return dict(job.get("roles", {})) | ({"recode": job["recode"]} if job.get("recode") else {})
-
-
 def job_of_form(form: Form, names: Sequence[str]) -> dict[str, Any]:
     """Return the sections on roles and recodings that a form gives; raise ValueError if they cannot be.
 
@@ -179,7 +175,7 @@ async def keep(request: Request) -> Response:
         parts = job_of_form(form, file.source.frame.columns)
         found = await session.work(describe, file.source, roles_of_job(parts))
     except REFUSALS as error:
-        now = await session.work(describe, file.source, roles_of_job(file.state.job))
+        now = await session.work(describe, file.source, file.state.roles)
         return _screen(request, file, now, 422, [message_of(error)])
     job = {name: part for name, part in file.state.job.items() if name not in ("roles", "recode")} | parts
     await session.work(file.change, job)

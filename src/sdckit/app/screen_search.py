@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from sdckit.app.forms import read_form
 from sdckit.app.screen import OLD, REFUSALS, go_to, is_old, message_of, needs_file, render, session_of
-from sdckit.app.screen_roles import roles_of_job, undecided_text
+from sdckit.app.screen_roles import undecided_text
 from sdckit.app.session import describe
 from sdckit.core.text import plural
 
@@ -92,12 +92,13 @@ async def start(request: Request) -> Response:
     if is_old(session, form):
         session.tell(OLD, "error")
         return go_to(request, "search")
-    found = await session.work(describe, file.source, roles_of_job(file.state.job))
+    found = await session.work(describe, file.source, file.state.roles)
     if text := undecided_text(found):
         session.tell(text, "error")
         return go_to(request, "roles")
     if not session.search.running:
-        session.search.start(session.job(picked=False))
+        await session.work(file.keep)
+        session.search.start(file.job(picked=False))
         session.announce()
     return go_to(request, "search")
 

@@ -8,12 +8,13 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sdckit.app import folders
 from sdckit.app.opened_job import open_job
 from sdckit.app.release_run import ReleaseRun
-from sdckit.app.run_job import effective_job
+from sdckit.app.run_job import effective_job, job_file_text
 from sdckit.app.search import RunningSearch
 from sdckit.app.state import UNJUDGED, State, first_state
 from sdckit.app.work_folder import WorkFolder
@@ -21,13 +22,12 @@ from sdckit.core.description import describe_table
 from sdckit.core.roles import asked_roles
 from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.core.table import Table
-from sdckit.io import files
+from sdckit.io import atomic, files
 from sdckit.io.dialect import Dialect
 from sdckit.selection.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from sdckit.app.opened_job import OpenedJob
     from sdckit.app.state import History
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 SAMPLE = "sample.csv"
+JOB = "job.toml"  # in the work folder: the job as it is now
 CHANGED = "{} was changed on disk after it was opened; what is shown here is about the file as it was"
 
 
@@ -59,13 +60,39 @@ class OpenFile:
         """The current state of the job."""
         return self.history.current
 
+    def job(self, *, picked: bool = True) -> Job:
+        """Return the job of the current state with paths from the start folder; `picked`: with the pick."""
+        state = self.state if picked else State(self.state.job)
+        return effective_job(state, self.work, self.source.frame.height, self.source.frame.columns)
+
     def change(self, job: Mapping[str, Any]) -> None:
         """Make another job the current one; a setting chosen on the map is kept if only outputs differ."""
         before = self.state
         same = all(
             before.job.get(name) == job.get(name) for name in {*before.job, *job} if name not in UNJUDGED
         )
-        self.history.add(State(job, before.pick if same else None))
+        self.become(State(job, before.pick if same else None))
+
+    def become(self, state: State) -> None:
+        """Make another state the current one, and keep it on disk."""
+        self.history.add(state)
+        self._write_job()
+
+    def move(self, *, forward: bool) -> None:
+        """Undo the last change, or do again what was undone; at the end of the states nothing happens."""
+        self.history.redo() if forward else self.history.undo()
+        self._write_job()
+
+    def keep(self) -> None:
+        """Write history and job into the work folder, from which the page goes on after a crash."""
+        self.work.store(self.history)
+        self._write_job()
+
+    def _write_job(self) -> None:
+        """Write the job as it is now into the work folder, as a job file."""
+        text = job_file_text(self.job(), Path(self.work.relative), self.source.frame.columns)
+        with atomic.atomic(self.work.path / JOB, overwrite=True, private=True) as draft:
+            draft.write_text(text, encoding="utf-8")
 
 
 class Session:
@@ -128,6 +155,8 @@ class Session:
         `dialect` has the entries of the section on the input of a job, but for the path.
         """
         path = folders.confined(self.start, name)
+        if path.exists() and not path.is_file():  # reading a pipe would wait for ever
+            raise ValueError(f"'{name}' is no file; choose one that holds a table")
         relative = path.relative_to(self.start).as_posix()
         work = WorkFolder(self.start, path)  # before the data are read: then a change is noticed
         source = files.read(path, dialect_of(dialect))
@@ -136,8 +165,9 @@ class Session:
         history = work.open_history(first)
         if history.message:
             self.tell(history.message, "error")
-        if history.current.job["input"] != first.job["input"] or work.changed_on_disk():
+        if work.changed_on_disk():
             work.accept_data(history)
+        if history.current.job["input"] != first.job["input"] or not fits(source, history.current):
             history.add(first)
         self.file = OpenFile(path, relative, source, work, history, guess)
 
@@ -165,13 +195,6 @@ class Session:
             raise ValueError(f"{text}; read it again first")
         return self.file
 
-    def job(self, *, picked: bool = True) -> Job:
-        """Return the job of the current state with paths from the start folder; `picked`: with the pick."""
-        file = self.require_file()
-        state = file.state if picked else State(file.state.job)
-        frame = file.source.frame
-        return effective_job(state, file.work, frame.height, frame.columns)
-
     def require_file(self) -> OpenFile:
         """Return the open file; raise ValueError if there is none."""
         if self.file is None:
@@ -181,7 +204,7 @@ class Session:
     def opened(self) -> OpenedJob:
         """Return the current job with its data, without the pick; roles and options are checked."""
         file = self.require_file()
-        return open_job(replace(self.job(picked=False), folder=self.start), file.source)
+        return open_job(replace(file.job(picked=False), folder=self.start), file.source)
 
     def limits(self) -> dict[str, float]:
         """Return all limits of the current job by name, those of scenarios included."""
@@ -225,6 +248,15 @@ def dialect_of(section: Mapping[str, Any]) -> Dialect:
         str(section.get("encoding", "utf-8")),
         missing=tuple(str(code) for code in section.get("na", ())),
     )
+
+
+def fits(source: Source, state: State) -> bool:
+    """Return True if the roles of a job can be given to the columns of a file."""
+    try:
+        describe(source, state.roles)
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 def describe(source: Source, roles: Mapping[str, Any]) -> Description:

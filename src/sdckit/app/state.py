@@ -49,6 +49,11 @@ class State:
         check_job(self.job)
         object.__setattr__(self, "job", deepcopy(dict(self.job)))
 
+    @property
+    def roles(self) -> dict[str, Any]:
+        """Roles and recodings of the job by the names of arguments."""
+        return roles_of_job(self.job)
+
     def with_section(self, name: str, entries: Any) -> State:
         """Return the state with another section; without entries the section is dropped.
 
@@ -72,6 +77,11 @@ class State:
             return cls({**job}, None if pick is None else Pick(pick["method"], pick["parameters"]))
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"a stored state is damaged ({error}); start with a fresh one") from error
+
+
+def roles_of_job(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the roles and recodings of a job by the names of arguments."""
+    return dict(job.get("roles", {})) | ({"recode": job["recode"]} if job.get("recode") else {})
 
 
 def first_state(found: Description, data: str, source: Mapping[str, Any]) -> State:

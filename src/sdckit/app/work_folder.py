@@ -123,10 +123,13 @@ class WorkFolder:
         return False
 
     def accept_data(self, history: History) -> None:
-        """Take the data file as it is now for the one that was opened."""
+        """Take the data file as it is now for the one that was opened, and store the history."""
         self.stamp = Stamp.of(self.data)
-        if (self.path / HISTORY).exists():
-            self._store(history.past)
+        self.store(history)
+
+    def store(self, history: History) -> None:
+        """Write the history, also one that was not changed yet."""
+        self._store(history.past)
 
     def _refuse_other_folder(self) -> None:
         """Raise an error if what has the name of the folder is not the folder for the work on this file."""
