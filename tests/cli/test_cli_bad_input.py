@@ -27,7 +27,7 @@ APART = [
     *list(RECOMMEND_CASES)[::16],
     *FULL_DISK,
 ]
-ALONE = [*list(CASES)[::20], *FULL_DISK]  # those with a process each
+ALONE = [*list(CASES)[::60], *FULL_DISK]  # those with a process each
 
 
 def here(folder, *words):

@@ -1,6 +1,7 @@
 """Every value of an evaluation on an engine equals that of memory: whole numbers exactly, floats to 1e-12."""
 
 import os
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ PLACE = ["metric", "variable", "stratum"]
 WHOLE = ["n_used", "n_left_out", "n_suppressed", "n_imputed", "n_both_missing"]
 LEVELS = ["value", "random", "tie_low", "tie_high"]
 ON_SPARK = range(NUMBER) if os.environ.get("SDCKIT_ALL_SPARK_FILES") else (1, 3, 7, 16)
+PAIRED = [*range(30), 37, 57]  # all pairs of options occur in these files
 
 
 @pytest.fixture
@@ -34,13 +36,24 @@ def small_buckets(monkeypatch):
     return cut
 
 
-def has_value(name, original, masked, options):
-    """Return True if a metric has a value in memory."""
+def in_memory(names, files):
+    """Return the evaluation by those metrics that have a value, and their names."""
+
+    def evaluated(some):
+        return sdc.evaluate(files.original, files.masked, metrics=some, **files.options)
+
+    def has_value(name):
+        try:
+            evaluated([name])
+        except ValueError:  # NotApplicable is one
+            return False
+        return True
+
     try:
-        sdc.evaluate(original, masked, metrics=[name], **options)
-    except ValueError:  # NotApplicable is one
-        return False
-    return True
+        return evaluated(names), names
+    except ValueError:
+        names = list(filter(has_value, names))
+        return evaluated(names), names
 
 
 def compare(seed, folder, **engine):
@@ -49,8 +62,7 @@ def compare(seed, folder, **engine):
     named = [metric.name for metric in METRICS.values() if metric.in_blocks and metric.family == "loss"]
     if "weights" in files.options:  # engines weigh cells and ranks only
         named = [name for name in named if METRICS[name].needs != "columns" and name != "mse_permutation"]
-    named = [name for name in named if has_value(name, files.original, files.masked, files.options)]
-    expected = sdc.evaluate(files.original, files.masked, metrics=named, **files.options)
+    expected, named = in_memory(named, files)
     found = sdc.evaluate(*files.write(folder), metrics=named, **files.options, **engine)
     both = expected.table.join(found.table, on=PLACE, how="full", suffix="_found", coalesce=True)
     assert len(both) == len(expected.table) == len(found.table)
@@ -84,7 +96,17 @@ def tiny_parts(rows):
     return np.where(part.to_numpy(), found["mse"].fill_null(0.0).to_numpy(), 0.0)
 
 
-@pytest.mark.parametrize("seed", range(NUMBER))
+def pairs_of_options(seeds):
+    """Return every two settings that occur together in one of some files."""
+    settings = [case(seed).options | {"nulls": seed % 2} for seed in seeds]
+    return {pair for one in settings for pair in combinations(sorted(map(str, one.items())), 2)}
+
+
+def test_some_of_the_files_have_all_pairs_of_options():
+    assert pairs_of_options(PAIRED) == pairs_of_options(range(NUMBER))
+
+
+@pytest.mark.parametrize("seed", PAIRED)
 def test_local_equals_memory(seed, tmp_path, small_buckets):
     small_buckets(case(seed).bucket_rows)
     compare(seed, tmp_path, engine="local")

@@ -19,24 +19,43 @@ from sdckit.kernels import jit
 PACKAGE = Path(sdckit.__file__).parent
 
 
+CALLER = """
+from sdckit.kernels.jit import kernel
+from sdckit.kernels.near_ties import count_collisions
+
+@kernel
+def collisions(keys):
+    return count_collisions(keys, 0, 0, keys.size)
+"""
+QUESTION = """
+import numpy as np
+from sdckit.kernels.caller import collisions
+
+found = collisions(np.array([1, 1, 2, 2, 2]))
+print(found, sum(collisions.stats.cache_hits.values()))
+"""
+
+
 def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
     copy = tmp_path / "sdckit"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    question = "import sdckit; print(sdckit.brmae([1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 2.0, 3.0]))"
+    (copy / "kernels" / "caller.py").write_text(CALLER)
 
     def answer():
+        """Return the number of equal neighbours, and how many kernels came from the cache."""
         environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run(
-            [sys.executable, "-c", question], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", QUESTION], env=environment, capture_output=True, text=True, check=True
         )
-        return float(done.stdout)
+        return [int(number) for number in done.stdout.split()]
 
-    assert answer() == answer() == 0.125
+    assert answer() == [3, 0]
+    assert answer() == [3, 1]
     file = copy / "kernels" / "near_ties.py"
-    honest = "        begin = max(begin, j * fresh)"
+    honest = "        found += ((part[t]"
     assert honest in file.read_text()
-    file.write_text(file.read_text().replace(honest, "        begin = j"))  # no ties any more
-    assert answer() == 0.0
+    file.write_text(file.read_text().replace(honest, "        found -= ((part[t]"))
+    assert answer() == [-3, 0]
 
 
 def test_the_digest_follows_the_sources_of_kernels_only(tmp_path, monkeypatch):
