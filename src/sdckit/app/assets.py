@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -15,9 +17,13 @@ from sdckit.report.page import shade_styles
 from sdckit.report.vega_bundle import bundle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it.token import Token
     from starlette.requests import Request
 
-DOCS = ("tutorial", "risk", "methods", "metrics", "releases", "reference", "app")
+DOCS = ("tutorial", "app", "risk", "methods", "metrics", "releases", "large-files", "reference")
+BREAK = "<br>"  # the one tag that the documentation uses, in cells of tables
 SCRIPT, STYLE = "text/javascript", "text/css"
 # The report has scripts of its own, which its own policy allows; it gets no access to this page.
 SANDBOX = "sandbox allow-scripts allow-modals; frame-ancestors 'none'"
@@ -70,10 +76,54 @@ def doc_text(name: str) -> str | None:
 
 
 def as_html(text: str) -> str:
-    """Return Markdown as HTML; HTML inside it is shown as text, and pictures by their description."""
+    """Return Markdown as HTML; HTML inside it is shown as text, and pictures by their description.
+
+    Links to other pages of the documentation lead there; links to other files become plain text.
+    """
     from markdown_it import MarkdownIt  # noqa: PLC0415 - comes with rich
 
-    return str(MarkdownIt("commonmark", {"html": False}).enable("table").disable("image").render(text))
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    markdown.add_render_rule("image", _description)
+    tokens = markdown.parse(text)
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            token.attrSet("id", _anchor(tokens[place + 1].content))
+        token.children = token.children and _mended_links(token.children)
+    html = str(markdown.renderer.render(tokens, markdown.options, {}))
+    return html.replace(escape(BREAK), BREAK)
+
+
+def _description(_renderer: Any, tokens: Sequence[Token], place: int, *_options: Any) -> str:
+    """Return the description of a picture, which the page does not load."""
+    return f"<em>Picture: {escape(tokens[place].content)}</em>"
+
+
+def _anchor(heading: str) -> str:
+    """Return the name by which a heading is linked to: its words in lower case, joined by hyphens."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def _mended_links(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens of a line with links that lead somewhere from this page, and without the others."""
+    found: list[Token] = []
+    kept = True
+    for token in tokens:
+        if token.type == "link_open":
+            target = _target(str(token.attrs["href"]))
+            kept = target is not None
+            token.attrs |= {"href": target or "", "rel": "noreferrer"}
+        if kept or token.type not in {"link_open", "link_close"}:
+            found.append(token)
+    return found
+
+
+def _target(link: str) -> str | None:
+    """Return the address for a link of the documentation; None if the page has nothing there."""
+    file, mark, place = link.partition("#")
+    if not file or file.startswith(("https://", "http://")):
+        return link
+    name = file.removesuffix(".md")
+    return name + mark + place if name in DOCS and name != file else None
 
 
 async def report(request: Request) -> Response:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from sdckit.core.description import Description
     from sdckit.selection.points import Point
 
-NO_IDENTIFIER = "No column is an identifier or left out; check the roles."
-MET = "This setting meets every limit; the file as written is measured again, and refused if it misses one."
-TOGETHER = "The new file is judged together with them, and refused if a limit is missed."
+NO_IDENTIFIER = "All columns are published: none is an identifier, none is left out. Check the roles."
+MET = "This setting meets every limit. The released file is measured again; it is not kept if it misses one."
+TOGETHER = "The new file is measured together with them; it is not kept if it then misses a limit."
 MARKS = {"good": "✓", "look": "!", "bad": "✗"}
 
 
@@ -48,7 +48,7 @@ def checklist(session: Session, point: Point) -> list[Item]:
         Item("good", MET) if point.meets(limits) else Item("bad", "This setting misses a limit."),
     ]
     if file.state.job["output"].get("keep_order"):
-        items.append(Item("look", "The rows stay in the order of the original, which may tell something."))
+        items.append(Item("look", "The rows stay in the order of the original, which an intruder may use."))
     else:
         items.append(Item("good", "The rows will be shuffled."))
     items.append(_suppressed(point))
@@ -85,4 +85,4 @@ def _earlier(session: Session) -> Item:
     if overlaps:
         named = listed([one.entry.id for one in overlaps[:5]])
         return Item("look", f"Released before: {named}. {TOGETHER}")
-    return Item("good", "None of these records was released before, by the private record.")
+    return Item("good", "By the private record, none of these records was released before.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WARNING = "warning: "
-FAILED = "the release ended without a word; try it again, or run the copied command in a terminal"
+FAILED = "the release ended without a message; try it again, or run the copied command in a terminal"
 
 
 class ReleaseRun:

@@ -37,7 +37,7 @@ WORDS = {  # what a limit of # / 100 means
     "linkage_outliers": "an intruder may find at most # of 100 outlying records",
     "linkage_units": "an intruder may find at most # of 100 households, firms or persons",
     "attribute": "a confidential value may be guessed in at most # of 100 cases",
-    "uniques": "at most # of 100 records may stand alone on what is not masked",
+    "uniques": "at most # of 100 records may share their unmasked values with nobody",
 }
 EMPTY = 1  # scenarios without content that are shown
 SUPPRESSED = "suppressed"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 20  # records of the preview
 DELIMITERS = [
-    ("", "comma, or as the suffix says"),
+    ("", "comma; tab in .tsv"),
     (";", "semicolon"),
     ("\\t", "tab"),
     ("|", "vertical bar"),

@@ -24,6 +24,7 @@ from sdckit.app.screen import (
 from sdckit.app.screen_map import is_pick
 from sdckit.core.text import number
 from sdckit.job.fields import fields_of
+from sdckit.metrics import METRICS
 from sdckit.selection import wording
 
 if TYPE_CHECKING:
@@ -40,13 +41,16 @@ PATHS = {  # title and help by the name of the option
     "output": ("The released file", "Its suffix gives the format: .csv, .parquet, .dta, .sav."),
     "report": (
         "Report to publish",
-        "An HTML page with losses and risks, without any original record. Empty: none.",
+        "One page with losses, risks and places to sign; it holds no original record. Empty: none.",
     ),
-    "save_job": ("Job file", "Repeats the work with sdckit run. Empty: none."),
-    "private_report": ("Private report", "With exact statistics, for you alone. Empty: none."),
+    "save_job": ("Job file", "The choices made here; sdckit run does the same again. Empty: none."),
+    "private_report": (
+        "Private report",
+        "The same report with exact statistics of the original. Never hand it out. Empty: none.",
+    ),
     "private": (
         "Folder of the private record",
-        "Empty: the one in your home folder. It makes the release repeatable.",
+        "What repeats and checks the release. Never hand it out. Empty: that of your account.",
     ),
 }
 WHOLE = ("all", "all")  # variable and stratum of a figure on the whole file
@@ -139,7 +143,7 @@ def _result(session: Session) -> dict[str, Any] | None:
         "measures": [
             {
                 "name": row["metric"],
-                "title": wording.title_of(row["metric"]),
+                "title": METRICS[row["metric"]].title if row["metric"] in METRICS else row["metric"],
                 "text": number(row["value"]),
                 "meaning": found["meaning"].get(row["metric"], ""),
             }

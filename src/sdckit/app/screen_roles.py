@@ -33,28 +33,40 @@ if TYPE_CHECKING:
     from sdckit.core.description import Description
 
 ROLES = {
-    "columns": "mask it: a variable",
+    "columns": "mask it",
     "untouched": "publish it as it is",
     "recode": "publish it coarsened",
-    "by": "publish it, mask each group by itself",
+    "by": "publish it, and mask each group separately",
     "weights": "survey weight, published",
     "key": "identifies a record: not published",
-    "unit": "household, firm or person: new numbers",
+    "unit": "household, firm or person: publish new numbers",
     "drop": "do not publish it",
 }
-KNOWS = {"": "knows it, if published", "unknown": "does not know it", "confidential": "wants to learn it"}
+KNOWS = {
+    "": "knows it if it is published",
+    "unknown": "does not know it",
+    "confidential": "wants to learn it",
+}
 MEANINGS = {
-    "mask it": "An amount or another number that is changed so that records cannot be found by it.",
-    "publish it as it is": "A category such as sex or region. Who stands alone on such columns is found.",
-    "publish it coarsened": "The same, rounded (10), shortened (year), or with rare values merged (rare<20).",
-    "mask each group by itself": "Records are masked only with others of the same value, such as a sector.",
-    "survey weight": "Used in the measures of loss. It is published; say whether the intruder knows it.",
-    "identifies a record": "A name or number of the record. It is never published.",
-    "household, firm or person": "A number that several records share. It is published with new numbers.",
+    "mask it": "Its numbers are changed, so that records are hard to find by them: amounts, above all.",
+    "publish it as it is": "Such as sex or region. A record that shares its values with nobody can be found.",
+    "publish it coarsened": "The same, but coarser: 10 makes bands of ten, year keeps the year of a date, "
+    "rare:20 merges values of fewer than 20 records.",
+    "mask each group separately": "Records are mixed only with others of the same value, such as a sector.",
+    "survey weight": "Measures of loss use it. It is published; say whether an intruder knows it.",
+    "identifies a record": "A name or a number that one record alone has. It is never published.",
+    "household, firm or person": "A number that several records share. The release has new ones.",
     "do not publish it": "The column is left out of the release.",
 }
 SINGLE = ("weights", "unit")
-GUESSES = {"variable": "a variable"}
+GUESSES = {  # by the name of the role that is proposed
+    "variable": "mask it",
+    "untouched": "publish it as it is",
+    "key": "identifies a record",
+    "unit": "household, firm or person",
+    "weights": "survey weight",
+    "drop": "do not publish it",
+}
 
 
 async def show(request: Request) -> Response:
@@ -137,7 +149,7 @@ def job_of_form(form: Form, names: Sequence[str]) -> dict[str, Any]:
         if role == "recode":
             way = form.text(f"recode-{place}")
             if not way:
-                raise ValueError(f"column {name!r} has no way to be coarsened; give 10, year or rare<20")
+                raise ValueError(f"column {name!r} has no way to be coarsened; give 10, year or rare:20")
             recode[name] = int(way) if way.isdecimal() else way
         elif role in SINGLE:
             if role in lists:
@@ -191,15 +203,15 @@ def uniques_text(found: Description, records: int) -> str:
     alone = round(found.uniques * records)
     verb = "record is" if alone == 1 else "records are"
     return (
-        f"{alone:,} {verb} unique on what stays untouched and known; no masking brings the risk of linkage "
-        f"below {number(found.floor)}."
+        f"{alone:,} {verb} unique on what stays untouched and an intruder knows; the risk of linkage is "
+        f"{number(found.floor)} at least, however strongly the other columns are masked."
     )
 
 
 def undecided_text(found: Description) -> str:
     """Return a sentence that names the columns that need a decision; an empty text if none does."""
     names = [row["column"] for row in found.table.iter_rows(named=True) if not row["decided"]]
-    return f"Decide on: {', '.join(names)}. Nothing goes on before." if names else ""
+    return f"Choose a role for: {', '.join(names)}. The search needs all of them." if names else ""
 
 
 ROUTES = [

@@ -75,7 +75,7 @@ def _progress_text(state: SearchState, share: float) -> str:
         "stopped": "The search was stopped; what it measured is kept.",
         "done": FINISHED,
     }
-    return outcomes.get(state.outcome, "The search does not run.")
+    return outcomes.get(state.outcome, "The search is not running.")
 
 
 def _time_text(seconds: float) -> str:

@@ -87,7 +87,7 @@
   }
   function show(id) {
     all("#points tbody tr").forEach(function (row) { row.classList.toggle("shown", row.dataset.id === id); });
-    return fill(at("map").dataset.panel + "?id=" + encodeURIComponent(id), "The chosen setting");
+    return fill(at("map").dataset.panel + "?id=" + encodeURIComponent(id), "What this setting does to the file");
   }
   all("button[data-show]").forEach(function (button) {
     button.addEventListener("click", function () { show(button.dataset.show); });
