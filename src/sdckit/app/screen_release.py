@@ -24,6 +24,7 @@ from sdckit.app.screen import (
 from sdckit.app.screen_map import is_pick
 from sdckit.core.text import number
 from sdckit.job.fields import fields_of
+from sdckit.metrics import METRICS
 from sdckit.selection import wording
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _result(session: Session) -> dict[str, Any] | None:
         "measures": [
             {
                 "name": row["metric"],
-                "title": wording.title_of(row["metric"]),
+                "title": _title(row["metric"]),
                 "text": number(row["value"]),
                 "meaning": found["meaning"].get(row["metric"], ""),
             }
@@ -149,15 +150,17 @@ def _result(session: Session) -> dict[str, Any] | None:
     }
 
 
+def _title(metric: str) -> str:
+    """Return the full title of a measure; of one by scenario or attack, the short one."""
+    return METRICS[metric].title if metric in METRICS else wording.title_of(metric)
+
+
 async def write(request: Request) -> Response:
     """Keep the paths, and start the command that writes the release."""
     session, form = session_of(request), await read_form(request)
     file = session.require_unchanged()
     if is_old(session, form):
         session.tell(OLD, "error")
-        return go_to(request, "release")
-    if session.busy():
-        session.tell("A search or a release is still running; wait for it, or stop it.", "error")
         return go_to(request, "release")
     try:
         kept = await session.work(session.kept)
@@ -166,7 +169,11 @@ async def write(request: Request) -> Response:
         job = job_with_paths(session, file, form)
     except REFUSALS as error:
         return await _screen(request, 422, form, [message_of(error)])
-    await session.work(file.change, job)
+    if not session.busy():
+        await session.work(file.change, job)
+    if session.busy():  # asked last, as another tab may have begun meanwhile
+        session.tell("A search or a release is still running; wait for it, or stop it.", "error")
+        return go_to(request, "release")
     report = job["output"].get("report")
     session.release.begin(_words(session, form), session.start / report if report else None)
     session.announce()
