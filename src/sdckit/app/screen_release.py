@@ -137,21 +137,36 @@ def _result(session: Session) -> dict[str, Any] | None:
         "files": files,
         "report": session.release.report is not None,
         "notes": [*found["notes"], *session.release.warnings],
-        "measures": [
-            {
-                "name": row["metric"],
-                "title": _title(row["metric"]),
-                "text": number(row["value"]),
-                "meaning": found["meaning"].get(row["metric"], ""),
-            }
-            for row in found["table"]
-            if (row["variable"], row["stratum"]) == WHOLE
-        ],
+        "measures": _measures(found),
     }
 
 
+def _measures(found: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the measures of the whole file as written, then the risks of other intruders."""
+    measures = [
+        {
+            "name": row["metric"],
+            "title": _title(row["metric"]),
+            "text": number(row["value"]),
+            "meaning": found["meaning"].get(row["metric"], ""),
+        }
+        for row in found["table"]
+        if (row["variable"], row["stratum"]) == WHOLE
+    ]
+    others = [
+        {
+            "name": f"{row['metric']} ({row['scenario']})",
+            "title": f"{_title(row['metric'])}, for {row['scenario']}",
+            "text": number(row["value"]),
+            "meaning": f"an intruder who knows {row['known']}; the limit is {number(row['limit'])}",
+        }
+        for row in found["scenarios"]
+    ]
+    return measures + others
+
+
 def _title(metric: str) -> str:
-    """Return the full title of a measure; of one by scenario or attack, the short one."""
+    """Return the full title of a measure; of one by attack, the short one."""
     return METRICS[metric].title if metric in METRICS else wording.title_of(metric)
 
 
