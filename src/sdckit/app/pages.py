@@ -20,7 +20,7 @@ from sdckit.app import (
     screen_search,
 )
 from sdckit.app.forms import read_form
-from sdckit.app.screen import REFUSALS, STEPS, go_to, message_of, session_of
+from sdckit.app.screen import OLD, REFUSALS, STEPS, go_to, is_old, message_of, render, root_of, session_of
 from sdckit.app.session import Session
 from sdckit.core.text import printable
 
@@ -43,8 +43,10 @@ async def redo(request: Request) -> Response:
 async def _move(request: Request, *, forward: bool) -> Response:
     """Move along the states of the job; at their end nothing happens."""
     session, form = session_of(request), await read_form(request)
-    if session.file is not None:
-        await session.work(lambda: session.require_file().move(forward=forward))
+    if session.file is not None and is_old(session, form):
+        session.tell(OLD, "error")
+    elif session.file is not None:
+        await session.work(lambda: session.move(forward=forward))
         session.announce()
     screen = form.text("screen")
     return go_to(request, screen if screen in STEPS else "open")
@@ -54,9 +56,8 @@ async def reread(request: Request) -> Response:
     """Read the open file again after it was changed on disk."""
     session = session_of(request)
     file = session.require_file()
-    section = {name: value for name, value in file.state.job["input"].items() if name != "data"}
     try:
-        await session.work(session.open, file.name, section)
+        await session.work(session.open, file.name)
     except REFUSALS as error:
         session.tell(message_of(error).text, "error")
     else:
@@ -65,9 +66,16 @@ async def reread(request: Request) -> Response:
     return go_to(request, "open")
 
 
-async def refuse(_request: Request, error: Exception) -> Response:
-    """Answer wrong input to an address without a screen of its own: one line."""
-    return PlainTextResponse(printable(message_of(error).text), 422)
+async def refuse(request: Request, error: Exception) -> Response:
+    """Answer what cannot be done: a page to go on from if a form was sent, one line for a script."""
+    message = message_of(error)
+    if request.headers.get("sec-fetch-mode") != "navigate":
+        return PlainTextResponse(printable(message.text), 422)
+    screen = request.url.path.removeprefix(root_of(request)).split("/")[1]
+    found = screen if screen in STEPS else "open"
+    return render(
+        request, found, 422, template="refused", title="This was not done", messages=[message], charts=False
+    )
 
 
 def make_app(session: Session) -> Starlette:

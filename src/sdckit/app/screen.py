@@ -84,7 +84,7 @@ def render(request: Request, screen: str, status: int = 200, **content: Any) -> 
             messages=messages,
             changed=session.changed(),
             copies=copies_of(session),
-            charts=screen in CHARTS,
+            charts=content.pop("charts", screen in CHARTS),
             sdckit_version=VERSION,
             **content,
         ),
@@ -92,9 +92,9 @@ def render(request: Request, screen: str, status: int = 200, **content: Any) -> 
     )
 
 
-def version_of(session: Session) -> int:
-    """Return the number of the job's state, which rises with every change; 0 without a file."""
-    return 0 if session.file is None else session.file.history.version
+def version_of(session: Session) -> str:
+    """Return what differs after every change of the job, and after another file was opened."""
+    return f"{session.openings}.{0 if session.file is None else session.file.history.version}"
 
 
 def copies_of(session: Session) -> Sequence[Mapping[str, str]]:
@@ -129,7 +129,7 @@ def go_to(request: Request, screen: str) -> Response:
 
 def is_old(session: Session, form: Form) -> bool:
     """Return True for a form that was made before the job was changed elsewhere."""
-    return form.text("version") != str(version_of(session))
+    return form.text("version") != version_of(session)
 
 
 def message_of(error: BaseException) -> Message:

@@ -19,7 +19,7 @@ from sdckit.app.screen import (
     render,
     session_of,
 )
-from sdckit.core.text import listed
+from sdckit.core.text import listed, shortened
 from sdckit.job.read import Job
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
@@ -56,7 +56,7 @@ def _screen(
     file = session_of(request).require_file()
     search = job.get("search", {})
     known = _published(file)
-    tried = search.get("methods") or [name for name, one in METHODS.items() if one.default]
+    tried = search.get("methods", [name for name, one in METHODS.items() if one.default])
     return render(
         request,
         "goal",
@@ -158,8 +158,6 @@ def goal_of_form(form: Form, known: Sequence[str]) -> dict[str, Any]:
     if form.text(SUPPRESSED):
         search["max_loss"] = {SUPPRESSED: _plain(form.text(SUPPRESSED))}
     methods = form.texts("method")
-    if not methods:
-        raise ValueError("no method is ticked; tick at least one")
     if set(methods) != {name for name, one in METHODS.items() if one.default}:
         search["methods"] = methods
     scenarios = [one for place in range(MOST) if (one := _scenario(form, place, known))]
@@ -167,15 +165,26 @@ def goal_of_form(form: Form, known: Sequence[str]) -> dict[str, Any]:
 
 
 def _scenario(form: Form, place: int, known: Sequence[str]) -> dict[str, Any] | None:
-    """Return one intruder of a form; None for one without a name and without columns."""
+    """Return one intruder of a form; None for one of whom nothing is said."""
     name, limit = form.text(f"scenario-{place}"), form.text(f"scenario-limit-{place}")
     ticked = [int(text) for text in form.texts(f"scenario-known-{place}") if text.isdecimal()]
     columns = [known[one] for one in ticked if one < len(known)]
-    if not name and not columns:
+    if not (name or columns or limit):
         return None
-    if not (name and columns and limit):
-        raise ValueError("an intruder needs a name, a limit and a column that he knows; fill in all three")
     return {"name": name, "known": columns, "max_risk": {"linkage": _plain(limit)}}
+
+
+def require_complete(goal: Mapping[str, Any]) -> None:
+    """Raise ValueError for a goal without a method, or with an intruder who is not described completely."""
+    if goal["search"].get("methods") == []:
+        raise ValueError("no method is ticked; tick at least one")
+    for one in goal.get("scenario", ()):
+        if not one["name"]:
+            raise ValueError(f"the intruder who knows {shortened(one['known'])} has no name; give one")
+        if not one["known"]:
+            raise ValueError(f"intruder {one['name']!r} knows no column; tick one that he knows")
+        if one["max_risk"]["linkage"] == "":
+            raise ValueError(f"intruder {one['name']!r} has no limit; give the largest linkage risk")
 
 
 def _plain(text: str) -> int | float | str:
@@ -194,10 +203,11 @@ async def keep(request: Request) -> Response:
     if is_old(session, form):
         session.tell(OLD, "error")
         return go_to(request, "goal")
-    shown = dict(file.state.job)
+    goal = goal_of_form(form, _published(file))
+    others = {name: part for name, part in file.state.job.items() if name not in ("search", "scenario")}
+    shown = others | goal
     try:
-        parts = goal_of_form(form, _published(file))
-        shown = {name: part for name, part in shown.items() if name not in ("search", "scenario")} | parts
+        require_complete(goal)
         await session.work(_check, session.start, file, shown)
     except REFUSALS as error:
         return _screen(request, shown, 422, [message_of(error)])

@@ -13,8 +13,10 @@ from sdckit.app import panel
 from sdckit.app.comparison import compare_panels
 from sdckit.app.forms import read_form
 from sdckit.app.screen import (
+    OLD,
     REFUSALS,
     go_to,
+    is_old,
     message_of,
     needs_file,
     render,
@@ -198,6 +200,9 @@ async def pick(request: Request) -> Response:
     """Choose the setting that is released; one that misses a limit is refused."""
     session, form = session_of(request), await read_form(request)
     file = session.require_unchanged()
+    if is_old(session, form):
+        session.tell(OLD, "error")
+        return go_to(request, "map")
     kept = await session.work(session.kept)
     point = point_named(kept, form.text("id"))
     limits = await session.work(session.limits)

@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from sdckit.app import folders
 from sdckit.app.forms import Form, read_form
-from sdckit.app.screen import REFUSALS, go_to, message_of, render, session_of
+from sdckit.app.screen import OLD, REFUSALS, go_to, is_old, message_of, render, session_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -34,7 +34,7 @@ async def show(request: Request) -> Response:
     if session.file is None and session.data is not None:
         name, session.data = session.data.relative_to(session.start).as_posix(), None
         try:
-            await session.work(session.open, name, {})
+            await session.work(session.open, name)
         except REFUSALS as error:
             return await _screen(request, 422, given={"data": name}, messages=[message_of(error)])
     return await _screen(request)
@@ -43,8 +43,12 @@ async def show(request: Request) -> Response:
 async def choose(request: Request) -> Response:
     """Open the chosen file; on an error the screen says why."""
     session, form = session_of(request), await read_form(request)
+    if session.file is not None and is_old(session, form):
+        session.tell(OLD, "error")
+        return go_to(request, "open")
+    dialect = section_of(form) if "encoding" in form.fields else None  # None: a name in the list was chosen
     try:
-        await session.work(session.open, form.text("data"), section_of(form))
+        await session.work(session.open, form.text("data"), dialect)
     except REFUSALS as error:
         return await _screen(request, 422, given=dict(_given_texts(form)), messages=[message_of(error)])
     session.announce()
@@ -54,7 +58,7 @@ async def choose(request: Request) -> Response:
 async def choose_sample(request: Request) -> Response:
     """Open the bundled sample."""
     session = session_of(request)
-    await session.work(lambda: session.open(session.open_sample(), {}))
+    await session.work(lambda: session.open(session.open_sample()))
     session.announce()
     return go_to(request, "open")
 
@@ -62,7 +66,7 @@ async def choose_sample(request: Request) -> Response:
 def section_of(form: Form) -> dict[str, Any]:
     """Return the entries of the section on the input of a job that a form gives; defaults are left out."""
     found = {
-        "delimiter": form.fields.get("delimiter", [""])[0],
+        "delimiter": _delimiter(form),
         "decimal_comma": form.ticked("decimal_comma"),
         "encoding": form.text("encoding"),
         "na": form.text("na").split(),
@@ -72,9 +76,13 @@ def section_of(form: Form) -> dict[str, Any]:
 
 def _given_texts(form: Form) -> dict[str, Any]:
     """Return what a form says, to show it again."""
-    return {"data": form.text("data"), "na": form.text("na")} | {
-        name: value for name, value in section_of(form).items() if name != "na"
-    }
+    texts = {name: form.text(name) for name in ("data", "encoding", "na")}
+    return texts | {"delimiter": _delimiter(form), "decimal_comma": form.ticked("decimal_comma")}
+
+
+def _delimiter(form: Form) -> str:
+    """Return the delimiter of a form, which may be a space."""
+    return form.fields.get("delimiter", [""])[0]
 
 
 async def _screen(request: Request, status: int = 200, *, given: Any = None, messages: Any = ()) -> Response:

@@ -140,17 +140,37 @@ def _result(session: Session) -> dict[str, Any] | None:
         "files": files,
         "report": session.release.report is not None,
         "notes": [*found["notes"], *session.release.warnings],
-        "measures": [
-            {
-                "name": row["metric"],
-                "title": METRICS[row["metric"]].title if row["metric"] in METRICS else row["metric"],
-                "text": number(row["value"]),
-                "meaning": found["meaning"].get(row["metric"], ""),
-            }
-            for row in found["table"]
-            if (row["variable"], row["stratum"]) == WHOLE
-        ],
+        "measures": _measures(found),
     }
+
+
+def _measures(found: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the measures of the whole file as written, then the risks of other intruders."""
+    measures = [
+        {
+            "name": row["metric"],
+            "title": _title(row["metric"]),
+            "text": number(row["value"]),
+            "meaning": found["meaning"].get(row["metric"], ""),
+        }
+        for row in found["table"]
+        if (row["variable"], row["stratum"]) == WHOLE
+    ]
+    others = [
+        {
+            "name": f"{row['metric']} ({row['scenario']})",
+            "title": f"{_title(row['metric'])}, for {row['scenario']}",
+            "text": number(row["value"]),
+            "meaning": f"an intruder who knows {row['known']}; the limit is {number(row['limit'])}",
+        }
+        for row in found["scenarios"]
+    ]
+    return measures + others
+
+
+def _title(metric: str) -> str:
+    """Return the full title of a measure; of one by attack, the short one."""
+    return METRICS[metric].title if metric in METRICS else wording.title_of(metric)
 
 
 async def write(request: Request) -> Response:
@@ -160,9 +180,6 @@ async def write(request: Request) -> Response:
     if is_old(session, form):
         session.tell(OLD, "error")
         return go_to(request, "release")
-    if session.busy():
-        session.tell("A search or a release is still running; wait for it, or stop it.", "error")
-        return go_to(request, "release")
     try:
         kept = await session.work(session.kept)
         if chosen_point(file, kept) is None:
@@ -170,7 +187,11 @@ async def write(request: Request) -> Response:
         job = job_with_paths(session, file, form)
     except REFUSALS as error:
         return await _screen(request, 422, form, [message_of(error)])
-    await session.work(file.change, job)
+    if not session.busy():
+        await session.work(file.change, job)
+    if session.busy():  # asked last, as another tab may have begun meanwhile
+        session.tell("A search or a release is still running; wait for it, or stop it.", "error")
+        return go_to(request, "release")
     report = job["output"].get("report")
     session.release.begin(_words(session, form), session.start / report if report else None)
     session.announce()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -69,6 +69,14 @@ GUESSES = {  # by the name of the role that is proposed
 }
 
 
+class Choice(NamedTuple):
+    """What was chosen for a column: its role, how it is coarsened, and what the intruder knows of it."""
+
+    role: str = ""
+    recode: str = ""
+    knows: str = ""
+
+
 async def show(request: Request) -> Response:
     """Show the columns with their roles."""
     session = session_of(request)
@@ -78,16 +86,22 @@ async def show(request: Request) -> Response:
 
 
 def _screen(
-    request: Request, file: OpenFile, found: Description, status: int = 200, messages: Sequence[Message] = ()
+    request: Request,
+    file: OpenFile,
+    found: Description,
+    form: Form | None = None,
+    messages: Sequence[Message] = (),
 ) -> Response:
-    """Return the screen of roles for a description of the file."""
+    """Return the screen of roles for a description of the file, or with what a refused form says."""
+    columns = file.source.frame.columns
+    choices = choices_of_job(file.state.job) if form is None else choices_of_form(form, columns)
     return render(
         request,
         "roles",
-        status,
+        200 if form is None else 422,
         title="Roles of the columns",
         messages=messages,
-        columns=_rows(file),
+        columns=_rows(file, choices),
         roles=ROLES.items(),
         knows=KNOWS.items(),
         meanings=MEANINGS.items(),
@@ -102,24 +116,15 @@ def _screen(
     )
 
 
-def _rows(file: OpenFile) -> list[dict[str, Any]]:
-    """Return one row for each column: what it looks like, the proposal, and the role that it has."""
-    roles = role_by_column(file.state.job)
-    recode = file.state.job.get("recode", {})
-    knows = {
-        name: what
-        for what in ("unknown", "confidential")
-        for name in file.state.job.get("roles", {}).get(what, ())
-    }
+def _rows(file: OpenFile, choices: Mapping[str, Choice]) -> list[dict[str, Any]]:
+    """Return one row for each column: what it looks like, the proposal, and what was chosen for it."""
     return [
         {
             "name": row["column"],
             "type": row["type"],
             "missing": f"{row['missing']:,}",
             "distinct": f"{row['distinct']:,}",
-            "role": roles.get(row["column"], ""),
-            "recode": recode.get(row["column"], ""),
-            "knows": knows.get(row["column"], ""),
+            **choices.get(row["column"], Choice())._asdict(),
             "guess": GUESSES.get(row["role"], row["role"]),
             "reason": row["reason"],
         }
@@ -137,6 +142,26 @@ def role_by_column(job: Mapping[str, Any]) -> dict[str, str]:
     return found | dict.fromkeys(job.get("recode", ()), "recode")
 
 
+def choices_of_job(job: Mapping[str, Any]) -> dict[str, Choice]:
+    """Return what a job says of each column that it names."""
+    roles, recode = role_by_column(job), job.get("recode", {})
+    knows = {
+        name: what for what in ("unknown", "confidential") for name in job.get("roles", {}).get(what, ())
+    }
+    return {
+        name: Choice(roles.get(name, ""), str(recode.get(name, "")), knows.get(name, ""))
+        for name in {*roles, *knows}
+    }
+
+
+def choices_of_form(form: Form, names: Sequence[str]) -> dict[str, Choice]:
+    """Return what a form says of each column."""
+    return {
+        name: Choice(*(form.text(f"{field}-{place}") for field in Choice._fields))
+        for place, name in enumerate(names)
+    }
+
+
 def job_of_form(form: Form, names: Sequence[str]) -> dict[str, Any]:
     """Return the sections on roles and recodings that a form gives; raise ValueError if they cannot be.
 
@@ -144,10 +169,8 @@ def job_of_form(form: Form, names: Sequence[str]) -> dict[str, Any]:
     """
     lists: dict[str, Any] = {}
     recode: dict[str, Any] = {}
-    for place, name in enumerate(names):
-        role, knows = form.text(f"role-{place}"), form.text(f"knows-{place}")
+    for name, (role, way, knows) in choices_of_form(form, names).items():
         if role == "recode":
-            way = form.text(f"recode-{place}")
             if not way:
                 raise ValueError(f"column {name!r} has no way to be coarsened; give 10, year or rare:20")
             recode[name] = int(way) if way.isdecimal() else way
@@ -188,7 +211,7 @@ async def keep(request: Request) -> Response:
         found = await session.work(describe, file.source, roles_of_job(parts))
     except REFUSALS as error:
         now = await session.work(describe, file.source, file.state.roles)
-        return _screen(request, file, now, 422, [message_of(error)])
+        return _screen(request, file, now, form, [message_of(error)])
     job = {name: part for name, part in file.state.job.items() if name not in ("roles", "recode")} | parts
     await session.work(file.change, job)
     session.announce()

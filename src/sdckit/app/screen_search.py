@@ -10,6 +10,7 @@ from starlette.routing import Route
 from sdckit.app.forms import read_form
 from sdckit.app.screen import OLD, REFUSALS, go_to, is_old, message_of, needs_file, render, session_of
 from sdckit.app.screen_roles import undecided_text
+from sdckit.app.search import SearchState
 from sdckit.app.session import describe
 from sdckit.core.text import plural
 
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from sdckit.app.search import SearchState
     from sdckit.app.session import Session
 
 FINISHED = "The search is finished."
+EARLIER = "A search for the job as it was before is running; stop it to search for this one."
 
 
 async def show(request: Request) -> Response:
@@ -51,8 +52,10 @@ def points_text(count: int) -> str:
 
 
 def progress_of(session: Session) -> dict[str, Any]:
-    """Return the progress of the search as the page shows it."""
-    state = session.search.state
+    """Return the progress of the search as the page shows it; nothing of one for another job."""
+    state, current = session.search.state, session.search_is_current()
+    if not current:
+        state = SearchState(state.running, state.stopping, step=EARLIER if state.running else "")
     share = min(max(state.share, 0.0), 1.0)
     return {
         "running": state.running,
@@ -67,6 +70,8 @@ def _progress_text(state: SearchState, share: float) -> str:
     """Return a sentence on a running, stopped or failed search."""
     if state.running and state.stopping:
         return "Stopping …"
+    if state.step == EARLIER:
+        return EARLIER
     if state.running:
         left = state.seconds_left
         return f"{share:.0%} done" + ("." if left is None else f", about {_time_text(left)} left.")
@@ -98,7 +103,7 @@ async def start(request: Request) -> Response:
         return go_to(request, "roles")
     if not session.search.running:
         await session.work(file.keep)
-        session.search.start(file.job(picked=False))
+        session.start_search()
         session.announce()
     return go_to(request, "search")
 

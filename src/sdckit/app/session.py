@@ -41,6 +41,7 @@ Result = TypeVar("Result")
 SAMPLE = "sample.csv"
 JOB = "job.toml"  # in the work folder: the job as it is now
 CHANGED = "{} was changed on disk after it was opened; what is shown here is about the file as it was"
+GONE = "{} is not there any more; what is shown here is about the file as it was"
 
 
 @dataclass
@@ -67,11 +68,8 @@ class OpenFile:
 
     def change(self, job: Mapping[str, Any]) -> None:
         """Make another job the current one; a setting chosen on the map is kept if only outputs differ."""
-        before = self.state
-        same = all(
-            before.job.get(name) == job.get(name) for name in {*before.job, *job} if name not in UNJUDGED
-        )
-        self.become(State(job, before.pick if same else None))
+        same = judged(job) == judged(self.state.job)
+        self.become(State(job, self.state.pick if same else None))
 
     def become(self, state: State) -> None:
         """Make another state the current one, and keep it on disk."""
@@ -101,9 +99,11 @@ class Session:
     def __init__(self, start: Path, data: Path | None = None, preview: bool = True) -> None:  # noqa: FBT001, FBT002
         self.start, self.data, self.preview = start, data, preview
         self.file: OpenFile | None = None
+        self.openings = 0  # of files, since the start
         self.notes: list[tuple[str, str]] = []  # kind and text of messages for the next screen
         self.secret = secrets.token_bytes(32)  # of the maskings that panels show
         self.search = RunningSearch(start)
+        self.searched: Any = None  # what the last search was for
         self.release = ReleaseRun(start, self.announce)
         self._changed = asyncio.Event()
         self._worker = ThreadPoolExecutor(1)  # one thread: prepared data and warnings are not shared safely
@@ -145,20 +145,36 @@ class Session:
             for one in waits:
                 one.cancel()
 
+    def start_search(self) -> None:
+        """Start the search of the current job; one that runs is left alone."""
+        if self.search.start(self.require_file().job(picked=False)):
+            self.searched = self._searchable()
+
+    def search_is_current(self) -> bool:
+        """Return True if the last search was for the job and the data as they are now."""
+        return self.file is not None and self.searched == self._searchable()
+
+    def _searchable(self) -> Any:
+        """Return what a search depends on: the data and the sections that settings are judged by."""
+        file = self.require_file()
+        return file.path, file.work.stamp.sha256, judged(file.state.job)
+
     def tell(self, text: str, kind: str = "info") -> None:
         """Show a message on the next screen."""
         self.notes.append((kind, text))
 
-    def open(self, name: str, dialect: Mapping[str, Any]) -> None:
+    def open(self, name: str, dialect: Mapping[str, Any] | None = None) -> None:
         """Read a file below the start folder, and go on with the job that was begun on it, if there is one.
 
-        `dialect` has the entries of the section on the input of a job, but for the path.
+        `dialect` has the entries of the section on the input of a job, but for the path; None: those of the
+        job that was begun, else the defaults.
         """
         path = folders.confined(self.start, name)
         if path.exists() and not path.is_file():  # reading a pipe would wait for ever
             raise ValueError(f"'{name}' is no file; choose one that holds a table")
         relative = path.relative_to(self.start).as_posix()
         work = WorkFolder(self.start, path)  # before the data are read: then a change is noticed
+        dialect = work.stored_dialect() if dialect is None else dialect
         source = files.read(path, dialect_of(dialect))
         guess = describe(source, {})
         first = first_state(guess, relative, dialect)
@@ -170,6 +186,7 @@ class Session:
         if history.current.job["input"] != first.job["input"] or not fits(source, history.current):
             history.add(first)
         self.file = OpenFile(path, relative, source, work, history, guess)
+        self.openings += 1
 
     def open_sample(self) -> str:
         """Copy the bundled sample into the start folder unless it is there; return its name."""
@@ -182,17 +199,27 @@ class Session:
                 return path.name
         raise FileExistsError(f"'{self.start}' has 99 other files named like the sample; open it elsewhere")
 
+    def move(self, *, forward: bool) -> None:
+        """Undo the last change, or do again what was undone; read the file as the job then says."""
+        file = self.require_unchanged()
+        before = file.state.job["input"]
+        file.move(forward=forward)
+        if file.state.job["input"] != before:
+            self.open(file.name)
+
     def changed(self) -> str:
-        """Return a sentence if the open file was changed on disk, else an empty text."""
+        """Return a sentence if the open file was changed on disk or is gone, else an empty text."""
         file = self.file
-        return CHANGED.format(file.name) if file is not None and file.work.changed_on_disk() else ""
+        if file is None or not file.work.changed_on_disk():
+            return ""
+        return (CHANGED if file.path.exists() else GONE).format(file.name)
 
     def require_unchanged(self) -> OpenFile:
         """Return the open file; raise ValueError if there is none or if it was changed on disk."""
         if self.file is None:
             raise ValueError("no file is open; open one first")
         if text := self.changed():
-            raise ValueError(f"{text}; read it again first")
+            raise ValueError(f"{text}; nothing was done; read it again first")
         return self.file
 
     def require_file(self) -> OpenFile:
@@ -238,6 +265,11 @@ class Session:
             file.prepared["search"] = {key: Search.of(original, **options)}
         found: Search = file.prepared["search"][key]
         return found.kept(folder)
+
+
+def judged(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections of a job that its settings are judged by."""
+    return {name: part for name, part in job.items() if name not in UNJUDGED}
 
 
 def dialect_of(section: Mapping[str, Any]) -> Dialect:

@@ -106,6 +106,15 @@ class WorkFolder:
             fact = f"the history of '{self.data.name}' was damaged"
             return History(fresh, self._store, f"{fact}; it is kept as '{aside.name}', and a new one begins")
 
+    def stored_dialect(self) -> dict[str, Any]:
+        """Return the section on the input of the stored job without the path; empty if nothing is stored."""
+        try:
+            past, _ = self._read(self.path / HISTORY)
+        except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError):
+            return {}
+        section = past.states[past.position].job["input"]
+        return {name: value for name, value in section.items() if name != "data"}
+
     def changed_on_disk(self) -> bool:
         """Return True if the data file is another one than when it was opened, or gone.
 

@@ -189,7 +189,7 @@ def shade_styles() -> str:
         share = step / measures.SHADES
         ends = zip((255, 255, 255), (8, 62, 110), strict=True)
         colour = "".join(f"{round(light + share * (dark - light)):02x}" for light, dark in ends)
-        rules.append(f".s{step}{{background:#{colour};color:{'#fff' if share > 0.5 else '#222'}}}")
+        rules.append(f".s{step}{{background:#{colour};color:{'#fff' if share > 0.65 else '#000'}}}")
     return "\n" + "\n".join(rules)
 
 

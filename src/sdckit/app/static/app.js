@@ -14,7 +14,9 @@
     line.className = "message " + kind;
     if (kind === "error") { line.setAttribute("role", "alert"); }
     line.textContent = text;
-    at("messages").replaceChildren(line);
+    all("#messages .said").forEach(function (old) { old.remove(); });
+    line.classList.add("said");
+    at("messages").append(line);
   }
 
   // Ask the server; a refusal or a lost connection becomes a message on the page.
@@ -146,9 +148,10 @@
   });
 
   // What goes on in the server ---------------------------------------------------------------------
-  var running = null, writing = !!at("write") && at("write").disabled;
+  var running = !!at("search") && at("search").dataset.running === "yes", writing = !!at("write") && at("write").disabled;
   function showSearch(found) {
     if (!at("search")) { return; }
+    if (!found.running && !running) { drawMap(); return; } // the page came with how the search ended
     at("search-text").textContent = found.text;
     at("search-bar").value = found.share;
     at("start").disabled = found.running;
@@ -182,7 +185,7 @@
       writing = found.running;
     });
     events.addEventListener("state", function (event) {
-      if (JSON.parse(event.data).version !== Number(document.body.dataset.version)) {
+      if (JSON.parse(event.data).version !== document.body.dataset.version) {
         say("The job was changed in another tab. Reload this page to see it as it is now.", "info");
       }
     });
