@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NO_IDENTIFIER = "All columns are published: none is an identifier, none is left out. Check the roles."
 MET = "This setting meets every limit. The released file is measured again; it is not kept if it misses one."
+UNITS = "There is no limit on finding whole households, firms or persons; set one on the screen Goal."
 TOGETHER = "The new file is measured together with them; it is not kept if it then misses a limit."
 MARKS = {"good": "✓", "look": "!", "bad": "✗"}
 
@@ -51,6 +52,8 @@ def checklist(session: Session, point: Point) -> list[Item]:
         items.append(Item("look", "The rows stay in the order of the original, which an intruder may use."))
     else:
         items.append(Item("good", "The rows will be shuffled."))
+    if roles.get("unit") and "linkage_units" not in limits:
+        items.append(Item("look", UNITS))
     items.append(_suppressed(point))
     return [*items, _uniques(found, file.source.frame.height), _earlier(session)]
 

@@ -54,19 +54,33 @@ async def show(request: Request) -> Response:
         session.tell(message_of(error).text, "error")
         return go_to(request, "roles")
     drawn = await session.work(points_of, session, kept)
-    choice = kept.choice and kept.choice.public()
     return render(
         request,
         "map",
         title="Map of loss and risk",
         rows=[_row(session, one, kept, limits, drawn) for one in kept.points],
-        sentences=choice.describe(wording.title_of)
-        if choice
-        else ["The search is not finished; these settings are measured."],
+        sentences=_sentences(kept, limits),
         groups=map_groups(drawn) if drawn is not None and drawn.drawn.height else (),
         loss=wording.title_of(drawn.loss) if drawn is not None else "loss",
         risk=wording.title_of(drawn.risk) if drawn is not None else "risk",
     )
+
+
+def _sentences(kept: Kept, limits: Mapping[str, float]) -> list[str]:
+    """Return the recommendation in sentences, and the stronger settings that happen to lose less, if any."""
+    if kept.choice is None:
+        return ["The search is not finished; these settings are measured."]
+    choice = kept.choice.public()
+    found = choice.describe(wording.title_of)
+    if choice.point is None:
+        return found
+    loss, least = choice.minimise, choice.point.cost(choice.minimise)
+    safe = [point.public() for point in kept.points if point.meets(limits)]
+    if better := [point for point in safe if point.cost(loss) < least]:
+        best = min(better, key=lambda point: point.cost(loss))
+        name = f"{wording.setting_text(best, wording.title_of)}, {wording.title_of(loss)} {number(best.values[loss])}"
+        found.append(f"{WEAKEST} {name}.")
+    return found
 
 
 def _row(
@@ -158,6 +172,10 @@ def make_panel(session: Session, point: Point) -> Any:
     return kept[key]
 
 
+WEAKEST = (
+    "Of each method the weakest safe setting is compared. By chance, a stronger one that meets the limits, too, "
+    "lost less in this search:"
+)
 PANELS = 50  # most that are kept
 
 
