@@ -78,8 +78,8 @@ def _sentences(kept: Kept, limits: Mapping[str, float]) -> list[str]:
     safe = [point.public() for point in kept.points if point.meets(limits)]
     if better := [point for point in safe if point.cost(loss) < least]:
         best = min(better, key=lambda point: point.cost(loss))
-        name = f"{wording.setting_text(best, wording.title_of)}, {wording.title_of(loss)} {number(best.values[loss])}"
-        found.append(f"{WEAKEST} {name}.")
+        name = wording.setting_text(best, wording.title_of)
+        found.append(f"{WEAKEST} {name}, {wording.title_of(loss)} {number(best.values[loss])}.")
     return found
 
 
@@ -173,7 +173,7 @@ def make_panel(session: Session, point: Point) -> Any:
 
 
 WEAKEST = (
-    "Of each method the weakest safe setting is compared. By chance, a stronger one that meets the limits, too, "
+    "Of each method the weakest safe setting is compared. By chance, a stronger one that meets the limits "
     "lost less in this search:"
 )
 PANELS = 50  # most that are kept
