@@ -215,11 +215,11 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_killed_five_times_and_continued_the_table_is_that_of_an_undisturbed_run(tmp_path, undisturbed):
+def test_killed_three_times_and_continued_the_table_is_that_of_an_undisturbed_run(tmp_path, undisturbed):
     frame(200).write_csv(tmp_path / "data.csv")
     expected, record = undisturbed
     chance = random.Random(8)
-    for attempt in range(5):
+    for attempt in range(3):  # with another process, alone, and with another one again
         before = journal(tmp_path)
         wanted = len(before) // record + chance.randint(1, 35)
         process = start(tmp_path, limit=(wanted + 8) * record, together=attempt % 2 == 0)
