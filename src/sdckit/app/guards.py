@@ -27,6 +27,7 @@ HEADERS = 16 * 1024  # bytes of a request's headers
 BODY = 1024 * 1024  # bytes of a request's body
 SECONDS = 10.0  # that a request's body may take
 METHODS = ("GET", "HEAD", "POST")
+FORM = b"application/x-www-form-urlencoded"  # the only kind of body that the page sends
 
 
 @dataclass
@@ -258,7 +259,7 @@ def check_path(asked: Asked, address: Address) -> None:
 
 
 async def whole_body(asked: Asked, receive: Receive) -> Receive:
-    """Return a function that gives the whole body of a request; refuse one that is too long or too slow."""
+    """Return a function that gives the whole body of a request; refuse one that is no form, too long or too slow."""
     length = asked.single(b"content-length")
     if length is not None and asked.joined(b"transfer-encoding"):
         raise Refused(400, "the length of the body is unclear")
@@ -266,6 +267,8 @@ async def whole_body(asked: Asked, receive: Receive) -> Receive:
         if length not in {None, b"0"} or asked.joined(b"transfer-encoding"):
             raise Refused(400, "only a form may have a body")
         return receive
+    if (asked.single(b"content-type") or FORM).partition(b";")[0].strip().lower() != FORM:
+        raise Refused(415, "only a form may be sent")
     if length is not None and not (length.isdigit() and len(length) < 12 and int(length) <= BODY):
         raise Refused(413, f"the body is longer than {BODY} bytes")
     try:
