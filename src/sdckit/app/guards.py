@@ -259,7 +259,7 @@ def check_path(asked: Asked, address: Address) -> None:
 
 
 async def whole_body(asked: Asked, receive: Receive) -> Receive:
-    """Return a function that gives the whole body of a request; refuse one that is no form, too long or too slow."""
+    """Return a function that gives the whole body; refuse one that is no form, too long or too slow."""
     length = asked.single(b"content-length")
     if length is not None and asked.joined(b"transfer-encoding"):
         raise Refused(400, "the length of the body is unclear")

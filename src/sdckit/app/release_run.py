@@ -9,6 +9,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from sdckit.app.child import SAFE_PATH, child_environment
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
@@ -50,8 +52,9 @@ class ReleaseRun:
         try:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                *("-m", "sdckit.cli", *words),
+                *(SAFE_PATH, "-m", "sdckit.cli", *words),
                 cwd=self.start,
+                env=child_environment(),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

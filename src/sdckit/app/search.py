@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sdckit.app.child import SAFE_PATH, child_environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from sdckit.job.read import Job
 
-PROGRAM = ("-P", "-m", "sdckit.app.search_process")  # -P: import nothing from the start folder
+PROGRAM = (SAFE_PATH, "-m", "sdckit.app.search_process")
 LONGEST_LINE = 1 << 24  # bytes of a line that the process prints
 STOPPING = 15.0  # seconds after which a process that was asked to end is killed; it keeps finished runs, too
 GONE = "the search ended unexpectedly; finished runs are kept, and going on continues with them"
@@ -150,7 +151,7 @@ class RunningSearch:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,  # a traceback may hold cells of the file
             cwd=self.start_folder,
-            env=os.environ | {"PYTHONPATH": _module_paths()},
+            env=child_environment(),
             limit=LONGEST_LINE,
             start_new_session=True,  # Ctrl-C reaches the server only
         )
@@ -165,8 +166,3 @@ class RunningSearch:
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.kill()
-
-
-def _module_paths() -> str:
-    """Return where this process finds modules, for another one that works in another folder."""
-    return os.pathsep.join(str(Path(path).absolute()) for path in sys.path if path)

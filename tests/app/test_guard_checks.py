@@ -1,0 +1,46 @@
+"""Guards that stand behind another one, which would hide that they are gone: asked by themselves."""
+
+import asyncio
+
+import pytest
+
+from sdckit.app.answers import Refused
+from sdckit.app.guards import HEADERS, Address, Asked, check_path, check_sizes
+from sdckit.app.release_run import ReleaseRun
+
+ADDRESS = Address(1)
+
+
+def asked(path, *headers):
+    scope = {"method": "GET", "path": path, "headers": [(b"cookie", f"sdckit={ADDRESS.cookie}".encode())]}
+    return Asked(scope | {"headers": [*scope["headers"], *headers]}, ADDRESS)
+
+
+@pytest.mark.parametrize(
+    "rest", ["static/../server.py", "..", "static/./app.css", "static/..\\server.py", "open\x00", "a\r\nb"]
+)
+def test_paths_that_climb_or_cannot_be_printed_reach_no_handler(rest):
+    check_path(asked(f"/{ADDRESS.prefix}/static/app.css"), ADDRESS)
+    with pytest.raises(Refused):
+        check_path(asked(f"/{ADDRESS.prefix}/{rest}"), ADDRESS)
+
+
+def test_headers_that_the_server_has_let_pass_are_measured_again():
+    check_sizes(asked("/open", *[(b"x", b"a" * 1000)] * 10))
+    with pytest.raises(Refused, match=str(HEADERS)):
+        check_sizes(asked("/open", *[(b"x", b"a" * 1000)] * 20))
+
+
+def test_a_release_imports_nothing_from_the_start_folder(tmp_path):
+    for name in ("json.py", "sdckit.py", "click.py"):
+        (tmp_path / name).write_text("open('ran', 'w').close()")
+
+    async def ran():
+        ended = asyncio.Event()
+        run = ReleaseRun(tmp_path, ended.set)
+        run.begin(["describe", "missing.csv"], None)
+        await ended.wait()
+        return run.error
+
+    assert asyncio.run(ran()).startswith("error: ")
+    assert not (tmp_path / "ran").exists()
