@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
@@ -87,10 +88,21 @@ class OpenFile:
         self._write_job()
 
     def _write_job(self) -> None:
-        """Write the job as it is now into the work folder, as a job file."""
+        """Write the job as it is now into the work folder, as a job file; the history is there before it."""
+        if not self.work.is_stored:  # an unchanged proposal adds no state
+            self.work.store(self.history)
         text = job_file_text(self.job(), Path(self.work.relative), self.source.frame.columns)
         with atomic.atomic(self.work.path / JOB, overwrite=True, private=True) as draft:
             draft.write_text(text, encoding="utf-8")
+
+    def repair(self) -> None:
+        """Write the job again if a stored history is there: a kill may have left the job of the state before.
+
+        A folder that cannot be written is left as it is; the next change says so.
+        """
+        if self.work.is_stored:
+            with suppress(OSError):
+                self._write_job()
 
 
 class Session:
@@ -187,6 +199,7 @@ class Session:
             history.add(first)
         self.file = OpenFile(path, relative, source, work, history, guess)
         self.openings += 1
+        self.file.repair()
 
     def open_sample(self) -> str:
         """Copy the bundled sample into the start folder unless it is there; return its name."""

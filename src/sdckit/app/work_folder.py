@@ -78,6 +78,11 @@ class WorkFolder:
         """Path of the folder as jobs have it, relative to the start folder."""
         return os.path.relpath(self.path, self.start)
 
+    @property
+    def is_stored(self) -> bool:
+        """True if a history was written."""
+        return (self.path / HISTORY).exists()
+
     def ensure(self) -> Path:
         """Make the folder, for its owner alone, unless it is there; return its path."""
         self._refuse_other_folder()
