@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 HANGING = 120.0  # seconds after which a page that does not answer is taken to hang
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)(/open\?token=[\w-]+)\n")
@@ -75,6 +75,17 @@ class Page:
                 raise RuntimeError(f"GET {target}: {answer.status} {text[:200]}")
             return text
 
+    def spent(self, target: str) -> float:
+        """Return the CPU seconds that the server takes for a screen."""
+        before = self._cpu_seconds()
+        self.get(target)
+        return self._cpu_seconds() - before
+
+    def _cpu_seconds(self) -> float:
+        """Return the CPU seconds of the server so far, those of the system included."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def post(self, target: str, **form: Any) -> None:
         """Send a form of the present state of the job; raise RuntimeError unless it was taken."""
         if "version" not in form:
@@ -103,13 +114,18 @@ class Page:
                 return json.loads(stream.readline().partition(b":")[2])
         raise RuntimeError("the event stream has ended")
 
-    def finish_search(self) -> None:
-        """Start the search, or go on with it, and follow the event stream to its end."""
+    def finish_search(self, look: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+        """Start the search, or go on with it, and follow the event stream to its end.
+
+        `look` is called with the content of each event on the search.
+        """
         with self.ask("GET", "/events", accept="text/event-stream") as stream:
             self.post("/search/start")
             running = before = False
             while running or not before:
-                running = self.next_event(stream, "search")["running"]
+                found = self.next_event(stream, "search")
+                look(found)
+                running = found["running"]
                 before = before or running
 
     def finish_release(self, **form: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sdckit import cli
@@ -32,6 +33,11 @@ class OpenedJob:
 
     def search_options(self) -> dict[str, Any]:
         """Return the arguments of `recommend`, the folder included; check them."""
+        return dict(self._search_options)
+
+    @cached_property
+    def _search_options(self) -> dict[str, Any]:
+        """The arguments of `recommend`: the map asks for them again and again, and grids are long."""
         return request.check_search_options(dict(self.given)) | {
             "scenarios": self.checked.scenarios,
             "ties": self.checked.ties,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sdckit.app import folders
 from sdckit.app.opened_job import open_job
@@ -244,7 +244,11 @@ class Session:
     def opened(self) -> OpenedJob:
         """Return the current job with its data, without the pick; roles and options are checked."""
         file = self.require_file()
-        return open_job(replace(file.job(picked=False), folder=self.start), file.source)
+        state, found = file.prepared.get("opened", (None, None))
+        if found is None or state is not file.state:  # a state never changes
+            found = open_job(replace(file.job(picked=False), folder=self.start), file.source)
+            file.prepared["opened"] = file.state, found
+        return cast("OpenedJob", found)
 
     def limits(self) -> dict[str, float]:
         """Return all limits of the current job by name, those of scenarios included."""
@@ -269,15 +273,21 @@ class Session:
 
     def kept(self) -> Kept:
         """Return what the current search has measured so far, read from its folder."""
+        return self._current_search().kept(self.opened().search_options()["folder"])
+
+    def _current_search(self) -> Search:
+        """Return the search of the current job, made once for each set of its options."""
         file, original, opened = self.require_file(), self.original(), self.opened()
-        options = opened.search_options()
-        folder = options.pop("folder")
-        options.pop("workers")
-        key = repr(sorted((name, repr(value)) for name, value in options.items()))
-        if key not in file.prepared["search"]:
-            file.prepared["search"] = {key: Search.of(original, **options)}
-        found: Search = file.prepared["search"][key]
-        return found.kept(folder)
+        before, found = file.prepared.get("current", (None, None))
+        if found is None or before is not opened:
+            left_out = ("folder", "workers")
+            options = {key: one for key, one in opened.search_options().items() if key not in left_out}
+            key = repr(sorted((name, repr(value)) for name, value in options.items()))
+            if key not in file.prepared["search"]:
+                file.prepared["search"] = {key: Search.of(original, **options)}
+            found = file.prepared["search"][key]
+            file.prepared["current"] = opened, found
+        return cast("Search", found)
 
 
 def judged(job: Mapping[str, Any]) -> dict[str, Any]:

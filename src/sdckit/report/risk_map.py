@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -48,7 +49,7 @@ class Points:
     limits: dict[str, float]
     random: float | None = None
 
-    @property
+    @cached_property
     def drawn(self) -> pl.DataFrame:
         """The rows of `table` whose loss and risk are both finite: the points that the map shows."""
         return self.table.filter(pl.col("loss").is_finite() & pl.col("risk").is_finite())

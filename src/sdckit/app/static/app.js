@@ -71,6 +71,18 @@
     });
   }
 
+  // While a search runs, the map is drawn every two seconds at most: drawing must not slow the search down.
+  var INTERVAL = 2000, planned = null, lastPlanned = 0, drawnShare = null;
+  function drawMapSoon(share) {
+    if (planned !== null || share === drawnShare) { return; }
+    drawnShare = share;
+    planned = setTimeout(function () {
+      planned = null;
+      lastPlanned = Date.now();
+      drawMap();
+    }, Math.max(0, lastPlanned + INTERVAL - Date.now()));
+  }
+
   // The panel of a setting, and the comparison of two ---------------------------------------------
   function fill(address, head) {
     var panel = at("panel");
@@ -171,8 +183,8 @@
         });
         return row;
       }));
+    if (found.running) { drawMapSoon(found.share); } else { drawMap(); }
     running = found.running;
-    drawMap();
   }
   function listen() {
     var events = new EventSource(root + "/events");
