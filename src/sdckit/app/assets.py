@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cache
 from html import escape
@@ -133,6 +134,8 @@ async def report(request: Request) -> Response:
     if path is None or not path.is_file():
         return PlainTextResponse("there is no report; write a release with one first", 404)
     content = await session.work(path.read_bytes)
+    if hashlib.sha256(content).hexdigest() != session.release.report_digest:
+        return PlainTextResponse("the report was changed after it was written; write the release again", 409)
     return Response(content, media_type="text/html", headers={"Content-Security-Policy": SANDBOX})
 
 

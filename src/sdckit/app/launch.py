@@ -20,6 +20,7 @@ from sdckit.app.folders import start_folder
 from sdckit.app.guards import HOST, Address, Guard
 from sdckit.app.server import PageServer
 from sdckit.cli import terminal
+from sdckit.core.quoting import hidden_cells
 from sdckit.io import files
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def run_app(
         check_data(data)
     start = start_folder(data)
     with ExitStack() as at_end:
+        at_end.enter_context(hidden_cells())
         listening = at_end.enter_context(listen(port))
         address = Address(listening.getsockname()[1])
         print(address.url, flush=True)  # noqa: T201 - the address holds nothing to escape

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.app.screen_roles import undecided_text, uniques_text
 from sdckit.app.session import describe
 from sdckit.core.text import listed, shortened
+from sdckit.job.fields import fields_of
 from sdckit.record.overlap import find_overlaps
 from sdckit.record.store import Store
 from sdckit.selection.limits import SUPPRESSED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sdckit.app.session import Session
     from sdckit.core.description import Description
     from sdckit.selection.points import Point
@@ -20,6 +23,17 @@ NO_IDENTIFIER = "All columns are published: none is an identifier, none is left 
 MET = "This setting meets every limit. The released file is measured again; it is not kept if it misses one."
 UNITS = "There is no limit on finding whole households, firms or persons; set one on the screen Goal."
 TOGETHER = "The new file is measured together with them; it is not kept if it then misses a limit."
+UNSEEN = "No screen shows some choices of this job: {}. Look at them under Copy as command."
+SHOWN = {  # keys of a job that the screens show; the name of a folder of runs follows from them
+    "input": ("data", "na", "delimiter", "decimal_comma", "encoding"),
+    "roles": ("columns", "key", "by", "untouched", "unknown", "confidential", "drop", "weights", "unit"),
+    "recode": ("",),
+    "rules": ("rule",),
+    "scenario": ("",),
+    "search": ("max_risk", "max_loss", "minimise", "methods"),
+    "output": ("output", "report", "keep_order"),
+    "private": ("private", "private_report", "folder"),
+}
 MARKS = {"good": "✓", "look": "!", "bad": "✗"}
 
 
@@ -54,8 +68,22 @@ def checklist(session: Session, point: Point) -> list[Item]:
         items.append(Item("good", "The rows will be shuffled."))
     if roles.get("unit") and "linkage_units" not in limits:
         items.append(Item("look", UNITS))
+    if unseen := unseen_choices(file.state.job):
+        items.append(Item("look", UNSEEN.format(listed(unseen))))
     items.append(_suppressed(point))
     return [*items, _uniques(found, file.source.frame.height), _earlier(session)]
+
+
+def unseen_choices(job: Mapping[str, Any]) -> list[str]:
+    """Return the keys of a job that no screen shows; a job from elsewhere may have any, as [roles] known.
+
+    Sections that are values themselves, such as [recode], have a key without a name.
+    """
+    return [
+        field.path
+        for field in fields_of("recommend")
+        if field.key in job.get(field.section, ()) and field.key not in SHOWN.get(field.section, ())
+    ]
 
 
 def _uniques(found: Description, records: int) -> Item:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sdckit.app.child import SAFE_PATH, child_environment
+from sdckit.io.digest import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +28,10 @@ class ReleaseRun:
         self.result: dict[str, Any] | None = None  # the JSON of a release that was written
         self.warnings: list[str] = []  # of the last run
         self.error = ""
-        self.report: Path | None = None
+        self.about: Any = None  # what the last run was started for
+        self.report: Path | None = None  # of a release that was written
+        self.report_digest = ""  # its SHA-256
+        self._asked_report: Path | None = None
         self.number = 0  # of runs that have ended
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
@@ -42,9 +46,13 @@ class ReleaseRun:
         text = "Writing and measuring the file …" if self.running else self.error
         return {"running": self.running, "finished": self.number, "text": text}
 
-    def begin(self, words: Sequence[str], report: Path | None) -> None:
-        """Start the command with words of the command line, in the start folder; it must not run yet."""
-        self.result, self.error, self.warnings, self.report = None, "", [], report
+    def begin(self, words: Sequence[str], report: Path | None, about: Any = None) -> None:
+        """Start the command with words of the command line, in the start folder; it must not run yet.
+
+        The file at the path of the report is not read before the command has written it: it may be any file.
+        """
+        self.result, self.error, self.warnings, self.about = None, "", [], about
+        self.report, self._asked_report = None, report
         self._task = asyncio.create_task(self._run([*words, "--json"]))
 
     async def _run(self, words: Sequence[str]) -> None:
@@ -77,8 +85,16 @@ class ReleaseRun:
                 self.result = json.loads(printed)
         if self.result is not None:
             self.warnings = [line for line in lines if line.startswith(WARNING)]
+            self._take_report()
         else:
             self.error = lines[-1] if lines else FAILED
+
+    def _take_report(self) -> None:
+        """Take over the report that the command has written."""
+        with suppress(OSError):
+            if self._asked_report is not None:
+                self.report_digest = sha256_of(self._asked_report)
+                self.report = self._asked_report
 
     def close(self) -> None:
         """Stop a running command as Ctrl-C does: no file is left half written."""

@@ -132,6 +132,11 @@ def is_old(session: Session, form: Form) -> bool:
     return form.text("version") != version_of(session)
 
 
+def seen_by(form: Form) -> int:
+    """Return the version of the history that a form, which is not old, was made from."""
+    return int(form.text("version").rpartition(".")[2])
+
+
 def message_of(error: BaseException) -> Message:
     """Return an error as the line that the page shows, the first letter in upper case."""
     text = str(error) or type(error).__name__

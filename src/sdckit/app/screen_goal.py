@@ -17,6 +17,7 @@ from sdckit.app.screen import (
     message_of,
     needs_file,
     render,
+    seen_by,
     session_of,
 )
 from sdckit.core.text import listed, shortened
@@ -131,7 +132,8 @@ def _published(file: OpenFile) -> list[str]:
         *roles.get("confidential", ()),
     }
     gone |= {roles.get("unit", "")}
-    return [name for name in file.source.frame.columns if name not in gone]
+    known = roles.get("known") or file.source.frame.columns
+    return [name for name in known if name not in gone]
 
 
 def _scenarios(job: Mapping[str, Any], known: Sequence[str]) -> list[dict[str, Any]]:
@@ -211,7 +213,7 @@ async def keep(request: Request) -> Response:
         await session.work(_check, session.start, file, shown)
     except REFUSALS as error:
         return _screen(request, shown, 422, [message_of(error)])
-    await session.work(file.change, shown)
+    await session.work(file.change, shown, seen_by(form))
     session.announce()
     return go_to(request, "search")
 

@@ -21,6 +21,7 @@ from sdckit.app.screen import (
     needs_file,
     render,
     root_of,
+    seen_by,
     session_of,
     version_of,
 )
@@ -231,7 +232,7 @@ async def pick(request: Request) -> Response:
     recommended = kept.choice is not None and kept.choice.point is not None
     same = recommended and kept.choice.point.setting.identity == point.setting.identity  # type: ignore[union-attr]
     chosen = None if same else Pick(point.method, dict(point.setting.parameters))
-    await session.work(file.become, State(file.state.job, chosen))
+    await session.work(file.become, State(file.state.job, chosen), seen_by(form))
     session.announce()
     return go_to(request, "release")
 

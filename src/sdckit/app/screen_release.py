@@ -19,9 +19,11 @@ from sdckit.app.screen import (
     message_of,
     needs_file,
     render,
+    seen_by,
     session_of,
 )
 from sdckit.app.screen_map import is_pick
+from sdckit.app.state import StaleError
 from sdckit.core.text import number
 from sdckit.job.fields import fields_of
 from sdckit.metrics import METRICS
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from sdckit.app.session import OpenFile, Session
+    from sdckit.app.state import State
     from sdckit.selection.points import Point
     from sdckit.selection.search import Kept
 
@@ -53,6 +56,7 @@ PATHS = {  # title and help by the name of the option
         "What repeats and checks the release. Never hand it out. Empty: that of your account.",
     ),
 }
+OUTDATED = "The job was changed after this release was written. The figures here are those of the release."
 WHOLE = ("all", "all")  # variable and stratum of a figure on the whole file
 SECTIONS = {"output": "output", "report": "output", "private_report": "private", "private": "private"}
 
@@ -76,7 +80,7 @@ async def _screen(
     kept = await session.work(session.kept)
     point = chosen_point(file, kept)
     rows = [] if point is None else await session.work(checklist, session, point)
-    if session.release.error:
+    if session.release.error and session.release.about == _about(file):
         messages = [*messages, Message("error", session.release.error)]
     return render(
         request,
@@ -126,8 +130,9 @@ def _path_of(job: Mapping[str, Any], file: OpenFile, name: str) -> str:
 
 def _result(session: Session) -> dict[str, Any] | None:
     """Return the release that was written as the screen shows it; None without one."""
-    found = session.release.result
-    if found is None:
+    found, about = session.release.result, session.release.about
+    file = session.require_file()
+    if found is None or about[0] != file.path:
         return None
     summary = found["summary"]
     files = [
@@ -138,6 +143,7 @@ def _result(session: Session) -> dict[str, Any] | None:
     return {
         "sentence": " ".join(found["choice"]["sentences"][:1]),
         "files": files,
+        "outdated": OUTDATED if about != _about(file) else "",
         "report": session.release.report is not None,
         "notes": [*found["notes"], *session.release.warnings],
         "measures": _measures(found),
@@ -163,7 +169,7 @@ def _measures(found: Mapping[str, Any]) -> list[dict[str, str]]:
             "text": number(row["value"]),
             "meaning": f"an intruder who knows {row['known']}; the limit is {number(row['limit'])}",
         }
-        for row in found["scenarios"]
+        for row in found.get("scenarios", ())
     ]
     return measures + others
 
@@ -188,12 +194,14 @@ async def write(request: Request) -> Response:
     except REFUSALS as error:
         return await _screen(request, 422, form, [message_of(error)])
     if not session.busy():
-        await session.work(file.change, job)
+        await session.work(file.change, job, seen_by(form))
+    if session.file is not file:
+        raise StaleError("another file was opened meanwhile, perhaps in another tab; nothing was written")
     if session.busy():  # asked last, as another tab may have begun meanwhile
         session.tell("A search or a release is still running; wait for it, or stop it.", "error")
         return go_to(request, "release")
     report = job["output"].get("report")
-    session.release.begin(_words(session, form), session.start / report if report else None)
+    session.release.begin(_words(file, form), session.start / report if report else None, _about(file))
     session.announce()
     return go_to(request, "release")
 
@@ -212,7 +220,8 @@ def job_with_paths(session: Session, file: OpenFile, form: Form) -> dict[str, An
     if not job["private"]:
         del job["private"]
     for path in [form.text("save_job"), *_paths_of(job)]:
-        folders.confined(session.start, path)
+        if folders.confined(session.start, path).is_relative_to(file.work.path.resolve()):
+            raise ValueError(f"'{path}' lies in the folder of this page's own files; choose another place")
     return job
 
 
@@ -224,12 +233,17 @@ def _paths_of(job: Mapping[str, Any]) -> list[str]:
     return [path for path in found if path]
 
 
-def _words(session: Session, form: Form) -> list[str]:
+def _about(file: OpenFile) -> tuple[Path, State]:
+    """Return what a release is of: the file and the state of its job."""
+    return file.path, file.state
+
+
+def _words(file: OpenFile, form: Form) -> list[str]:
     """Return the words of the command that writes the release, without the name of the program."""
     saved = form.text("save_job")
     extra = ["--save-job", saved] if saved else []
     extra += ["--overwrite"] if form.ticked("overwrite") else []
-    return copying.command_words(session.require_file().job(), extra)[1:]
+    return copying.command_words(file.job(), extra)[1:]
 
 
 ROUTES = [

@@ -17,6 +17,7 @@ from sdckit.app.screen import (
     message_of,
     needs_file,
     render,
+    seen_by,
     session_of,
 )
 from sdckit.app.session import describe
@@ -213,7 +214,7 @@ async def keep(request: Request) -> Response:
         now = await session.work(describe, file.source, file.state.roles)
         return _screen(request, file, now, form, [message_of(error)])
     job = {name: part for name, part in file.state.job.items() if name not in ("roles", "recode")} | parts
-    await session.work(file.change, job)
+    await session.work(file.change, job, seen_by(form))
     session.announce()
     if text := undecided_text(found):
         session.tell(text, "error")

@@ -17,6 +17,7 @@ from sdckit.app.screen import (
     message_of,
     needs_file,
     render,
+    seen_by,
     session_of,
 )
 from sdckit.rules.near import rules_with_counts, text
@@ -149,7 +150,8 @@ async def keep(request: Request) -> Response:
     if wrong:
         return await _screen(request, 422, form, [Message("error", one.text) for one in wrong[:1]])
     job = {name: part for name, part in file.state.job.items() if name != "rules"}
-    await session.work(file.change, job | ({"rules": {"rule": list(dict.fromkeys(rules))}} if rules else {}))
+    job |= {"rules": {"rule": list(dict.fromkeys(rules))}} if rules else {}
+    await session.work(file.change, job, seen_by(form))
     session.announce()
     return go_to(request, "goal")
 

@@ -67,14 +67,17 @@ class OpenFile:
         state = self.state if picked else State(self.state.job)
         return effective_job(state, self.work, self.source.frame.height, self.source.frame.columns)
 
-    def change(self, job: Mapping[str, Any]) -> None:
-        """Make another job the current one; a setting chosen on the map is kept if only outputs differ."""
-        same = judged(job) == judged(self.state.job)
-        self.become(State(job, self.state.pick if same else None))
+    def change(self, job: Mapping[str, Any], seen: int) -> None:
+        """Make another job the current one; a setting chosen on the map is kept if only outputs differ.
 
-    def become(self, state: State) -> None:
+        `seen` is the version of the history that the job was made from; see `History.add`.
+        """
+        same = judged(job) == judged(self.state.job)
+        self.become(State(job, self.state.pick if same else None), seen)
+
+    def become(self, state: State, seen: int) -> None:
         """Make another state the current one, and keep it on disk."""
-        self.history.add(state)
+        self.history.add(state, seen)
         self._write_job()
 
     def move(self, *, forward: bool) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sdckit.core.checks import require_known
 from sdckit.core.parameters import numbers_by_name, parameter_value
+from sdckit.core.quoting import quoted
 from sdckit.core.registry import METHODS
 
 if TYPE_CHECKING:
@@ -90,7 +91,9 @@ def _value_in_stratum(parameter: Parameter, value: Any, stratum: str) -> Any:
     if not _is_by_stratum(parameter, value):
         return value
     if stratum not in value:
-        raise ValueError(f"{parameter.name} has no value for stratum {stratum!r}; give one for each stratum")
+        raise ValueError(
+            f"{parameter.name} has no value for stratum {quoted(stratum)}; give one for each stratum"
+        )
     return value[stratum]
 
 

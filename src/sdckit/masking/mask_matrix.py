@@ -8,6 +8,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.decimals import Step, usual_step
+from sdckit.core.quoting import quoted
 from sdckit.core.settings import function_options
 from sdckit.core.table import decimals_of, unchanged_columns
 from sdckit.core.warning_texts import warn
@@ -118,7 +119,7 @@ def warn_of_unmasked(
 ) -> None:
     """Warn of columns that are unchanged in the file or a stratum, less those in `kept`."""
     found = [
-        f"{name!r} in stratum {stratum!r}" if stratified else repr(name)
+        f"{name!r} in stratum {quoted(stratum)}" if stratified else repr(name)
         for stratum, unchanged in idle
         for name, same in zip(names, unchanged, strict=True)
         if same and name not in kept

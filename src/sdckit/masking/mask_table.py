@@ -11,6 +11,7 @@ import numpy as np
 from sdckit.core import checks, randomness, registry, settings
 from sdckit.core.decimals import decimals_of_steps
 from sdckit.core.disclosure import Disclosure
+from sdckit.core.quoting import cells_are_quoted, quoted
 from sdckit.core.settings import function_options
 from sdckit.core.table import Table
 from sdckit.core.text import plural, shortened
@@ -117,7 +118,7 @@ class Job:
         numbers = np.full(len(self.values), -1)
         for (stratum, rows), chosen in each("masking", list(zip(self.strata, self.options, strict=True))):
             part = np.asfortranarray(self.values[rows])
-            what = f"stratum {stratum!r}" if self.stratified else "the file"
+            what = f"stratum {quoted(stratum)}" if self.stratified else "the file"
             enough_records(self.method, part, chosen, what)
             units = None if self.data.units is None else self.data.units[rows]
             groups = None
@@ -200,11 +201,16 @@ def notes_by_stratum(found: Iterable[tuple[str, Sequence[str]]], strata: int) ->
     where: dict[str, list[str]] = {}
     for stratum, notes in found:
         for text in notes:
-            where.setdefault(text, []).append(repr(stratum))
+            where.setdefault(text, []).append(quoted(stratum))
     return [
-        text if len(names) == strata else f"{text} (strata: {shortened(names)})"
+        text if len(names) == strata else f"{text} ({_strata_text(names, strata)})"
         for text, names in where.items()
     ]
+
+
+def _strata_text(names: Sequence[str], strata: int) -> str:
+    """Return which strata a note concerns, or how many where they must not be named."""
+    return f"strata: {shortened(names)}" if cells_are_quoted() else f"in {len(names)} of {strata} strata"
 
 
 def mask_prepared(

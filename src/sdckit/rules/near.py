@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.core.checks import FEWEST_REPORTED
 from sdckit.core.table import decimals_of
 from sdckit.rules.discover import candidates, discovered, equal_columns
 from sdckit.rules.near_search import follows, near_relations
@@ -96,9 +97,15 @@ def text(counted: CountedRule) -> str:
     if counted.exact:
         return f"{counted.rule.text} holds in all {counted.records:,} records"
     sentence = f"{counted.rule.text} holds in {counted.held:,} of {counted.records:,} records"
-    if counted.within:
-        sentence += f", within {counted.within:,.15g} in {counted.held_within:,}"
+    if counted.within and counted.held_within and counted.held_within - counted.held >= FEWEST_REPORTED:
+        sentence += f", within {_upwards(counted.within):,.15g} in {counted.held_within:,}"
     return sentence
+
+
+def _upwards(gap: float) -> float:
+    """Return the next number of one significant digit: a larger gap is that of a single record."""
+    step = 10.0 ** math.floor(math.log10(gap))
+    return float(f"{math.ceil(gap / step - 1e-9) * step:.6g}")
 
 
 def count(rule: Rule, names: Sequence[str], values: Floats) -> CountedRule:

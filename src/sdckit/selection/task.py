@@ -12,6 +12,7 @@ import numpy as np
 from sdckit import masking
 from sdckit.core import checks
 from sdckit.core.decimals import decimals_of_steps
+from sdckit.core.quoting import quoted
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
@@ -181,7 +182,7 @@ class Task:
         for setting in settings:
             try:
                 for stratum in self.strata or [self.whole]:
-                    what = f"stratum {stratum.name!r}" if self.strata else "the file"
+                    what = f"stratum {quoted(stratum.name)}" if self.strata else "the file"
                     stratum.require_records(setting, what)
                     function_options(setting.method, setting.options, stratum.original.columns)
                 if (edits := self._edits_for(setting)) is not None:
