@@ -163,7 +163,7 @@ def _measures(found: Mapping[str, Any]) -> list[dict[str, str]]:
             "text": number(row["value"]),
             "meaning": f"an intruder who knows {row['known']}; the limit is {number(row['limit'])}",
         }
-        for row in found["scenarios"]
+        for row in found.get("scenarios", ())
     ]
     return measures + others
 
