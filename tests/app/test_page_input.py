@@ -6,30 +6,21 @@ import pytest
 
 from app_flow import FINISHED, SCREENS
 from app_page import WAIT
-from app_small import EVIL, NAME, PAY, Small
+from app_small import EVIL, NAME, PAY
 
 OUTLINE = (
     "document.activeElement.matches('body') ? 'body' : getComputedStyle(document.activeElement).outlineStyle"
 )
 
 
-@pytest.fixture(scope="module")
-def served(browser, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("typed") / "work"
-    folder.mkdir()
-    found = Small(browser, folder)
-    yield found
-    found.stop()
-
-
 @pytest.fixture
-def here(served):
+def here(small):
     """A tab; a test in it changes nothing of the job, and leaves no line on the console but of refusals."""
-    found = served.tab()
+    found = small.tab()
     yield found
     found.page.close()
     assert [one for one in found.complaints if "status of 422" not in one] == []
-    assert served.job() == served.begin
+    assert small.job() == small.begin
 
 
 def refused(here):
@@ -115,13 +106,13 @@ def test_a_goal_without_a_method_is_refused(here):
 
 
 @pytest.mark.parametrize("field", ["output", "report", "save_job", "private_report", "private"])
-def test_no_path_of_a_release_leads_out_of_the_folder(served, here, field):
-    before = sorted(served.folder.parent.rglob("*"))
+def test_no_path_of_a_release_leads_out_of_the_folder(small, here, field):
+    before = sorted(small.folder.parent.rglob("*"))
     here.go("release")
     here.page.fill(f"#{field}", "../outside.csv")
     assert "../outside.csv" in refused(here)
     assert here.page.locator(f"#{field}").input_value() == "../outside.csv"
-    assert sorted(served.folder.parent.rglob("*")) == before
+    assert sorted(small.folder.parent.rglob("*")) == before
 
 
 def test_names_with_html_are_shown_as_text_on_every_screen(here):
@@ -168,8 +159,8 @@ def by_key(here, target, screen, key="Enter"):
     here.ready(screen)
 
 
-def test_the_keyboard_alone_leads_from_the_first_screen_to_a_finished_search(served):
-    here = served.tab()
+def test_the_keyboard_alone_leads_from_the_first_screen_to_a_finished_search(small):
+    here = small.tab()
     page = here.page
     page.keyboard.press("Tab")
     skip = page.get_by_role("link", name="Skip to the content")
@@ -199,7 +190,7 @@ def test_the_keyboard_alone_leads_from_the_first_screen_to_a_finished_search(ser
     page.keyboard.press("Enter")
     page.wait_for_selector("#panel .chart svg", timeout=WAIT)
     assert page.evaluate("document.activeElement.id") == "panel-head"
-    assert 'confidential = ["rent"]' in served.job()
+    assert 'confidential = ["rent"]' in small.job()
     assert here.complaints == []
     page.close()
-    served.undo_all()
+    small.undo_all()
