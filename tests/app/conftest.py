@@ -1,4 +1,4 @@
-"""One running page for all attacks on it, whose token was tried in every wrong way before the right one."""
+"""Running pages that tests share: one for all attacks, one on a small file whose job was searched."""
 
 import threading
 
@@ -73,7 +73,20 @@ def exchange_at_once(server, times=8):
 
 
 @pytest.fixture(scope="session")
+def small(browser, tmp_path_factory):
+    """The page on a small file, after a search."""
+    from app_small import Small  # only tests in a browser need its packages
+
+    folder = tmp_path_factory.mktemp("small") / "work"
+    folder.mkdir()
+    found = Small(browser, folder)
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="session")
 def attacked(tmp_path_factory):
+    """A page whose token was tried in every wrong way before the right one."""
     root = tmp_path_factory.mktemp("page")
     app_server.prepare(root)
     with app_server.running(root, "data.csv", "--no-browser") as server:

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from app_flow import (
+    CHOOSE,
     SCREENS,
     assert_repeatable,
     assert_report_has,
@@ -14,6 +15,7 @@ from app_flow import (
     give_role,
     go_on,
     search_to_its_end,
+    show_another,
     survey,
     try_only,
     write_release,
@@ -37,12 +39,14 @@ def served(tmp_path_factory):
 def decide(here):
     """Give every column that needs one a role; nothing goes on before."""
     here.go("roles")
-    undecided = re.search(r"Decide on: (.*)\. Nothing", here.page.locator("#undecided").inner_text())[1]
+    undecided = re.search(
+        r"Choose a role for: (.*)\. The search", here.page.locator("#undecided").inner_text()
+    )[1]
     roles = {"name": "key", "hhid": "unit", "region": "untouched", "occupation": "drop", "weight": "weights"}
     assert {"hhid", "weight"} <= set(undecided.split(", ")) <= set(roles)
     for column, role in roles.items():
         give_role(here, column, role, "unknown" if column == "weight" else None)
-    here.page.locator("#undecided").filter(has_not_text="Decide").wait_for(state="attached")
+    here.page.locator("#undecided").filter(has_not_text="Choose").wait_for(state="attached")
 
 
 def set_goal(here):
@@ -54,19 +58,6 @@ def set_goal(here):
     page.fill("#limit-0", "0,4")
     page.locator(".scenario").get_by_label("wages").check()
     try_only(here, "mdav")
-
-
-def pick_another(here):
-    """Choose a safe setting that is not recommended; return its name."""
-    page = here.page
-    page.wait_for_selector("#map svg .points_marks path")
-    safe = page.locator("#points tbody tr", has_text="met").filter(has_not_text="recommended")
-    named = safe.last.get_by_role("rowheader").inner_text()
-    safe.last.get_by_role("button").click()
-    page.wait_for_selector("#panel .chart svg")
-    found = barriers(here, *LOOKS)
-    page.get_by_role("button", name="Release this setting").click()
-    return named, found
 
 
 def test_a_survey_from_open_to_a_release(browser, served, monkeypatch):
@@ -91,7 +82,9 @@ def test_a_survey_from_open_to_a_release(browser, served, monkeypatch):
         search_to_its_end(here)
         look("search")
         here.go("map")
-        picked, found["map"] = pick_another(here)
+        picked = show_another(here)
+        look("map")
+        here.page.get_by_role("button", name=CHOOSE).click()
         look("release")
         value = re.search(r"k=(\d+)", picked)[0]
         assert value in here.page.locator("main").inner_text()

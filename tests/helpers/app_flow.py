@@ -18,6 +18,7 @@ from sdckit.metrics import METRICS
 
 SCREENS = ["open", "roles", "rules", "goal", "search", "map", "release"]
 FINISHED = "The search is finished."
+CHOOSE = "Choose this setting for the release"
 
 
 def survey(records=300):
@@ -97,6 +98,15 @@ def search_to_its_end(here):
     """Start the search and wait until it is finished."""
     here.page.click("#start")
     here.page.get_by_text(FINISHED).wait_for(timeout=WAIT)
+
+
+def show_another(here):
+    """Show a safe setting that is not the recommended one; return its name."""
+    here.page.wait_for_selector("#map svg .points_marks path")
+    safe = here.page.locator("#points tbody tr", has_text="met").filter(has_not_text="recommended").last
+    safe.get_by_role("button").click()
+    here.page.wait_for_selector("#panel .chart svg", timeout=WAIT)
+    return safe.get_by_role("rowheader").inner_text()
 
 
 def write_release(here):

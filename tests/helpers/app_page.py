@@ -53,6 +53,12 @@ class Visit:
         """Wait for a screen and its script."""
         self.page.wait_for_selector(f'body[data-screen="{screen}"][data-ready="yes"]', timeout=WAIT)
 
+    def press(self, name):
+        """Press a button that sends a form, and wait for the next screen."""
+        with self.page.expect_navigation():
+            self.page.get_by_role("button", name=name, exact=True).click()
+        self.page.wait_for_selector('body[data-ready="yes"]', timeout=WAIT)
+
     def messages(self):
         """Return the lines above the screen."""
         return self.page.locator("#messages .message").all_inner_texts()
@@ -72,15 +78,40 @@ def visited(browser, command, viewport=DESKTOP, **options):
         context.close()
 
 
-def tab(context, command, address):
-    """Open an address in a new tab of a browser."""
+def tab(context, command, address, screen="open"):
+    """Open an address in a new tab of a browser, and wait for its screen."""
     here = Visit(context.new_page())
     here.page.route("**/*", lambda route: _only(route, command.own, here.complaints))
     here.page.on("console", lambda message: here.complaints.append(f"{message.type}: {message.text}"))
     here.page.on("pageerror", lambda error: here.complaints.append(f"error: {error}"))
     here.page.goto(address)
-    here.ready("open")
+    here.ready(screen)
     return here
+
+
+class Served:
+    """The page of a folder in one browser, whose tabs share the cookie; the command can be started again."""
+
+    def __init__(self, browser, folder, *options):
+        self.browser, self.folder = browser, folder
+        self.start(*options)
+
+    def start(self, *options):
+        """Start the command, and open its address."""
+        self.command = Command(self.folder, *options)
+        copying = ["clipboard-read", "clipboard-write"]
+        self.context = self.browser.new_context(viewport=DESKTOP, permissions=copying)
+        self.first = tab(self.context, self.command, self.command.address)
+        self.root = self.first.page.url.rpartition("/")[0]
+
+    def stop(self):
+        """Close the browser's tabs, and end the command; return what it printed."""
+        self.context.close()
+        return self.command.stop()
+
+    def tab(self, screen="open"):
+        """Open a screen in another tab."""
+        return tab(self.context, self.command, f"{self.root}/{screen}", screen)
 
 
 def _only(route, own, complaints):

@@ -195,7 +195,7 @@ def _plain(text: str) -> int | float | str:
         value = float(text.replace(",", "."))
     except ValueError:
         return text
-    return int(value) if value in (0, 1) else value
+    return int(value) if value.is_integer() else value
 
 
 async def keep(request: Request) -> Response:

@@ -70,7 +70,7 @@ async def _screen(
         title="Edit rules",
         messages=messages,
         found=[one | {"ticked": one["rule"] in ticked} for one in found],
-        own="\n".join(own),
+        typed="\n".join(own),
         checks=await session.work(checked_rules, original, own),
     )
 
