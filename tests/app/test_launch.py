@@ -6,7 +6,9 @@ import socket
 import stat
 import subprocess
 import sys
+import tomllib
 import urllib.request
+from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
@@ -17,6 +19,19 @@ from sdckit.app.folders import confined
 from sdckit.app.launch import Redirect, listen
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/open\?token=[\w-]{40,}\n")
+BASE = {
+    "altair",
+    "click",
+    "jinja2",
+    "narwhals",
+    "numba",
+    "numpy",
+    "platformdirs",
+    "polars",
+    "randomgen",
+    "rich",
+}
+BASE |= {"scipy", "vl-convert-python"}
 PAGE = """
 import os, sys
 from sdckit import cli
@@ -90,6 +105,15 @@ def test_without_the_packages_one_line_says_how_to_get_them(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, package, None)
     line = 'error: the page needs starlette and uvicorn; pip install "sdckit[app]"\n'
     assert refused(tmp_path) == line
+
+
+def test_the_page_adds_two_packages_to_an_extra_and_none_to_the_base():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    names = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}
+    assert names == BASE, "an office must get each package approved: is it needed without the page, too?"
+    assert {re.match(r"[\w-]+", line)[0] for line in extras["app"]} == {"starlette", "uvicorn"}
+    assert "app" in re.search(r"sdckit\[(.*)\]", extras["dev"][0])[1].split(",")
 
 
 def test_the_page_listens_on_this_machine_only():

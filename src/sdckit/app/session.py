@@ -276,9 +276,9 @@ class Session:
 
     def kept(self) -> Kept:
         """Return what the current search has measured so far, read from its folder."""
-        return self._current_search().kept(self.opened().search_options()["folder"])
+        return self.current_search().kept(self.opened().search_options()["folder"])
 
-    def _current_search(self) -> Search:
+    def current_search(self) -> Search:
         """Return the search of the current job, made once for each set of its options."""
         file, original, opened = self.require_file(), self.original(), self.opened()
         before, found = file.prepared.get("current", (None, None))
