@@ -34,12 +34,7 @@ STEPS = {
 }
 CHARTS = ("search", "map")  # screens that load the scripts of the charts
 OLD = "The job was changed in another tab; nothing of this form was kept. This is the job as it is now."
-REFUSALS = (
-    ValueError,
-    TypeError,
-    OSError,
-    LookupError,
-)  # wrong input, as the command line says it in one line
+REFUSALS = (ValueError, TypeError, OSError)  # wrong input, said in one line
 
 
 @dataclass(frozen=True)
