@@ -81,7 +81,8 @@ class Rules:
     def projected(self, values: Floats, spread: Floats) -> Floats:
         """Return for each record the nearest point that satisfies the rules; see `project.projected`."""
         unit = np.asarray(spread, np.float64)
-        return project.projected(self.columns, self.rules, values, unit, self.broken(values))
+        halves = [half for rule in self.rules for half in rule.halves]
+        return project.projected(self.columns, halves, values, unit, self.broken(values))
 
     def within(self, columns: Sequence[str]) -> Rules | None:
         """Return those rules that name no other than the given columns; None if there are none."""
@@ -165,9 +166,10 @@ def _satisfiable(rules: Sequence[Rule], columns: Sequence[str]) -> bool:
     """Return True if some values of the columns satisfy all rules, by linear programming."""
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, rarely needed
 
-    size = max([1.0, *(abs(float(rule.constant)) for rule in rules)])  # the unit of all columns
+    halves = [half for rule in rules for half in rule.halves]
+    size = max([1.0, *(abs(float(rule.constant)) for rule in halves)])  # the unit of all columns
     sides: dict[bool, tuple[list[Any], list[float]]] = {True: ([], []), False: ([], [])}
-    for rule in rules:
+    for rule in halves:
         factors = dict(rule.terms)
         sides[rule.equality][0].append([factors.get(name, 0) for name in columns])
         sides[rule.equality][1].append(float(rule.constant) / size)
