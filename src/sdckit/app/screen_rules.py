@@ -20,7 +20,7 @@ from sdckit.app.screen import (
     seen_by,
     session_of,
 )
-from sdckit.rules.near import rules_with_counts, text
+from sdckit.rules.near import offer, rules_with_counts
 from sdckit.rules.parse import parsed
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def _found(session: Session, original: Original) -> list[dict[str, Any]]:
         prepared |= {
             "rules of": original.columns,
             "rules": [
-                {"rule": one.rule.text, "text": text(one).removeprefix(one.rule.text)} for one in counted
+                {"rule": one.tolerant.text, "text": offer(one).removeprefix(one.tolerant.text)}
+                for one in counted
             ],
         }
     found: list[dict[str, Any]] = prepared["rules"]

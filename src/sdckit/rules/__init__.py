@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.rules import discover, project, repair
+from sdckit.core.warning_texts import warn
+from sdckit.rules import near, project, repair
 from sdckit.rules.parse import EXAMPLES, parsed
 
 if TYPE_CHECKING:
@@ -131,11 +132,24 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     declared = [text for text in texts if not asks_to_discover(text)]
     found = [rule for text in declared for rule in parsed(text, list(names))]
     if len(declared) < len(texts):
-        found += discover.discovered(names, values)
+        found += _discovered(names, values, found)
     rules = _collected(found, names)
     if rules is not None and declared:
         _refuse_contradictions(rules, values[:, [list(names).index(name) for name in rules.columns]])
     return rules
+
+
+def _discovered(names: Sequence[str], values: Floats, declared: Sequence[Rule]) -> list[Rule]:
+    """Return the rules that hold in the data; warn of sums that many records, but not nearly all, satisfy.
+
+    The tolerance of a declared sum stays as declared.
+    """
+    known = {rule.equation for rule in declared}
+    rules, doubtful = near.discovered_with_near(names, values)
+    for counted in doubtful:
+        if counted.rule.equation not in known:
+            warn(near.proposal(counted))
+    return [rule for rule in rules if not (rule.tolerance and rule.equation in known)]
 
 
 def _collected(found: Sequence[Rule], names: Sequence[str]) -> Rules | None:

@@ -80,6 +80,10 @@ class Rule:
             Rule(turned, False, self.tolerance - self.constant, self.text),
         )
 
+    def within(self, tolerance: Fraction) -> Rule:
+        """Return the rule, an equality, with another tolerance."""
+        return rule_of(dict(self.terms), self.constant, equality=True, tolerance=tolerance)
+
     def broken(self, cells: Sequence[Floats]) -> Bools:
         """Return which records break the rule, given one array of cells for each of its columns."""
         if self.tolerance:
