@@ -1,4 +1,4 @@
-"""Edit rules with tolerances: read, checked in exact decimals, restored by the smallest change, not overstated."""
+"""Edit rules with tolerances: read, checked in exact decimals, restored by the smallest change."""
 
 from fractions import Fraction
 

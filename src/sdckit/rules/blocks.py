@@ -99,7 +99,8 @@ class Block:
     def disjoint_sums(self) -> list[list[SumRule]]:
         """Lists of sum rules without a common column, which can be repaired one by one; first the empty list.
 
-        Opposite bounds of the same sum are repaired one by one, too: no record breaks both. If the smallest repair of such a list satisfies all other rules, too, then no smaller repair does.
+        Opposite bounds of the same sum are repaired one by one, too: no record breaks both. If the smallest
+        repair of such a list satisfies all other rules, too, then no smaller repair does.
         """
         found: list[list[SumRule]] = [[]]
         for first in self.sums:

@@ -101,7 +101,8 @@ class Rule:
     def missed(self, cells: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Return by how much each record exceeds the constant, and what of it is rounding of floats.
 
-        The tolerance of the rule is not taken off. A sum that overflows gives NaN or infinity twice, so that it breaks no rule.
+        The tolerance of the rule is not taken off. A sum that overflows gives NaN or infinity twice, so that
+        it breaks no rule.
         """
         total = np.zeros(cells[0].shape)
         size = np.full(cells[0].shape, abs(float(self.constant)))
