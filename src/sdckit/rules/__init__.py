@@ -54,8 +54,9 @@ class Rules:
     def broken(self, values: Floats) -> Bools:
         """Return a boolean matrix: which records (rows) break which edit rules (columns).
 
-        A bound is compared as it stands. A sum holds if it misses by no more than what the rounding of
-        floating-point numbers explains: for numbers with few decimals, if it holds in decimal arithmetic.
+        A bound is compared as it stands. A sum holds if it misses its tolerance by no more than what the
+        rounding of floating-point numbers explains: for numbers with few decimals, if it holds in decimal
+        arithmetic.
         A record with a missing cell in a rule's columns does not break that rule.
         """
         found = np.zeros((len(values), len(self.rules)), np.bool_, order="F")
@@ -102,9 +103,10 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     Parameters
     ----------
     given
-        None; a rule such as "TOTAL = A + B", "0 <= AGE <= 120" or "TAX <= INCOME"; "discover", which finds
-        totals that are the sum of other columns in every complete record, and columns without a negative
-        value; a list of these; or rules that were made before.
+        None; a rule such as "TOTAL = A + B", "TOTAL = A + B +- 2", "0 <= AGE <= 120" or "TAX <= INCOME";
+        "discover", which finds totals that are the sum of other columns in every complete record, or in
+        99.8 % of them within a tolerance of a few grid steps, and columns without a negative value; a list of
+        these; or rules that were made before.
     names, values
         The table's numeric columns.
 
@@ -112,6 +114,10 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     -------
     Rules or None
         None where there is no rule.
+
+    Notes
+    -----
+    Sums that hold in at least 80 % of the records, but not so nearly, are not enforced: a warning names each.
 
     Examples
     --------
