@@ -174,8 +174,8 @@ def test_notes_count_cells():
     after = matrix([1, 3, np.nan], [np.nan, 4, 6])
     assert found.notes(before, after) == [
         (
-            "edit rules hold in every record without a missing cell "
-            "(total = a + b; a >= 0; b >= 0; total >= 0 and 2 more): 2 of 5 masked cells were changed"
+            "edit rules hold in every record without a missing cell (total = a + b; a >= 0; b >= 0; "
+            "total >= 0; a <= 100; b <= 100): 2 of 5 masked cells were changed"
         ),
         "cells that could not meet the edit rules and were suppressed: 1",
     ]

@@ -92,7 +92,7 @@ def test_exact_rules_come_first_and_are_those_of_discover():
     found = near.rules_with_counts([*names, "S"], values)
     exact = discover.discovered([*names, "S"], values)
     assert [counted.rule for counted in found[: len(exact)]] == exact
-    assert found[0] == near.CountedRule(exact[0], 1000, 1000, 0.0, 1000)
+    assert found[0] == near.CountedRule(exact[0], 1000, 1000, 0.0, 1000, exact[0], 1000)
     assert all(counted.exact for counted in found[: len(exact)])
     assert not any(counted.exact for counted in found[len(exact) :])
     assert [counted.rule.text for counted in found[len(exact) :]][:1] == ["S = E + T"]

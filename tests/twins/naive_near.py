@@ -38,3 +38,11 @@ def near_sums(table, rounding):
         for missed in [misses(records, total, parts)]
         if sum(miss <= rounding for miss in missed) >= Fraction(8, 10) * len(missed)
     ]
+
+
+def tolerance(table, total, parts, rounding):
+    """The tolerance of 99.8 % of all records or, if that is more than rounding, of the rounded ones."""
+    missed = misses(exactly(table), total, parts)
+    rounded = [miss for miss in missed if miss <= rounding]
+    known = missed if len(rounded) >= Fraction(998, 1000) * len(missed) else rounded
+    return sorted(known)[math.ceil(Fraction(998, 1000) * len(known)) - 1]

@@ -1,6 +1,7 @@
 """Slow twins of what is done with edit rules: all grid points tried, all sets of tight bounds tried.
 
 A rule is (factors, equality, constant): the factors times the cells equal the constant or do not exceed it.
+An equality may have a fourth entry, a tolerance: then they differ from the constant by no more than that.
 """
 
 import itertools
@@ -16,12 +17,13 @@ def as_written(number):
 
 def is_broken(rule, record):
     """In exact decimal arithmetic; a rule with a missing cell is never broken."""
-    factors, equality, constant = rule
+    factors, equality, constant, *tolerance = rule
     if any(factor and np.isnan(cell) for factor, cell in zip(factors, record, strict=True)):
         return False
     cells = zip(factors, record, strict=True)
     total = sum((factor * as_written(cell) for factor, cell in cells if factor), Fraction(0))
-    return total != Fraction(constant) if equality else total > Fraction(constant)
+    missed = total - Fraction(constant)
+    return (abs(missed) if equality else missed) > sum(tolerance)
 
 
 def any_broken(rules, table):
@@ -53,15 +55,25 @@ def least_cost(rules, record, spread, *, free, steps, reach):
     ]
     points = np.array(np.meshgrid(*axes, indexing="ij")).reshape(len(record), -1).T
     good = np.ones(len(points), bool)
-    for factors, equality, constant in seen:
+    for factors, equality, constant, *tolerance in seen:
         rest = np.nansum(points * factors, axis=1) - float(constant)
-        good &= np.abs(rest) < 1e-6 if equality else rest < 1e-6
+        good &= (np.abs(rest) if equality else rest) < 1e-6 + float(sum(tolerance))
     costs = np.nansum(np.abs(points[good] - record) / spread, axis=1)
     return min(costs, default=None)
 
 
+def halves(rule):
+    """An equality with a tolerance as two inequalities; any other rule alone."""
+    factors, _, constant, *tolerance = rule
+    if not tolerance:
+        return [rule]
+    turned = tuple(-factor for factor in factors)
+    return [(factors, False, constant + tolerance[0]), (turned, False, tolerance[0] - constant)]
+
+
 def projection(rules, record, unit):
     """The nearest point that satisfies the rules: of all sets of inequalities that may be tight, the best."""
+    rules = [half for rule in rules for half in halves(rule)]
     equal = [i for i, rule in enumerate(rules) if rule[1]]
     below = [i for i, rule in enumerate(rules) if not rule[1]]
     rows = np.array([rule[0] for rule in rules], float) * unit

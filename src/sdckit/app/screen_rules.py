@@ -20,7 +20,7 @@ from sdckit.app.screen import (
     seen_by,
     session_of,
 )
-from sdckit.rules.near import rules_with_counts, text
+from sdckit.rules.near import offer, rules_with_counts
 from sdckit.rules.parse import parsed
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ async def _screen(
     """Return the screen of rules, with what a refused form says."""
     session = session_of(request)
     original = await session.work(session.original)
-    found = await session.work(_found, session, original)
+    found = await session.work(found_rules, session, original)
     listed = [one["rule"] for one in found]
     kept = session.require_file().state.job.get("rules", {}).get("rule", [])
     ticked = set(kept if form is None else ticked_rules(form, listed))
@@ -75,7 +75,7 @@ async def _screen(
     )
 
 
-def _found(session: Session, original: Original) -> list[dict[str, Any]]:
+def found_rules(session: Session, original: Original) -> list[dict[str, Any]]:
     """Return the rules that hold in the file, or nearly, found once for each set of variables."""
     prepared = session.require_file().prepared
     if "rules" not in prepared or prepared.get("rules of") != original.columns:
@@ -83,7 +83,8 @@ def _found(session: Session, original: Original) -> list[dict[str, Any]]:
         prepared |= {
             "rules of": original.columns,
             "rules": [
-                {"rule": one.rule.text, "text": text(one).removeprefix(one.rule.text)} for one in counted
+                {"rule": one.tolerant.text, "text": offer(one).removeprefix(one.tolerant.text)}
+                for one in counted
             ],
         }
     found: list[dict[str, Any]] = prepared["rules"]
@@ -144,7 +145,7 @@ async def keep(request: Request) -> Response:
         session.tell(OLD, "error")
         return go_to(request, "rules")
     original = await session.work(session.original)
-    listed = [one["rule"] for one in await session.work(_found, session, original)]
+    listed = [one["rule"] for one in await session.work(found_rules, session, original)]
     rules = [*ticked_rules(form, listed), *own_rules(form)]
     wrong = [one for one in await session.work(checked_rules, original, rules) if one.error]
     if wrong:

@@ -177,8 +177,8 @@ method_option = click.option(
     help="A method to try with its default grid, or all for every method; repeatable.",
 )
 RULE = (
-    'Rule of the records, such as "total = wages + other" or "age >= 0"; discover finds totals and columns '
-    "without negative values"
+    'Rule of the records, such as "total = wages + other", "total = a + b +- 2" or "age >= 0"; discover '
+    "finds totals, up to rounding, and columns without negative values"
 )
 rule_option = click.option(
     "--rule",

@@ -134,8 +134,9 @@ def mask(
     untouched, known, unknown, confidential, unit, drop, recode
         Other roles of columns, as for `prepare`.
     rules : text or list of text, optional
-        What records must satisfy, such as "total = wages + other" or "age >= 0"; "discover" finds totals
-        and columns without negative values. Masked records are changed as little as the rules ask for.
+        What records must satisfy, such as "total = wages + other", "total = a + b +- 2" or "age >= 0";
+        "discover" finds totals, up to rounding, and columns without negative values. Masked records are
+        changed as little as the rules ask for.
     groups : str, optional
         Name of a new column for the number of each record's group, where the method forms groups.
     engine, memory, master, scratch

@@ -156,6 +156,7 @@ def guarded_values(names: Sequence[str], values: Floats, rules: Rules | None = N
         {name: [one for key, one in found.items() if name in key[1:]] for name in names}
     )
     totals = {name: figures["total"] for name, figures in own.items() if figures}
+    # With a tolerance, a withheld total would follow up to rounding: it counts as a sum, too.
     sums = [] if rules is None else [rule.columns for rule in rules.rules if rule.equality]
     guard.withhold_linked(totals, values, list(names), sums)
     shown: Values = {key: (one.published, None if one.withheld else one.step) for key, one in found.items()}

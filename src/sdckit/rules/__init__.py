@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.rules import discover, project, repair
+from sdckit.core.warning_texts import warn
+from sdckit.rules import near, project, repair
 from sdckit.rules.parse import EXAMPLES, parsed
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class Rules:
     def broken(self, values: Floats) -> Bools:
         """Return a boolean matrix: which records (rows) break which edit rules (columns).
 
-        A bound is compared as it stands. A sum holds if it misses by no more than what the rounding of
-        floating-point numbers explains: for numbers with few decimals, if it holds in decimal arithmetic.
+        A bound is compared as it stands. A sum holds if it misses its tolerance by no more than what the
+        rounding of floating-point numbers explains: for numbers with few decimals, if it holds in decimal
+        arithmetic.
         A record with a missing cell in a rule's columns does not break that rule.
         """
         found = np.zeros((len(values), len(self.rules)), np.bool_, order="F")
@@ -81,7 +83,8 @@ class Rules:
     def projected(self, values: Floats, spread: Floats) -> Floats:
         """Return for each record the nearest point that satisfies the rules; see `project.projected`."""
         unit = np.asarray(spread, np.float64)
-        return project.projected(self.columns, self.rules, values, unit, self.broken(values))
+        halves = [half for rule in self.rules for half in rule.halves]
+        return project.projected(self.columns, halves, values, unit, self.broken(values))
 
     def within(self, columns: Sequence[str]) -> Rules | None:
         """Return those rules that name no other than the given columns; None if there are none."""
@@ -100,9 +103,10 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     Parameters
     ----------
     given
-        None; a rule such as "TOTAL = A + B", "0 <= AGE <= 120" or "TAX <= INCOME"; "discover", which finds
-        totals that are the sum of other columns in every complete record, and columns without a negative
-        value; a list of these; or rules that were made before.
+        None; a rule such as "TOTAL = A + B", "TOTAL = A + B +- 2", "0 <= AGE <= 120" or "TAX <= INCOME";
+        "discover", which finds totals that are the sum of other columns in every complete record, or in
+        99.8 % of them within a tolerance of a few grid steps, and columns without a negative value; a list of
+        these; or rules that were made before.
     names, values
         The table's numeric columns.
 
@@ -110,6 +114,10 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     -------
     Rules or None
         None where there is no rule.
+
+    Notes
+    -----
+    Sums that hold in at least 80 % of the records, but not so nearly, are not enforced: a warning names each.
 
     Examples
     --------
@@ -130,11 +138,24 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     declared = [text for text in texts if not asks_to_discover(text)]
     found = [rule for text in declared for rule in parsed(text, list(names))]
     if len(declared) < len(texts):
-        found += discover.discovered(names, values)
+        found += _discovered(names, values, found)
     rules = _collected(found, names)
     if rules is not None and declared:
         _refuse_contradictions(rules, values[:, [list(names).index(name) for name in rules.columns]])
     return rules
+
+
+def _discovered(names: Sequence[str], values: Floats, declared: Sequence[Rule]) -> list[Rule]:
+    """Return the rules that hold in the data; warn of sums that many records, but not nearly all, satisfy.
+
+    The tolerance of a declared sum stays as declared.
+    """
+    known = {rule.equation for rule in declared}
+    rules, doubtful = near.discovered_with_near(names, values)
+    for counted in doubtful:
+        if counted.rule.equation not in known:
+            warn(near.proposal(counted))
+    return [rule for rule in rules if not (rule.tolerance and rule.equation in known)]
 
 
 def _collected(found: Sequence[Rule], names: Sequence[str]) -> Rules | None:
@@ -165,9 +186,10 @@ def _satisfiable(rules: Sequence[Rule], columns: Sequence[str]) -> bool:
     """Return True if some values of the columns satisfy all rules, by linear programming."""
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, rarely needed
 
-    size = max([1.0, *(abs(float(rule.constant)) for rule in rules)])  # the unit of all columns
+    halves = [half for rule in rules for half in rule.halves]
+    size = max([1.0, *(abs(float(rule.constant)) for rule in halves)])  # the unit of all columns
     sides: dict[bool, tuple[list[Any], list[float]]] = {True: ([], []), False: ([], [])}
-    for rule in rules:
+    for rule in halves:
         factors = dict(rule.terms)
         sides[rule.equality][0].append([factors.get(name, 0) for name in columns])
         sides[rule.equality][1].append(float(rule.constant) / size)

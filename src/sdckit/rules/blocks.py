@@ -99,13 +99,15 @@ class Block:
     def disjoint_sums(self) -> list[list[SumRule]]:
         """Lists of sum rules without a common column, which can be repaired one by one; first the empty list.
 
-        If the smallest repair of such a list satisfies all other rules, too, then no smaller repair does.
+        Opposite bounds of the same sum are repaired one by one, too: no record breaks both. If the smallest
+        repair of such a list satisfies all other rules, too, then no smaller repair does.
         """
         found: list[list[SumRule]] = [[]]
         for first in self.sums:
             disjoint: list[SumRule] = []
             for total in (first, *self.sums):
-                taken = {j for other in disjoint for j in other.column_numbers}
+                others = [other for other in disjoint if not total.is_opposite(other)]
+                taken = {j for other in others for j in other.column_numbers}
                 if total.any_column_absorbs and taken.isdisjoint(total.column_numbers):
                     disjoint.append(total)
             if not any({*map(id, disjoint)} == {*map(id, other)} for other in found):
@@ -120,6 +122,10 @@ class SumRule:
     block: Block
     rule: Rule
     column_numbers: Ints
+
+    def is_opposite(self, other: SumRule) -> bool:
+        """Return True if this rule bounds the same sum as the other one, from the other side."""
+        return sorted(self.rule.terms) == sorted((name, -factor) for name, factor in other.rule.terms)
 
     @cached_property
     def factors(self) -> Floats:
@@ -151,8 +157,8 @@ class SumRule:
         rest = chosen @ self.factors - self.constant
         return np.asarray(rest != 0 if self.rule.equality else rest > 0) & ~np.isnan(rest)
 
-    def repair_in_place(self, cells: Floats) -> Bools:
-        """Change cells in place until the sum holds, cheapest column first; return where it holds."""
+    def repair_in_place(self, cells: Floats) -> None:
+        """Change cells in place until the sum holds, as far as bounds allow, cheapest column first."""
         costs = self.block.costs[self.column_numbers] / np.abs(self.factors)
         free = self.block.free[self.column_numbers]
         order = np.argsort(costs, kind="stable")
@@ -182,7 +188,6 @@ class SumRule:
                 high[self.column_numbers[0]],
             )
         cells[:, self.column_numbers] = chosen
-        return ~self.broken(cells)
 
 
 @kernel
@@ -244,7 +249,8 @@ def blocks_of(
 ) -> list[Block]:
     """Return the blocks of columns that share rules; rules without a free column are left out."""
     place = {name: j for j, name in enumerate(columns)}
-    known = [(rule, tuple(place[name] for name in rule.columns)) for rule in rules]
+    halves = [half for rule in rules for half in rule.halves]
+    known = [(rule, tuple(place[name] for name in rule.columns)) for rule in halves]
     known = [(rule, column_numbers) for rule, column_numbers in known if any(free[j] for j in column_numbers)]
     groups: list[set[int]] = []
     for _, column_numbers in known:

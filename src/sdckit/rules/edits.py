@@ -10,7 +10,7 @@ import numpy as np
 from sdckit import rules
 from sdckit.core import checks
 from sdckit.core.table import decimals_of, unchanged_columns
-from sdckit.core.text import plural, shortened
+from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
 from sdckit.rules.parse import parse
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from sdckit.core.table import Table
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.rules import Rules
-
-
-NAMED = 4  # most rules that a sentence names
 
 
 class WholeFile(NamedTuple):
@@ -80,7 +77,7 @@ class Edits:
 
     @property
     def summary(self) -> str:
-        """Texts of the first few rules, joined by semicolons."""
+        """Texts of all rules, joined by semicolons."""
         return summary_of(self.rules)
 
     def values_with(self, masked: Floats) -> Floats:
@@ -150,8 +147,8 @@ def repair_notes(found: Rules, counts: RepairCounts) -> list[str]:
 
 
 def summary_of(found: Rules) -> str:
-    """Return the texts of the first few rules, joined by semicolons."""
-    return shortened(found.texts, NAMED, "; ")
+    """Return the texts of all rules, joined by semicolons."""
+    return "; ".join(found.texts)
 
 
 def warn_of_values_brought_back(masked: Sequence[str], back: Bools) -> None:

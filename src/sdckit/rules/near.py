@@ -13,7 +13,7 @@ from sdckit.core.checks import FEWEST_REPORTED
 from sdckit.core.table import decimals_of
 from sdckit.rules.discover import candidates, discovered, equal_columns
 from sdckit.rules.near_search import follows, near_relations
-from sdckit.rules.parse import rule_of
+from sdckit.rules.parse import number_text, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +44,11 @@ class CountedRule:
         99.8 % of the records hold: 0 for a rule that holds in as many. None for inequalities.
     held_within
         Records that hold within that tolerance. None for inequalities.
+    tolerant
+        The rule with the tolerance that rounding gives it, if any: a few grid steps. Where more than 0.2 % of
+        the records miss a sum by more, the tolerance covers 99.8 % of the others.
+    held_tolerant
+        Records in which the rule with that tolerance holds.
     """
 
     rule: Rule
@@ -51,11 +56,18 @@ class CountedRule:
     held: int
     within: float | None
     held_within: int | None
+    tolerant: Rule
+    held_tolerant: int
 
     @property
     def exact(self) -> bool:
         """Whether the rule holds in all complete records."""
         return self.held == self.records
+
+    @property
+    def sure(self) -> bool:
+        """Whether 99.8 % of the records satisfy the rule with its tolerance."""
+        return self.held_tolerant >= NEARLY_ALL * self.records
 
 
 def rules_with_counts(names: Sequence[str], values: Floats) -> list[CountedRule]:
@@ -92,6 +104,17 @@ def rules_with_counts(names: Sequence[str], values: Floats) -> list[CountedRule]
     return [*counted, *_near_sums(names, values, exact), *signs]
 
 
+def discovered_with_near(names: Sequence[str], values: Floats) -> tuple[list[Rule], list[CountedRule]]:
+    """Return the rules that hold in a file, near sums with their tolerance among them, and other near sums.
+
+    A near sum is among the rules if it holds in 99.8 % of the records within a tolerance that rounding
+    explains; the others are broken by more than that.
+    """
+    exact = discovered(names, values)
+    near = list(_near_sums(names, values, exact))
+    return [*exact, *(one.tolerant for one in near if one.sure)], [one for one in near if not one.sure]
+
+
 def text(counted: CountedRule) -> str:
     """Return a sentence such as "T = A + B holds in 939 of 1,000 records, within 2 in 998"."""
     if counted.exact:
@@ -108,8 +131,41 @@ def _upwards(gap: float) -> float:
     return float(f"{math.ceil(gap / step - 1e-9) * step:.6g}")
 
 
-def count(rule: Rule, names: Sequence[str], values: Floats) -> CountedRule:
-    """Return a rule with the records of a file in which it holds, and the tolerance of a sum."""
+def offer(counted: CountedRule) -> str:
+    """Return a sentence such as "T = A + B +- 2 holds in 998 of 1,000 records, without tolerance in 939"."""
+    if counted.tolerant == counted.rule:
+        return text(counted)
+    often = "all" if counted.held_tolerant == counted.records else f"{counted.held_tolerant:,} of"
+    sentence = f"{counted.tolerant.text} holds in {often} {counted.records:,} records"
+    return f"{sentence}, without tolerance in {counted.held:,}"
+
+
+def proposal(counted: CountedRule) -> str:
+    """Return a sentence that says in which share of the records a near sum holds, and how to enforce it."""
+    sentence = f"{counted.rule.text} holds in {_percent(counted.held, counted.records)} of the records"
+    if counted.tolerant.tolerance:
+        within = number_text(counted.tolerant.tolerance)
+        sentence += f", within +-{within} in {_percent(counted.held_tolerant, counted.records)}"
+    return f"{sentence}; add it as a rule with --rule '{counted.tolerant.text}'"
+
+
+def _percent(part: int, whole: int) -> str:
+    """Return a share in percent, rounded down so that only all records are 100 %."""
+    return f"{1000 * part // whole / 10:.1f} %"
+
+
+def count(rule: Rule, names: Sequence[str], values: Floats, rounding: float = 0.0) -> CountedRule:
+    """Return a rule with the records of a file in which it holds, and the tolerance of a sum.
+
+    Parameters
+    ----------
+    rule
+        A rule without tolerance.
+    names, values
+        The table's numeric columns; missing cells are NaN.
+    rounding
+        The largest amount by which a record may miss a sum due to rounding.
+    """
     place = {name: j for j, name in enumerate(names)}
     cells = [values[:, place[name]] for name in rule.columns]
     gaps = np.isnan(cells[0])
@@ -118,19 +174,28 @@ def count(rule: Rule, names: Sequence[str], values: Floats) -> CountedRule:
     records = len(values) - int(np.count_nonzero(gaps))
     if not rule.equality or len(cells) == 1:
         held = records - int(np.count_nonzero(rule.broken(cells)))
-        return CountedRule(rule, records, held, None, None)
+        return CountedRule(rule, records, held, None, None, rule, held)
     total, noise = rule.missed(cells)
     missed = np.where(np.abs(total) > noise, np.abs(total), 0.0)
     missed[gaps] = np.inf
     held = int(np.count_nonzero(missed == 0))
+    within = _tolerance(missed, records, cells)
+    held_within = int(np.count_nonzero(missed <= within + noise))
+    rounded = int(np.count_nonzero(missed <= rounding + noise))
+    known = records if rounded >= NEARLY_ALL * records else rounded
+    tolerant = rule.within(Fraction(repr(_tolerance(missed, known, cells))))
+    held_tolerant = records - int(np.count_nonzero(tolerant.broken(cells)))
+    return CountedRule(rule, records, held, within, held_within, tolerant, held_tolerant)
+
+
+def _tolerance(missed: Floats, records: int, cells: Sequence[Floats]) -> float:
+    """Return the smallest tolerance, with the decimals of the data, of 99.8 % of the best so many records."""
     needed = math.ceil(NEARLY_ALL * records)
-    if held >= needed:
-        return CountedRule(rule, records, held, 0.0, held)
+    if np.count_nonzero(missed == 0) >= needed:
+        return 0.0
     record = int(np.argpartition(missed, needed - 1)[needed - 1])
     written = decimals_of(np.array([column[record] for column in cells]))
-    within = float(np.round(missed[record], written))
-    held_within = int(np.count_nonzero(missed <= within + noise))
-    return CountedRule(rule, records, held, within, held_within)
+    return float(np.round(missed[record], written))
 
 
 def _near_sums(names: Sequence[str], values: Floats, exact: Sequence[Rule]) -> Iterator[CountedRule]:
@@ -148,11 +213,12 @@ def _near_sums(names: Sequence[str], values: Floats, exact: Sequence[Rule]) -> I
         if again and follows([*known, *alike], relation):
             continue
         factors = {name: int(factor) for name, factor in zip(names, relation, strict=True) if factor}
-        counted = count(rule_of(factors, Fraction(0), equality=True), names, values)
+        rule = rule_of(factors, Fraction(0), equality=True)
+        counted = count(rule, names, values, found.tolerance)
         if _is_frequent(counted, found, names, values):
-            rule = len(factors) > 2 or (counted.within or 0.0) <= found.tolerance
-            (known if rule else alike).append(relation)
-            if rule:
+            is_rule = len(factors) > 2 or (counted.within or 0.0) <= found.tolerance
+            (known if is_rule else alike).append(relation)
+            if is_rule:
                 yield counted
 
 

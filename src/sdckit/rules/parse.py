@@ -1,4 +1,4 @@
-"""Parser of edit rules such as "TOTAL = A + B", "0 <= AGE <= 120" or "TAX <= `gross income`"."""
+"""Parser of edit rules such as "TOTAL = A + B +- 2", "0 <= AGE <= 120" or "TAX <= `gross income`"."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 EPSILON = float(np.finfo(float).eps)
 EXAMPLES = "write it like 'A = B + C', 'A <= B' or 'A >= 0', odd names in backquotes"
+WITH_TOLERANCE = "write 'A = B + C +- 2', or bounds such as 'A <= B + 2'"
 PLAIN = re.compile(r"[^\W\d][\w.]*")  # names that need no quotes
 TOKEN = re.compile(
     r"""\s*(?:
@@ -28,6 +29,7 @@ TOKEN = re.compile(
     | (?P<quoted>`(?:[^`]|``)+`|"(?:[^"]|"")+"|'(?:[^']|'')+')
     | (?P<name>[^\W\d][\w.]*)
     | (?P<relation><=|>=|==|≤|≥|=|<|>)
+    | (?P<tolerance>\+-|\+/-|±)
     | (?P<sign>[-+*/])
     )""",
     re.VERBOSE,
@@ -41,13 +43,14 @@ class Rule:
     """One edit rule: a sum of columns with integer factors that equals a constant or does not exceed it.
 
     The terms are in the order of the rule's text, the column on its left first; a rule on one column has
-    the factor 1 or -1.
+    the factor 1 or -1. An equality holds if the sum differs from the constant by at most the tolerance.
     """
 
     terms: tuple[tuple[str, int], ...]
     equality: bool
     constant: Fraction
     text: str = field(compare=False, default="")
+    tolerance: Fraction = Fraction(0)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -57,25 +60,49 @@ class Rule:
     @cached_property
     def meaning(self) -> tuple[object, ...]:
         """Canonical form of the rule as a tuple, equal for all texts with the same meaning."""
+        return (*self.equation, self.tolerance)
+
+    @cached_property
+    def equation(self) -> tuple[object, ...]:
+        """Canonical form of the rule without its tolerance."""
         ordered = sorted(self.terms)
         sign = -1 if self.equality and ordered[0][1] < 0 else 1
         return (*((name, sign * factor) for name, factor in ordered), self.equality, sign * self.constant)
 
+    @cached_property
+    def halves(self) -> tuple[Rule, ...]:
+        """The rule itself or, for an equality with a tolerance, the two inequalities that it stands for."""
+        if not self.tolerance:
+            return (self,)
+        turned = tuple((name, -factor) for name, factor in self.terms)
+        return (
+            Rule(self.terms, False, self.tolerance + self.constant, self.text),
+            Rule(turned, False, self.tolerance - self.constant, self.text),
+        )
+
+    def within(self, tolerance: Fraction) -> Rule:
+        """Return the rule, an equality, with another tolerance."""
+        return rule_of(dict(self.terms), self.constant, equality=True, tolerance=tolerance)
+
     def broken(self, cells: Sequence[Floats]) -> Bools:
         """Return which records break the rule, given one array of cells for each of its columns."""
+        if self.tolerance:
+            above, below = self.halves
+            return above.broken(cells) | below.broken(cells)
         if len(cells) == 1:
             factor = self.terms[0][1]
             bound = float(self.constant * factor)  # the factor is 1 or -1
             if self.equality:
                 return np.asarray((cells[0] != bound) & ~np.isnan(cells[0]))
             return np.asarray(cells[0] > bound if factor > 0 else cells[0] < bound)
-        total, tolerance = self.missed(cells)
-        return np.asarray((np.abs(total) if self.equality else total) > tolerance)
+        total, noise = self.missed(cells)
+        return np.asarray((np.abs(total) if self.equality else total) > noise)
 
     def missed(self, cells: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Return by how much each record exceeds the constant, and what of it is rounding of floats.
 
-        A sum that overflows gives NaN or infinity twice, so that it breaks no rule.
+        The tolerance of the rule is not taken off. A sum that overflows gives NaN or infinity twice, so that
+        it breaks no rule.
         """
         total = np.zeros(cells[0].shape)
         size = np.full(cells[0].shape, abs(float(self.constant)))
@@ -87,12 +114,13 @@ class Rule:
             return total, (len(cells) + 1) / 2 * EPSILON * size
 
 
+Token = tuple[str, str]  # kind and word
 Side = tuple[dict[str, Fraction], Fraction]  # one side of a rule: the factor of each column, and the constant
 
 
 def parse(text: str) -> list[Rule]:
     """Return the rules in a text such as "A = B + C"; a chain such as 0 <= A <= 100 gives two."""
-    tokens = _tokens(text)
+    tokens, tolerance = _split_tolerance(_tokens(text), text)
     positions = [i for i, (kind, _) in enumerate(tokens) if kind == "relation"]
     if not positions:
         raise ValueError(f"rule {text!r} has no =, <= or >=; {EXAMPLES}")
@@ -103,12 +131,12 @@ def parse(text: str) -> list[Rule]:
     sides = [_side(tokens[a + 1 : b], text) for a, b in pairwise(edges)]
     relations = [SAME.get(tokens[i][1], tokens[i][1]) for i in positions]
     return [
-        _rule(left, relation, right, text)
+        _rule(left, relation, right, tolerance, text)
         for left, relation, right in zip(sides, relations, sides[1:], strict=False)
     ]
 
 
-def _tokens(text: str) -> list[tuple[str, str]]:
+def _tokens(text: str) -> list[Token]:
     """Return the tokens of a rule's text as pairs (kind, word); raise ValueError at unknown characters."""
     found, place = [], 0
     while text[place:].strip():
@@ -123,7 +151,22 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def _side(tokens: list[tuple[str, str]], text: str) -> Side:
+def _split_tolerance(tokens: list[Token], text: str) -> tuple[list[Token], Fraction]:
+    """Return the tokens before a tolerance such as +- 2, and the tolerance: 0 if there is none."""
+    kinds = [kind for kind, _ in tokens]
+    if "tolerance" not in kinds:
+        return tokens, Fraction(0)
+    relations = [SAME.get(word, word) for kind, word in tokens if kind == "relation"]
+    if relations and relations != ["="]:
+        raise ValueError(f"rule {text!r} has a tolerance but is not one equation; {WITH_TOLERANCE}")
+    place = kinds.index("tolerance")
+    name, tolerance, end = _product(tokens, place + 1, text)
+    if name is not None or end < len(tokens):
+        raise ValueError(f"rule {text!r} does not end in its tolerance, a number; {WITH_TOLERANCE}")
+    return tokens[:place], tolerance
+
+
+def _side(tokens: list[Token], text: str) -> Side:
     """Parse the tokens of one side of a rule; return the factor of each column and the constant."""
     factors: dict[str, Fraction] = {}
     constant, place = Fraction(0), 0
@@ -142,7 +185,7 @@ def _side(tokens: list[tuple[str, str]], text: str) -> Side:
     return factors, constant
 
 
-def _product(tokens: list[tuple[str, str]], place: int, text: str) -> tuple[str | None, Fraction, int]:
+def _product(tokens: list[Token], place: int, text: str) -> tuple[str | None, Fraction, int]:
     """Parse a product of numbers and at most one column; return column, number and the next position."""
     name, number, by = None, Fraction(1), "*"
     while True:
@@ -160,7 +203,7 @@ def _product(tokens: list[tuple[str, str]], place: int, text: str) -> tuple[str 
         by, place = tokens[place][1], place + 1
 
 
-def _rule(left: Side, relation: str, right: Side, text: str) -> Rule:
+def _rule(left: Side, relation: str, right: Side, tolerance: Fraction, text: str) -> Rule:
     """Return the rule "left relation right" with all columns on one side and coprime integer factors."""
     names = list(dict.fromkeys([*left[0], *right[0]]))
     factors = {name: left[0].get(name, Fraction(0)) - right[0].get(name, Fraction(0)) for name in names}
@@ -173,10 +216,12 @@ def _rule(left: Side, relation: str, right: Side, text: str) -> Rule:
     whole = lcm(*(factor.denominator for factor in factors.values()))
     size = Fraction(whole, gcd(*(int(factor * whole) for factor in factors.values())))
     whole_factors = {name: int(factor * size) for name, factor in factors.items()}
-    return rule_of(whole_factors, constant * size, equality=relation == "=")
+    return rule_of(whole_factors, constant * size, equality=relation == "=", tolerance=tolerance * size)
 
 
-def rule_of(factors: dict[str, int], constant: Fraction, *, equality: bool) -> Rule:
+def rule_of(
+    factors: dict[str, int], constant: Fraction, *, equality: bool, tolerance: Fraction = Fraction(0)
+) -> Rule:
     """Return a rule with its normal text: a total before its parts, a column before its bound."""
     subject = _subject(factors)
     if equality and factors[subject] < 0:
@@ -185,7 +230,9 @@ def rule_of(factors: dict[str, int], constant: Fraction, *, equality: bool) -> R
     rest = sorted(factors.items(), key=lambda item: (item[1] > 0) == ahead)
     ordered = {subject: factors[subject], **dict(rest)}
     text = _text(ordered, constant, equality=equality)
-    return Rule(tuple(ordered.items()), equality, constant, text)
+    if tolerance:
+        text += f" +- {number_text(tolerance)}"
+    return Rule(tuple(ordered.items()), equality, constant, text, tolerance)
 
 
 def _subject(factors: dict[str, int]) -> str:

@@ -135,8 +135,8 @@ def _repaired_records(block: Block, cells: Floats) -> Floats:
         tried = clipped[left]
         done = np.ones(left.size, np.bool_)
         for total in chosen_sums:
-            done &= total.repair_in_place(tried)
-        for total in block.sums if len(chosen_sums) < len(block.sums) else ():
+            total.repair_in_place(tried)
+        for total in block.sums:
             done &= ~total.broken(tried)
         found[left[done]] = tried[done]
         left = left[~done]

@@ -1,0 +1,29 @@
+"""The screen of edit rules: near rules are offered, and own rules counted, with their tolerance."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+
+from sdckit.app.screen_rules import checked_rules, found_rules
+from sdckit.metrics.original import Original
+
+
+def test_near_rules_are_offered_and_own_ones_counted_with_their_tolerance():
+    rng = np.random.default_rng(8)
+    parts = np.round(rng.lognormal(6, 1, (500, 2)))
+    total = parts.sum(axis=1) + 2 * (np.arange(500) % 25 == 0)
+    original = Original.of(pl.DataFrame({"T": total, "A": parts[:, 0], "B": parts[:, 1]}))
+    session = SimpleNamespace(require_file=lambda: SimpleNamespace(prepared={}))
+    assert found_rules(session, original)[-1] == {
+        "rule": "T = A + B +- 2",
+        "text": " holds in all 500 records, without tolerance in 480",
+    }
+    good = checked_rules(original, ["T = A + B +- 2", "T = A + B +- 1.5"])
+    assert [one.text for one in good] == [
+        "T = A + B +- 2: all 500 records obey it",
+        "T = A + B +- 1.5: 20 records break it of 500; the release will obey it",
+    ]
+    (bad,) = checked_rules(original, ["T <= A +- 2"])
+    assert bad.error
+    assert bad.text.startswith("Rule 'T <= A +- 2' has a tolerance but is not one equation; ")
