@@ -1,8 +1,8 @@
 """Write tests/metrics/estimates/golden.csv: estimates by R's survey, laeken and sandwich, and by statsmodels.
 
 `python tools/make_estimates_golden.py FOLDER`, FOLDER with Tarragona.csv. Needs R with the packages survey,
-laeken and sandwich, and a Python with statsmodels and pandas; the tests need none of them. The file has numbers alone, no
-record.
+laeken and sandwich, and a Python with statsmodels and pandas; the tests need none of them. The file has
+numbers alone, no record.
 """
 
 from __future__ import annotations
@@ -52,7 +52,11 @@ ESTIMATES = {  # kind, columns, level, domains
         *(("mean", name, "", "", "region") for name in ("income", "spending")),
         ("share", "income > 60", "", "", "region"),
         ("ratio", "spending", "members", "", "region"),
-        *(("quantile", "spending", "", level, by) for level in ("0.25", "0.5", "0.9") for by in ("", "region")),
+        *(
+            ("quantile", "spending", "", level, by)
+            for level in ("0.25", "0.5", "0.9")
+            for by in ("", "region")
+        ),
         ("correlation", "income", "spending", "", "region"),
         ("gini", "income", "", "", "region"),
     ],
@@ -100,13 +104,15 @@ def jobs(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
                 for domain in sorted(data[name][by].unique()) if by else [""]:
                     options = {role: design.get(role, "") for role in DESIGN}
                     text = label(kind, a, b, level, by)
-                    asked = dict(kind=kind, a=a, b=b, level=level, by=by, domain=domain)
+                    asked = {"kind": kind, "a": a, "b": b, "level": level, "by": by, "domain": domain}
                     rows.append(dict(file=name, **options, text=text, **asked))
     for weights in ("", "weight"):
         for term, own in LOGIT_TERMS.items():
             empty = dict.fromkeys(("strata", "unit", "level", "by", "domain"), "")
             text = f"logit: {LOGIT} [{own}]"
-            rows.append(dict(file="survey", weights=weights, text=text, kind="logit", a=LOGIT, b=term, **empty))
+            rows.append(
+                dict(file="survey", weights=weights, text=text, kind="logit", a=LOGIT, b=term, **empty)
+            )
     return pd.DataFrame(rows)
 
 
@@ -165,7 +171,9 @@ def fit(
         robust = {"cov_type": "cluster", "cov_kwds": {"groups": pd.factorize(table[unit])[0]}}
     if kind == "model":
         return sm.WLS(y, x, weights=weights).fit(**robust)
-    return sm.GLM(y, x, family=sm.families.Binomial(), var_weights=weights).fit(tol=1e-14, maxiter=100, **robust)
+    return sm.GLM(y, x, family=sm.families.Binomial(), var_weights=weights).fit(
+        tol=1e-14, maxiter=100, **robust
+    )
 
 
 def main() -> None:

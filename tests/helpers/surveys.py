@@ -11,7 +11,9 @@ DESIGN = {"weights": "weight", "strata": "stratum", "unit": "house"}
 def survey():
     """Columns by name, lists or arrays; a table of any library can be made of them."""
     row = np.arange(N)
-    even = [np.modf((row + 1) * math.sqrt(prime))[0] for prime in (2, 3, 5, 7, 11)]  # spread evenly over 0 to 1
+    even = [
+        np.modf((row + 1) * math.sqrt(prime))[0] for prime in (2, 3, 5, 7, 11)
+    ]  # spread evenly over 0 to 1
     stratum = row * 4 // N
     wealth = np.exp(0.9 * np.log(even[0] / (1 - even[0])) / 1.7)
     income = np.round(20 + 10 * wealth * (1 + stratum / 2) + 5 * even[1], 2)

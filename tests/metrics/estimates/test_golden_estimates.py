@@ -33,7 +33,9 @@ def close(found, expected):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(one or "-" for one in case))
 def test_estimates_are_those_of_other_programs(files, case):
     name, *design = case
-    conditions = [pl.col(column).eq_missing(pl.lit(value)) for column, value in zip(DESIGN, design, strict=True)]
+    conditions = [
+        pl.col(column).eq_missing(pl.lit(value)) for column, value in zip(DESIGN, design, strict=True)
+    ]
     expected = GOLDEN.filter(pl.col("file") == name, *conditions)
     texts = dict.fromkeys(text.split(" [")[0] for text in expected["text"])
     data = files(name)

@@ -36,8 +36,7 @@ def ratio(sample: Sample) -> Figures:
     """Return the weighted sum of a column over that of another one in each domain."""
     a, b = sample.columns
     below = sample.grouping.sums(sample.weighted(b))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = sample.grouping.sums(sample.weighted(a)) / below
+    values = sample.grouping.sums(sample.weighted(a)) / np.where(below == 0, np.nan, below)
     residuals = a - sample.grouping.at_records(np.nan_to_num(values)) * b
     found = sample.figures(values, sample.weighted(residuals), below)
     found.withhold((below == 0) & (sample.size > 0), "the denominator is 0")
