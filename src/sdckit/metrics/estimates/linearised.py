@@ -19,26 +19,25 @@ if TYPE_CHECKING:
 def total(sample: Sample) -> Figures:
     """Return the weighted sum of a column in each domain."""
     (y,) = sample.columns
-    parts = sample.weighted(y)
-    values = sample.grouping.sums(parts)
-    errors = np.sqrt(sample.grouping.variances(parts))
-    return sample.explained(Figures(values, errors, sample.records), alone=True)
+    values, variances = sample.grouping.totals(y, sample.weights)
+    return sample.explained(Figures(values, np.sqrt(variances), sample.records), alone=True)
 
 
 def mean(sample: Sample) -> Figures:
     """Return the weighted mean of a column in each domain."""
     (y,) = sample.columns
     means = sample.means(y)
-    return sample.figures(means, sample.weighted(y - sample.grouping.at_records(means)), sample.size)
+    return sample.figures(means, sample.grouping.residual_variances(y, sample.weights, means), sample.size)
 
 
 def ratio(sample: Sample) -> Figures:
     """Return the weighted sum of a column over that of another one in each domain."""
     a, b = sample.columns
-    below = sample.grouping.sums(sample.weighted(b))
-    values = sample.grouping.sums(sample.weighted(a)) / np.where(below == 0, np.nan, below)
-    residuals = a - sample.grouping.at_records(np.nan_to_num(values)) * b
-    found = sample.figures(values, sample.weighted(residuals), below)
+    below = sample.totals(b)
+    values = sample.totals(a) / np.where(below == 0, np.nan, below)
+    none = np.zeros(values.size)
+    variances = sample.grouping.residual_variances(a, sample.weights, none, b, values)
+    found = sample.figures(values, variances, below)
     found.withhold((below == 0) & (sample.size > 0), "the denominator is 0")
     return found
 
@@ -58,7 +57,7 @@ def correlation(sample: Sample) -> Figures:
         u, v = (np.nan_to_num(part, posinf=0.0, neginf=0.0) for part in (u, v))
     values = sample.means(u * v)
     residuals = u * v - grouping.at_records(values) * (u * u + v * v) / 2
-    found = sample.figures(values, sample.weighted(residuals), sample.size)
+    found = sample.figures(values, grouping.variances(residuals, sample.weights), sample.size)
     found.withhold(constant & (sample.records > 0), "a column is constant")
     return found
 
@@ -71,14 +70,14 @@ def gini(sample: Sample) -> Figures:
     """
     (y,) = sample.columns
     grouping, size = sample.grouping, sample.size
-    total = grouping.sums(sample.weighted(y))
+    total = sample.totals(y)
     below, part = sample.ordering.cumulated()
     at = grouping.at_records
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = y * (2 * below - at(size)) + at(total) - 2 * part
-        values = grouping.sums(sample.weighted(differences)) / (2 * size * total)
+        values = sample.totals(differences) / (2 * size * total)
         residuals = differences / at(size * total) - at(values) * (1 / at(size) + y / at(total))
     residuals = np.nan_to_num(residuals, posinf=0.0, neginf=0.0)
-    found = sample.figures(values, sample.weighted(residuals), 1.0)
+    found = sample.figures(values, grouping.variances(residuals, sample.weights), 1.0)
     found.withhold((total <= 0) & (size > 0), "the total is not above 0")
     return found

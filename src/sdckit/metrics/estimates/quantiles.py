@@ -27,9 +27,9 @@ def quantile(sample: Sample, level: float) -> Figures:
     values = ordering.quantiles(np.full(grouping.count, level))
     below = (y <= grouping.at_records(values)).astype(float)
     shares = sample.means(below)
-    residuals = sample.weighted(below - grouping.at_records(np.nan_to_num(shares)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = FACTOR * np.sqrt(grouping.variances(residuals)) / sample.size
+        variances = grouping.residual_variances(below, sample.weights, shares)
+        half = FACTOR * np.sqrt(variances) / sample.size
     low, high = ordering.quantiles(shares - half), ordering.quantiles(shares + half)
     found = Figures(values, (high - low) / (2 * FACTOR), sample.records, low, high)
     beyond = np.isnan(found.errors) & ~np.isnan(half) & (sample.records > 1)

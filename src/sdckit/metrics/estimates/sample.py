@@ -33,10 +33,6 @@ class Sample:
         elif grouping.some_outside:
             self.seen = grouping.numbers < grouping.count
 
-    def weighted(self, values: Floats) -> Floats:
-        """Return the values times their records' weights."""
-        return values if self.weights is None else values * self.weights
-
     @cached_property
     def size(self) -> Floats:
         """Sum of the weights of each domain."""
@@ -52,18 +48,19 @@ class Sample:
         """The records sorted by the first column within each domain."""
         return Ordering(self)
 
+    def totals(self, values: Floats) -> Floats:
+        """Return the weighted sum of the values in each domain."""
+        return self.grouping.sums(values, self.weights)
+
     def means(self, values: Floats) -> Floats:
         """Return the weighted mean of the values in each domain."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self.grouping.sums(self.weighted(values)) / self.size
+            return self.totals(values) / self.size
 
-    def figures(self, values: Floats, residuals: Floats, scale: Floats | float) -> Figures:
-        """Return estimates whose linear part is the weighted sum of the residuals over `scale`.
-
-        `residuals` are those of records, weights included.
-        """
+    def figures(self, values: Floats, variances: Floats, scale: Floats | float) -> Figures:
+        """Return estimates whose errors are the roots of the given variances over `scale`."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            errors = np.sqrt(self.grouping.variances(residuals)) / np.abs(scale)
+            errors = np.sqrt(variances) / np.abs(scale)
         return self.explained(Figures(values, errors, self.records))
 
     def explained(self, figures: Figures, *, alone: bool = False) -> Figures:

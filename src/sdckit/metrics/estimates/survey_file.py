@@ -67,9 +67,17 @@ class SurveyFile:
                 column = self.table.column(name).cast(nw.Int8).cast(nw.Float64).to_numpy()
                 self._numbers[name] = np.asarray(column, np.float64)
             else:
-                self.table.numeric_columns([name])
-                self._numbers[name] = self.table.floats([name], self.options.na)[:, 0]
+                self._numbers[name] = self._floats(name)
         return self._numbers[name]
+
+    def _floats(self, name: str) -> Floats:
+        """Return a column of numbers as floats; one of finite floats is not copied."""
+        self.table.numeric_columns([name])
+        if self.table.frame is not None and self.table.frame[name].dtype == nw.Float64:
+            values = np.asarray(self.table.frame[name].to_numpy(), np.float64)
+            if not self.options.na and np.isfinite(values.sum()):
+                return np.ascontiguousarray(values)
+        return self.table.floats([name], self.options.na)[:, 0]
 
     def domains(self, names: Sequence[str]) -> Domains:
         """Return the domains that the named columns form."""
