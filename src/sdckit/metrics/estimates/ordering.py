@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sdckit.kernels.jit import Floats, Ints
-    from sdckit.metrics.estimates.sample import Sample
+    from sdckit.metrics.estimates.grouping import Grouping
 
 ROUNDING = 1e-12  # of a sum of weights, which may be this much too small
 
 
 class Ordering:
-    """The records of a sample's first column, sorted by domain and by value within it."""
+    """The records of a file, sorted by domain and by their values within it; `weights` may be None."""
 
-    def __init__(self, sample: Sample) -> None:
-        self.sample = sample
+    def __init__(self, grouping: Grouping, weights: Floats | None, values: Floats) -> None:
+        self.grouping, self.weights, self.values = grouping, weights, values
 
     @cached_property
     def order(self) -> Ints:
         """Row numbers by domain and value; records without a value or a weight come at any place."""
-        numbers = self.sample.grouping.numbers
-        small = numbers.astype(np.uint16) if self.sample.grouping.count < 2**16 else numbers
+        numbers = self.grouping.numbers
+        small = numbers.astype(np.uint16) if self.grouping.count < 2**16 else numbers
         by_domain = np.argsort(small, kind="stable")
-        values = self.sample.columns[0][by_domain]
+        values = self.values[by_domain]
         for begin, end in self._slices():
             by_domain[begin:end] = by_domain[begin:end][np.argsort(values[begin:end])]
         return by_domain
@@ -36,14 +36,14 @@ class Ordering:
     def _slices(self) -> Iterator[tuple[int, int]]:
         """Yield where the records of each domain begin and end in the order."""
         end = 0
-        for records in self.sample.grouping.records.tolist():
+        for records in self.grouping.records.tolist():
             begin, end = end, end + records
             yield begin, end
 
     def cumulated(self) -> tuple[Floats, Floats]:
         """Return for each record the weight of those up to it in its domain, and their weighted sum."""
-        (y,) = self.sample.columns
-        weights = np.ones(y.size) if self.sample.weights is None else self.sample.weights
+        y = self.values
+        weights = np.ones(y.size) if self.weights is None else self.weights
         below, part = np.zeros(y.size), np.zeros(y.size)
         for begin, end in self._slices():
             rows = self.order[begin:end]
@@ -54,7 +54,7 @@ class Ordering:
     @cached_property
     def distributions(self) -> list[tuple[Floats, Floats]]:
         """The sorted values of each domain that have a weight, and their cumulated weights."""
-        (y,), weights = self.sample.columns, self.sample.weights
+        y, weights = self.values, self.weights
         found = []
         for begin, end in self._slices():
             rows = self.order[begin:end]

@@ -46,7 +46,7 @@ class Sample:
     @cached_property
     def ordering(self) -> Ordering:
         """The records sorted by the first column within each domain."""
-        return Ordering(self)
+        return Ordering(self.grouping, self.weights, self.columns[0])
 
     def totals(self, values: Floats) -> Floats:
         """Return the weighted sum of the values in each domain."""

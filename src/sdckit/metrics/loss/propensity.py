@@ -48,7 +48,7 @@ def whiten(columns: Floats) -> Floats:
     return columns @ whitening_axes(columns.T @ columns / len(columns), SINGULAR)
 
 
-def fitlogistic(columns: Floats, target: Floats) -> Floats:
+def fit_logistic(columns: Floats, target: Floats) -> Floats:
     """Return the fitted probabilities of a logistic regression with intercept (Newton's method).
 
     The columns are white, so the ridge weighs the variance of the linear predictor: as if p(1 - p)
@@ -134,7 +134,7 @@ def propensities(x: Floats, y: Floats, model: str) -> tuple[Floats, dict[str, fl
         fitted, leaves = fit_tree(table, target)
         return fitted, {"leaves": float(leaves)}
     white = whiten(model_columns(table, model))
-    return fitlogistic(white, target), {"parameters": 1.0 + white.shape[1]}
+    return fit_logistic(white, target), {"parameters": 1.0 + white.shape[1]}
 
 
 def score_pmse(
