@@ -64,7 +64,7 @@ def fit_logistic(columns: Floats, target: Floats) -> Floats:
     coefficients[0] = math.log(start / (1 - start))
     value = _penalised_likelihood(matrix, target, penalty, coefficients)
     for _ in range(100):
-        fitted = _logistic(matrix @ coefficients)
+        fitted = logistic(matrix @ coefficients)
         gradient = matrix.T @ (target - fitted) - penalty * coefficients
         if np.abs(gradient).max() <= FLAT * n:
             break
@@ -78,10 +78,10 @@ def fit_logistic(columns: Floats, target: Floats) -> Floats:
         else:
             break  # no step gains anything: rounding is all that is left
         coefficients, value = coefficients + step, trial
-    return _logistic(matrix @ coefficients)
+    return logistic(matrix @ coefficients)
 
 
-def _logistic(predictor: Floats) -> Floats:
+def logistic(predictor: Floats) -> Floats:
     """Return 1 / (1 + exp(-eta)) without overflow."""
     small = np.exp(-np.abs(predictor))
     return np.where(predictor < 0, small, 1.0) / (1.0 + small)

@@ -1,0 +1,176 @@
+"""Formulas of models, such as "log(profit) ~ log(turnover) + sector", and their matrices by formulaic.
+
+formulaic evaluates what it is given as Python. It is given no text of a user: only numbers, the signs below,
+the functions below, and names of our own that stand for the columns.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sdckit.core import checks
+from sdckit.metrics.estimates.words import CLOSE, OPEN, Word, unreadable
+from sdckit.rules.parse import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sdckit.kernels.jit import Floats
+
+OWN: dict[str, Callable[..., Any]] = {
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+}
+FUNCTIONS = (*OWN, "C", "I", "center", "scale", "poly")  # the last five are formulaic's own
+TILDE, POWER = Word("mark", "~"), Word("mark", "^")
+PLACEHOLDER = re.compile(r"column_(\d+)_")
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A model's formula: its normal text, its columns, and the code for formulaic with placeholders for them.
+
+    `categories` are the columns in C(), whose numbers are names of classes.
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    code: str
+    categories: frozenset[str]
+
+
+class ModelMatrix(NamedTuple):
+    """The response of a model, its terms as columns of a matrix, and their names."""
+
+    response: Floats
+    terms: Floats
+    names: tuple[str, ...]
+
+
+def parse_formula(words: Sequence[Word], text: str) -> Formula:
+    """Return the formula in the words after "model:"; raise ValueError where it cannot be read."""
+    if list(words).count(TILDE) != 1 or TILDE in {words[0], words[-1]}:
+        raise ValueError(
+            f"estimate {text!r} has no response and terms; write 'model: response ~ term + term'"
+        )
+    columns: dict[str, None] = {}
+    code, inside = [], 0  # how many parentheses of functions are open
+    opened: list[bool] = []
+    for place, word in enumerate(words):
+        before = words[place - 1] if place else TILDE
+        after = words[place + 1] if place + 1 < len(words) else TILDE
+        if word == OPEN:
+            opened.append(before.kind == "name")
+            inside += opened[-1]
+        elif word == CLOSE:
+            if not opened:
+                raise unreadable(text, ")")
+            inside -= opened.pop()
+        space = "" if word == OPEN and before.kind == "name" else " "  # formulaic wants none in a call
+        code.append(space + _code_of(word, before, after, columns, text, inside=inside > 0))
+    if opened:
+        raise unreadable(text)
+    return Formula(_normal_text(words), tuple(columns), "".join(code).strip(), _categories(words))
+
+
+def _code_of(
+    word: Word, before: Word, after: Word, columns: dict[str, None], text: str, *, inside: bool
+) -> str:
+    """Return a word as code for formulaic; a name of a column is added to the columns."""
+    if word.kind == "name" and after == OPEN:
+        return checks.one_of("function of a model", word.says, FUNCTIONS)
+    if word.kind == "name":
+        columns.setdefault(word.says)
+        return f"column_{list(columns).index(word.says)}_"
+    if word == POWER:  # powers of powers of numbers are large enough to stop the machine
+        if after.kind != "number" or before.kind == "number" or float(after.says) > 9:
+            raise unreadable(text, f"^ {after.says}")
+        return "**" if inside else "^"
+    if word.kind in {"text", "relation"} or (word == before and word.says == "*"):
+        raise unreadable(text, word.written)
+    return word.says
+
+
+def _normal_text(words: Sequence[Word]) -> str:
+    """Return the formula with one space around its signs and none inside parentheses' edges."""
+    text = "".join(
+        f" {word.says} " if word.kind == "mark" and word.says in "~+-*/" else word.written for word in words
+    )
+    return re.sub(r"\s+", " ", text.replace(",", ", ")).strip()
+
+
+def _categories(words: Sequence[Word]) -> frozenset[str]:
+    """Return the names of the columns that stand alone in C()."""
+    return frozenset(
+        words[place + 2].says
+        for place, word in enumerate(words[:-3])
+        if word == Word("name", "C") and words[place + 1] == OPEN and words[place + 2].kind == "name"
+    )
+
+
+def model_matrix(formula: Formula, cells: Mapping[str, Any]) -> ModelMatrix:
+    """Return response and terms of a model for each record, given the cells of its columns by name.
+
+    Cells are floats, NaN where missing, or pandas' categories. A term that cannot be computed, such as the
+    log of 0, is NaN or infinite.
+    """
+    terms = formula_terms(formula)
+    data = _libraries()[1].DataFrame({f"column_{j}_": cells[name] for j, name in enumerate(formula.columns)})
+    try:
+        with np.errstate(all="ignore"):
+            found = terms.get_model_matrix(data, na_action="ignore", output="numpy", context=OWN)
+    except Exception as error:  # of many types
+        raise _formula_error(formula, error) from error
+    left = np.asarray(found.lhs, np.float64).reshape(len(data), -1)
+    if left.shape[1] != 1:
+        raise ValueError(f"the response of model {formula.text!r} is no number; take a numeric column")
+    right = np.asarray(found.rhs, np.float64)
+    names = tuple(_own_names(name, formula) for name in found.rhs.model_spec.column_names)
+    return ModelMatrix(left[:, 0], right, names)
+
+
+def formula_terms(formula: Formula) -> Any:
+    """Return the formula as formulaic reads it; raise ValueError where it is no formula."""
+    try:
+        return _libraries()[0].Formula(formula.code)
+    except _libraries()[0].errors.FormulaicError as error:
+        raise _formula_error(formula, error) from error
+
+
+def _formula_error(formula: Formula, error: Exception) -> ValueError:
+    """Return the error for a formula that formulaic refuses, with the first line of its own words."""
+    reason = _own_names((str(error).splitlines() or [type(error).__name__])[0], formula).rstrip(".")
+    return ValueError(f"model {formula.text!r} cannot be computed: {reason}; correct the formula")
+
+
+def categories_of(labels: Sequence[str], numbers: Any) -> Any:
+    """Return pandas' categories with these labels; a record has the label of its number, none for -1."""
+    return _libraries()[1].Categorical.from_codes(numbers, categories=list(labels))
+
+
+def _libraries() -> tuple[Any, Any]:
+    """Return formulaic and pandas; raise ValueError where they are not installed."""
+    try:
+        return import_module("formulaic"), import_module("pandas")
+    except ImportError as error:
+        raise ValueError('models need the package formulaic; pip install "sdckit[models]"') from error
+
+
+def _own_names(text: str, formula: Formula) -> str:
+    """Return a text of formulaic with the names of columns in place of the placeholders."""
+
+    def own_name(found: re.Match[str]) -> str:
+        """Return the name that a placeholder stands for; a class of records may be called like one."""
+        place = int(found[1])
+        return quoted(formula.columns[place]) if place < len(formula.columns) else found[0]
+
+    return PLACEHOLDER.sub(own_name, text)

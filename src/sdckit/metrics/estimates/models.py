@@ -1,0 +1,98 @@
+"""Coefficients of models in each domain of a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit.core.checks import NotApplicable
+from sdckit.metrics.estimates.figures import FACTOR, NO_VALUE, NO_WEIGHT, Figures, absent
+from sdckit.metrics.estimates.formula import categories_of, model_matrix
+from sdckit.metrics.estimates.regression import Fit, ModelData, fit_linear, fit_logistic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sdckit.kernels.jit import Bools
+    from sdckit.metrics.estimates.domains import Domains
+    from sdckit.metrics.estimates.parse import Request
+    from sdckit.metrics.estimates.survey_file import SurveyFile
+
+FITS = {"model": fit_linear, "logit": fit_logistic}
+NO_LEVEL = "no record of the domain has this class"
+Levels = dict[str, list[str]]  # the classes of columns that are no numbers
+
+
+def levels_of(file: SurveyFile, requests: Sequence[Request]) -> Levels:
+    """Return the classes of all columns that models take as categories, those of this file in order."""
+    names = {name for one in requests if one.formula for name in _categories(file, one)}
+    return {name: file.domains([name]).labels for name in sorted(names)}
+
+
+def shared_levels(first: Levels, second: Levels) -> Levels:
+    """Return the classes of both files, those of the first before others, so that both leave out the same."""
+    return {name: list(dict.fromkeys([*first.get(name, []), *labels])) for name, labels in second.items()}
+
+
+def coefficients(file: SurveyFile, request: Request, levels: Levels) -> dict[str, Figures]:
+    """Return the figures of each coefficient of a model, by the name of its term."""
+    assert request.formula is not None  # noqa: S101 - a model has one
+    cells = {name: _cells(file, name, levels) for name in request.columns}
+    matrix = model_matrix(request.formula, cells)
+    grouping = file.grouping(request.by)
+    weights = np.ones(file.n) if file.weights is None else file.weights
+    seen = np.isfinite(matrix.response) & np.isfinite(matrix.terms).all(1)
+    for name in levels.keys() & set(request.columns):
+        seen &= cells[name].codes >= 0
+    data = ModelData(matrix.response, matrix.terms, weights, file.design.unit, matrix.names)
+    records = grouping.count_records(seen & (weights > 0))
+    found = {name: absent(grouping.count, records.copy()) for name in matrix.names}
+    for domain in range(grouping.count):
+        chosen = seen & (grouping.numbers == domain)
+        _fill(found, domain, data.take(chosen & (weights > 0)), request.kind, weightless=chosen.any())
+    return found
+
+
+def _fill(found: Mapping[str, Figures], domain: int, data: ModelData, kind: str, *, weightless: bool) -> None:
+    """Fit a model in one domain and enter its coefficients, or the reason why there are none."""
+    present: Bools = np.asarray((data.terms != 0).any(axis=0))
+    for name, used in zip(data.names, present, strict=True):
+        if not used:
+            found[name].reasons[domain] = NO_LEVEL
+    names = [name for name, used in zip(data.names, present, strict=True) if used]
+    try:
+        if not data.response.size:
+            raise NotApplicable(NO_WEIGHT if weightless else NO_VALUE)  # noqa: TRY301 - as fits do
+        fit = FITS[kind](data._replace(terms=data.terms[:, present], names=names))
+    except NotApplicable as error:
+        for figures in found.values():
+            figures.reasons[domain] = str(error)
+        return
+    _enter({name: found[name] for name in names}, domain, fit)
+
+
+def _enter(found: Mapping[str, Figures], domain: int, fit: Fit) -> None:
+    """Enter coefficients and their intervals into the figures of a domain."""
+    for figures, value, error in zip(found.values(), fit.coefficients, fit.errors, strict=True):
+        figures.values[domain], figures.errors[domain] = value, error
+        figures.low[domain], figures.high[domain] = value - FACTOR * error, value + FACTOR * error
+        if np.isnan(error):
+            figures.reasons[domain] = "one unit, so no standard error"
+
+
+def _categories(file: SurveyFile, request: Request) -> list[str]:
+    """Return the columns of a model that are no numbers, or stand in C()."""
+    assert request.formula is not None  # noqa: S101 - a model has one
+    inside = request.formula.categories
+    return [name for name in request.columns if name in inside or not file.is_number(name)]
+
+
+def _cells(file: SurveyFile, name: str, levels: Levels) -> Any:
+    """Return the cells of a column as floats or, where it has classes, as pandas' categories."""
+    if name not in levels:
+        return file.numbers(name)
+    own: Domains = file.domains([name])
+    places = {label: place for place, label in enumerate(levels[name])}
+    numbers = np.array([*(places[label] for label in own.labels), -1], np.int64)
+    return categories_of(levels[name], numbers[own.numbers])

@@ -1,0 +1,134 @@
+"""Weighted linear and logistic regression with sandwich errors, robust (HC1) or clustered by unit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from sdckit.core.checks import NotApplicable
+from sdckit.core.classes import number_values
+from sdckit.core.text import plural
+from sdckit.metrics.loss.propensity import logistic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sdckit.kernels.jit import Bools, Floats, Ints
+
+DEPENDENT = 1e-9  # of a term's length: what other terms do not explain of it
+STEPS = 40  # of Newton's method, which needs about 8
+HALVINGS = 30
+CONVERGED = 1e-10  # of the largest coefficient
+
+
+class ModelData(NamedTuple):
+    """Response, terms, weights and units of the records that a model is fitted to; `units` may be None."""
+
+    response: Floats
+    terms: Floats
+    weights: Floats
+    units: Ints | None
+    names: Sequence[str]
+
+    def take(self, chosen: Bools) -> ModelData:
+        """Return the chosen records."""
+        units = None if self.units is None else self.units[chosen]
+        return ModelData(self.response[chosen], self.terms[chosen], self.weights[chosen], units, self.names)
+
+
+class Fit(NamedTuple):
+    """Coefficients of a model and their standard errors."""
+
+    coefficients: Floats
+    errors: Floats
+
+
+def fit_linear(data: ModelData) -> Fit:
+    """Return weighted least squares; raise NotApplicable where coefficients are not determined."""
+    scales = _checked_scales(data)
+    terms, roots = data.terms / scales, np.sqrt(data.weights)
+    base, upper = np.linalg.qr(terms * roots[:, None])
+    coefficients = np.linalg.solve(upper, base.T @ (data.response * roots))
+    scores = terms * (data.weights * (data.response - terms @ coefficients))[:, None]
+    inverse = np.linalg.inv(upper)
+    return Fit(coefficients / scales, _sandwich_errors(inverse @ inverse.T, scores, data) / scales)
+
+
+def fit_logistic(data: ModelData) -> Fit:
+    """Return a logistic regression by Newton's method; raise NotApplicable under perfect separation."""
+    if not np.isin(data.response, (0.0, 1.0)).all():
+        raise NotApplicable("the response has values other than 0 and 1")
+    if np.ptp(data.response) == 0:
+        raise NotApplicable(f"the response is always {data.response[0]:g}")
+    scales = _checked_scales(data)
+    terms = data.terms / scales
+    coefficients = _maximise(terms, data.response, data.weights)
+    fitted = logistic(terms @ coefficients)
+    bread = np.asarray(np.linalg.inv(_information(terms, fitted, data.weights)), np.float64)
+    scores = terms * (data.weights * (data.response - fitted))[:, None]
+    return Fit(coefficients / scales, _sandwich_errors(bread, scores, data) / scales)
+
+
+def _maximise(terms: Floats, response: Floats, weights: Floats) -> Floats:
+    """Return the coefficients of largest likelihood; raise NotApplicable where it has no maximum."""
+    coefficients = np.zeros(terms.shape[1])
+    likelihood = _likelihood(terms, response, weights, coefficients)
+    for _ in range(STEPS):
+        fitted = logistic(terms @ coefficients)
+        gradient = terms.T @ (weights * (response - fitted))
+        try:
+            step = np.linalg.solve(_information(terms, fitted, weights), gradient)
+        except np.linalg.LinAlgError:
+            break
+        if np.abs(step).max() <= CONVERGED * max(1.0, np.abs(coefficients).max()):
+            return coefficients + step
+        for _ in range(HALVINGS):
+            tried = _likelihood(terms, response, weights, coefficients + step)
+            if tried >= likelihood - 1e-12 * abs(likelihood):
+                break
+            step /= 2
+        coefficients, likelihood = coefficients + step, tried
+    raise NotApplicable("the terms separate the response perfectly, so there are no coefficients")
+
+
+def _information(terms: Floats, fitted: Floats, weights: Floats) -> Floats:
+    """Return minus the second derivative of the log-likelihood."""
+    return (terms * (weights * fitted * (1 - fitted))[:, None]).T @ terms
+
+
+def _likelihood(terms: Floats, response: Floats, weights: Floats, coefficients: Floats) -> float:
+    """Return the weighted log-likelihood of a logistic regression."""
+    predictor = terms @ coefficients
+    return float((weights * (response * predictor - np.logaddexp(0.0, predictor))).sum())
+
+
+def _checked_scales(data: ModelData) -> Floats:
+    """Return the length of each term; raise NotApplicable where a term follows from those before it."""
+    n, p = data.terms.shape
+    if n <= p:
+        raise NotApplicable(f"{n} {plural(n, 'record')} for {p} {plural(p, 'coefficient')}")
+    scales = np.sqrt((data.terms**2).mean(0))
+    if not scales.all():
+        raise NotApplicable(f"the term {data.names[int(np.argmin(scales))]} is 0 in all records")
+    upper = np.linalg.qr(data.terms / scales, mode="r")
+    rest = np.abs(np.diag(upper)) / np.sqrt(n)
+    if rest.min() <= DEPENDENT:
+        name = data.names[int(np.argmax(rest <= DEPENDENT))]
+        raise NotApplicable(f"the terms depend on each other: {name} follows from those before it")
+    return scales
+
+
+def _sandwich_errors(bread: Floats, scores: Floats, data: ModelData) -> Floats:
+    """Return standard errors from the scores of records, n / (n - p), or of units, G/(G-1) (n-1)/(n-p)."""
+    n, p = scores.shape
+    factor = n / (n - p)
+    if data.units is not None:
+        groups = number_values(data.units)
+        count = int(groups.max()) + 1
+        if count < 2:
+            return np.full(p, np.nan)
+        scores = np.column_stack([np.bincount(groups, column, count) for column in scores.T])
+        factor = count / (count - 1) * (n - 1) / (n - p)
+    spread = scores @ bread
+    return np.sqrt(factor * (spread * spread).sum(0))
