@@ -31,7 +31,7 @@ def other_roles(session):
 
 
 def test_a_proposal_that_is_kept_unchanged_is_stored(session):
-    session.file.change(dict(session.file.state.job))
+    session.file.change(dict(session.file.state.job), session.file.history.version)
     assert (session.file.work.path / JOB).exists()
     again = opened_in(session.start)
     assert again.file.state == session.file.state
@@ -46,7 +46,7 @@ def test_a_job_file_that_a_kill_left_behind_its_history_is_written_again(session
     session.file.keep()
     job = session.file.work.path / JOB
     before = job.read_text()
-    session.file.change(other_roles(session))
+    session.file.change(other_roles(session), session.file.history.version)
     after = job.read_text()
     assert before != after
     job.write_text(before)  # as after a kill between the two files
@@ -61,9 +61,10 @@ def test_the_job_is_read_once_for_each_state_and_each_search_made_once(session):
     options = first.search_options()
     options.clear()
     assert first.search_options()
-    session.file.become(State({**session.file.state.job, "output": {"output": "other.csv"}}))
+    other = State({**session.file.state.job, "output": {"output": "other.csv"}})
+    session.file.become(other, session.file.history.version)
     assert session.opened().given["output"].name == "other.csv"
     assert session.current_search() is search
-    session.file.change(other_roles(session))
+    session.file.change(other_roles(session), session.file.history.version)
     assert session.current_search() is not search
     assert session.current_search().task.whole.original is session.original()
