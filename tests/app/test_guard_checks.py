@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sdckit.app.answers import Refused
+from sdckit.app.answers import FAULT, Answer, Refused, with_security_headers
 from sdckit.app.guards import HEADERS, Address, Asked, check_path, check_sizes
 from sdckit.app.release_run import ReleaseRun
 
@@ -29,6 +29,30 @@ def test_headers_that_the_server_has_let_pass_are_measured_again():
     check_sizes(asked("/open", *[(b"x", b"a" * 1000)] * 10))
     with pytest.raises(Refused, match=str(HEADERS)):
         check_sizes(asked("/open", *[(b"x", b"a" * 1000)] * 20))
+
+
+def test_no_handler_can_open_an_answer_to_other_sites_or_to_caches():
+    given = [(b"Access-Control-Allow-Origin", b"*"), (b"Cache-Control", b"public"), (b"x-own", b"1")]
+    found = with_security_headers(given)
+    assert [name for name, _ in found if name.startswith(b"access-control")] == []
+    assert [value for name, value in found if name == b"cache-control"] == [b"no-store"]
+    assert (b"x-own", b"1") in found
+
+
+def test_the_text_of_an_error_of_the_application_is_not_sent():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def answer():
+        found = Answer(None, send)
+        await found.send({"type": "http.response.start", "status": 500, "headers": [(b"x-why", b"secret")]})
+        await found.send({"type": "http.response.body", "body": b"secret", "more_body": False})
+
+    asyncio.run(answer())
+    assert "secret" not in repr(sent)
+    assert sent[1]["body"] == FAULT.encode()
 
 
 def test_a_release_imports_nothing_from_the_start_folder(tmp_path):
