@@ -95,7 +95,7 @@ def lasting_edges(original: Floats, masked: Floats) -> Floats:
 
 
 def _inner_edges(original: Floats, masked: Floats) -> Floats:
-    """Return the edges for a masked file inside of the original's range: one at an extreme would disclose it."""
+    """Return the edges for a masked file inside of the original's range: others would disclose it."""
     edges = _rounded_edges(masked)
     return edges[(edges > original.min()) & (edges < original.max())]
 
