@@ -11,8 +11,10 @@ from page_client import Client, Direct
 from sdckit.app.pages import make_app
 from sdckit.app.release_checks import unseen_choices
 from sdckit.app.session import Session
-from sdckit.app.state import StaleError, State
+from sdckit.app.state import Past, StaleError, State
+from sdckit.cli.job_options import plain_value
 from sdckit.core.quoting import hidden_cells
+from sdckit.report.privacy import THRESHOLD, count_by_bins, lasting_edges
 from sdckit.rules.near import rules_with_counts, text
 from sdckit.selection.checkpoint import Checkpoint, read_records
 
@@ -213,3 +215,31 @@ def test_a_change_from_another_tab_is_not_overwritten(tmp_path):
     with pytest.raises(StaleError):
         file.become(State(job), seen)
     session.close()
+
+
+def test_many_panels_give_no_count_of_few_records():
+    rng = np.random.default_rng(4)
+    original = np.round(rng.normal(0, 1, 300) ** 2 * 100 - 50, 2)
+    below, apart, edges = {}, {}, None
+    for size in np.linspace(1, 60, 40):
+        masked = original + rng.normal(0, size, original.size)
+        edges = lasting_edges(original, masked) if edges is None else edges
+        for counts, used in ((below, edges), (apart, None)):
+            bins = count_by_bins(original, masked, used)
+            counts |= dict(zip(bins.edges, np.cumsum(bins.original), strict=False))
+    assert fewest_between(below) >= THRESHOLD
+    assert fewest_between(apart) < THRESHOLD  # what edges of each file by itself would tell
+
+
+def fewest_between(below):
+    """The smallest number of records, but none, between two edges, given those below each edge."""
+    between = np.diff([below[edge] for edge in sorted(below)])
+    return min(between[between > 0])
+
+
+def test_numbers_beyond_all_floating_ones_are_refused_in_words(direct):
+    huge = {f"role-{i}": "drop" for i in range(len(HEADER))} | {"role-5": "recode", "recode-5": "9" * 400}
+    assert direct.post("roles", **huge).status == 422
+    assert plain_value("9" * 400) == "9" * 400
+    with pytest.raises(ValueError, match="history is at state"):
+        Past((direct.server.app.state.session.file.state,), 0.5)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sdckit.app.opened_job import OpenedJob
+    from sdckit.kernels.jit import Floats
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.knowledge import Knowledge
     from sdckit.metrics.original import Original
@@ -85,7 +86,12 @@ class PanelContent:
 
 
 def make_panel(
-    opened: OpenedJob, original: Original, method: str, parameters: Mapping[str, Any], secret: bytes
+    opened: OpenedJob,
+    original: Original,
+    method: str,
+    parameters: Mapping[str, Any],
+    secret: bytes,
+    edges: dict[str, Floats] | None = None,
 ) -> PanelContent:
     """Mask the data once with a setting, as a release would, measure it, and return what may be shown.
 
@@ -104,6 +110,9 @@ def make_panel(
         Parameters of the method, such as `{"k": 10}`.
     secret : bytes
         At least 32 secret bytes.
+    edges : dict, optional
+        The edges of histograms that other panels of the same data have, by variable, as their counts must
+        not be compared with those between other edges; it gets the edges that are chosen here.
 
     Returns
     -------
@@ -129,7 +138,9 @@ def make_panel(
     remarks = (ONE_DRAW if record.random else "", SAMPLED if original.n > SAMPLED_FROM else "")
     empty = PanelContent(title, method_sentence(made.disclosure), tuple(filter(None, remarks)))
     axes = [minimise, main_risk(plan.limits)]
-    return _with_figures(empty, guarded_evaluation(made.evaluation), pairs[0], axes, plan.limits)
+    charts = distributions.distribution_panels(pairs[0], {} if edges is None else edges)
+    found = _with_figures(empty, guarded_evaluation(made.evaluation), pairs[0], axes, plan.limits)
+    return replace(found, distributions=tuple(map(Chart.of, charts)))
 
 
 def plan_of_panel(
@@ -176,7 +187,6 @@ def _with_figures(
         scenarios=tuple(signing.scenario_rows(evaluation, limits)),
         attacks=tuple(measures.attack_rows(evaluation)),
         at_risk=None if at_risk is None else Chart.of(at_risk),
-        distributions=tuple(map(Chart.of, distributions.distribution_panels(pair))),
         figures=signing.statistics_parts(statistics_of(pair), suppressed_cells(pair)),
         variables=pair.p,
         notes=tuple(dict.fromkeys(evaluation.notes)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sdckit.app import folders
 from sdckit.app.screen_roles import undecided_text, uniques_text
 from sdckit.app.session import describe
 from sdckit.core.text import listed, shortened
@@ -102,7 +103,7 @@ def _suppressed(point: Point) -> Item:
 def _earlier(session: Session) -> Item:
     """Return the line on earlier releases of the same records."""
     private = session.require_file().state.job.get("private", {}).get("private")
-    store = Store.at(session.start / private if private else None)
+    store = Store.at(folders.confined(session.start, private) if private else None)
     if not store.folder.exists():
         return Item("good", "No earlier release is in the private record.")
     entries, broken = store.entries()

@@ -167,8 +167,10 @@ def make_panel(session: Session, point: Point) -> Any:
     if key not in kept:
         if len(kept) >= PANELS:
             kept.clear()
+        edges = file.prepared.setdefault("edges", {})  # of the open file, whatever the roles
+        parameters = dict(point.setting.parameters)
         kept[key] = panel.make_panel(
-            session.opened(), original, point.method, dict(point.setting.parameters), session.secret
+            session.opened(), original, point.method, parameters, session.secret, edges
         )
     return kept[key]
 

@@ -102,7 +102,8 @@ class Past:
     version: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.position < len(self.states) <= MOST_STATES or self.version < 1:
+        whole = all(type(number) is int for number in (self.position, self.version))
+        if not (whole and 0 <= self.position < len(self.states) <= MOST_STATES and self.version >= 1):
             where = f"{self.position} of {len(self.states)}"
             raise ValueError(f"the history is at state {where}; start with a fresh one")
 

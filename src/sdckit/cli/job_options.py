@@ -124,10 +124,10 @@ def plain_value(text: str) -> int | float | str:
     for kind in (int, float):
         try:
             number = kind(text)
-        except ValueError:
+            if math.isfinite(number) and repr(number) == text:
+                return number
+        except (OverflowError, ValueError):  # no number, or a whole one beyond all floating ones
             continue
-        if math.isfinite(number) and repr(number) == text:
-            return number
     return text
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.report.charts import INK
-from sdckit.report.privacy import THRESHOLD, count_by_bins, count_by_risk
+from sdckit.report.privacy import THRESHOLD, count_by_bins, count_by_risk, lasting_edges
 from sdckit.report.theme import CONFIG, MASKED, ORIGINAL
 
 if TYPE_CHECKING:
@@ -30,17 +30,25 @@ class Panel:
     description: str
 
 
-def distribution_panels(pair: Pair) -> list[Panel]:
-    """Return a histogram for each variable: shares of original and masked records in the same bins."""
-    return [
-        _distribution_panel(name, pair.original.values[:, j], pair.masked[:, j])
-        for j, name in enumerate(pair.columns)
-    ]
+def distribution_panels(pair: Pair, edges: dict[str, Floats] | None = None) -> list[Panel]:
+    """Return a histogram for each variable: shares of original and masked records in the same bins.
+
+    `edges` has the edges that other files of the same original are shown with, by variable; it gets those
+    that are chosen here.
+    """
+    found = []
+    for j, name in enumerate(pair.columns):
+        original, masked = pair.original.values[:, j], pair.masked[:, j]
+        if edges is not None and name not in edges and (chosen := lasting_edges(original, masked)).size:
+            edges[name] = chosen
+        shared = None if edges is None else edges.get(name, np.empty(0))
+        found.append(_distribution_panel(name, original, masked, shared))
+    return found
 
 
-def _distribution_panel(variable: str, original: Floats, masked: Floats) -> Panel:
+def _distribution_panel(variable: str, original: Floats, masked: Floats, edges: Floats | None) -> Panel:
     """Return the histogram of one variable, or the reason why it is not shown."""
-    bins = count_by_bins(original, masked)
+    bins = count_by_bins(original, masked, edges)
     if bins is None:
         why = f"Not shown: too few records or different values for bins of at least {THRESHOLD} records."
         return Panel(variable, None, why)

@@ -58,15 +58,16 @@ class RiskBin:
     records: int
 
 
-def count_by_bins(original: Floats, masked: Floats) -> Bins | None:
-    """Count original and masked records of a variable by bins; None if the counts would be too small."""
+def count_by_bins(original: Floats, masked: Floats, edges: Floats | None = None) -> Bins | None:
+    """Count original and masked records of a variable by bins; None if the counts would be too small.
+
+    `edges` are those of `lasting_edges`, for a page that shows several masked files of the same original.
+    """
     original, masked = original[~np.isnan(original)], masked[~np.isnan(masked)]
     if min(original.size, masked.size) < 2 * THRESHOLD:
         return None
-    edges = _rounded_edges(masked)
-    edges = edges[
-        (edges > original.min()) & (edges < original.max())
-    ]  # an edge at an extreme would disclose it
+    if edges is None:
+        edges = _inner_edges(original, masked)
     ours, theirs = _count_between_edges(original, edges), _count_between_edges(masked, edges)
     ends = _merge_bins(ours, theirs)
     if len(ends) < 2:
@@ -77,6 +78,26 @@ def count_by_bins(original: Floats, masked: Floats) -> Bins | None:
         original=tuple(int(ours[a:b].sum()) for a, b in zip(starts, ends, strict=True)),
         masked=tuple(int(theirs[a:b].sum()) for a, b in zip(starts, ends, strict=True)),
     )
+
+
+def lasting_edges(original: Floats, masked: Floats) -> Floats:
+    """Return bin edges for all masked files of an original, chosen on the first of them.
+
+    With edges of its own for each file, the counts of two files would differ by those of a few records. Here
+    at least `THRESHOLD` original records lie between neighbours, so that they do in every difference.
+    """
+    original, masked = original[~np.isnan(original)], masked[~np.isnan(masked)]
+    if min(original.size, masked.size) < 2 * THRESHOLD:
+        return np.empty(0)
+    edges = _inner_edges(original, masked)
+    ends = _merge_bins(_count_between_edges(original, edges))
+    return edges[[end - 1 for end in ends[:-1]]]
+
+
+def _inner_edges(original: Floats, masked: Floats) -> Floats:
+    """Return the edges for a masked file inside of the original's range: others would disclose it."""
+    edges = _rounded_edges(masked)
+    return edges[(edges > original.min()) & (edges < original.max())]
 
 
 def _rounded_edges(masked: Floats) -> Floats:
