@@ -16,7 +16,10 @@ import psutil
 
 WORKERS = 2
 STARTED = 120  # seconds until a cluster is taken not to start
-LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # of processes that live for seconds
+# Of processes that live for seconds: no time for optimising, nor for verifying the classes of Spark.
+LIGHT = (
+    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 LOOPBACK = "127.0.0.1"
 SETTINGS = {
     "spark.executor.memory": "1g",
@@ -24,6 +27,7 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": LIGHT,
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.sql.shuffle.partitions": "3",  # of DataFrames; each task takes its time to start
+    "spark.python.daemon.module": "spark_daemon",
 }
 
 

@@ -97,6 +97,10 @@ def quantity(field: str, *, domain: Sequence[float] | None = None, **options: An
     return {"field": field, "type": "quantitative", "scale": scale, "axis": axis | options}
 
 
+class PlainRows(dict[str, list[Spec]]):
+    """Rows of named tables whose cells are numbers, texts and None alone."""
+
+
 def finite_rows(table: pl.DataFrame) -> list[dict[str, Any]]:
     """Return a table as a list of dicts for Vega, with None for numbers that are not finite."""
     finite = pl.col(pl.Float64, pl.Float32)
@@ -126,7 +130,7 @@ def grid(
         description=description,
         spacing={"row": spacing[0], "column": spacing[1]},
         config=CONFIG,
-        datasets={key: finite_rows(table) for key, table in (datasets or {}).items()},
+        datasets=PlainRows({key: finite_rows(table) for key, table in (datasets or {}).items()}),
         name=alt.Undefined if name is None else name,
     )
 
@@ -221,9 +225,21 @@ def svg(chart: alt.TopLevelMixin) -> str:
     """
     import vl_convert  # noqa: PLC0415 - slow to import
 
-    spec = printable_content(chart.to_dict(validate=False))
+    spec = printable_content(_specification(chart))
     drawn = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
     return compact_svg(drawn, name=spec.get("name"), description=spec.get("description", ""))
+
+
+def _specification(chart: alt.TopLevelMixin) -> Spec:
+    """Return a chart as a Vega-Lite specification; rows of `grid` are taken as they are.
+
+    They are plain numbers and texts already, and altair would look at each of them for a second in all.
+    """
+    rows = getattr(chart, "datasets", None)
+    if not isinstance(rows, PlainRows):
+        return chart.to_dict(validate=False)
+    spec = chart.to_dict(validate=False, ignore=["datasets"])
+    return spec | {"datasets": spec.get("datasets", {}) | rows}
 
 
 def png(chart: alt.TopLevelMixin | str, scale: float = 2.0) -> bytes:
