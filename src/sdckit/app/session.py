@@ -67,7 +67,7 @@ class OpenFile:
         state = self.state if picked else State(self.state.job)
         return effective_job(state, self.work, self.source.frame.height, self.source.frame.columns)
 
-    def change(self, job: Mapping[str, Any], seen: int) -> None:
+    def change(self, job: Mapping[str, Any], seen: int | None = None) -> None:
         """Make another job the current one; a setting chosen on the map is kept if only outputs differ.
 
         `seen` is the version of the history that the job was made from; see `History.add`.
@@ -75,7 +75,7 @@ class OpenFile:
         same = judged(job) == judged(self.state.job)
         self.become(State(job, self.state.pick if same else None), seen)
 
-    def become(self, state: State, seen: int) -> None:
+    def become(self, state: State, seen: int | None = None) -> None:
         """Make another state the current one, and keep it on disk."""
         self.history.add(state, seen)
         self._write_job()
