@@ -315,3 +315,16 @@ def test_zeros_and_similar_values_are_no_evidence():
     held = np.abs(years[:, 0] - years[:, 1]) <= 2
     assert held.all()
     assert not near_search.has_evidence(years, held, 2.0)
+
+
+def test_near_sums_are_searched_among_few_columns_only(monkeypatch):
+    parts = np.random.default_rng(6).integers(1, 900, (200, 2)).astype(float)
+    table = np.column_stack([parts.sum(axis=1), parts])
+    table[::20, 0] += 2
+
+    def sums():
+        return [one for one in near.rules_with_counts(["t", "a", "b"], table) if one.rule.equality]
+
+    assert len(sums()) == 1
+    monkeypatch.setattr("sdckit.rules.near.WIDEST", 2)
+    assert sums() == []

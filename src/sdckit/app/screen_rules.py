@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
@@ -20,7 +21,7 @@ from sdckit.app.screen import (
     seen_by,
     session_of,
 )
-from sdckit.rules.near import offer, rules_with_counts
+from sdckit.rules.near import WIDEST, offer, rules_with_counts
 from sdckit.rules.parse import parsed
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ async def _screen(
         messages=messages,
         found=[one | {"ticked": one["rule"] in ticked} for one in found],
         typed="\n".join(own),
+        widest=WIDEST if len(original.columns) > WIDEST else None,
         checks=await session.work(checked_rules, original, own),
     )
 
@@ -119,10 +121,8 @@ def _obeyed_text(original: Original, given: str) -> str:
     if table is None:
         raise ValueError("the file is not there any more; open it again")
     rules = parsed(given, list(table.numeric_names))
-    broken = 0
-    for rule in rules:
-        values = original.matrix(list(rule.columns))
-        broken += int(rule.broken(list(values.T)).sum())
+    breaks = [rule.broken(list(original.matrix(list(rule.columns)).T)) for rule in rules]
+    broken = int(np.any(breaks, axis=0).sum())
     if not broken:
         return f"all {original.n:,} records obey it"
     verb = "record breaks" if broken == 1 else "records break"
@@ -152,7 +152,10 @@ async def keep(request: Request) -> Response:
         return await _screen(request, 422, form, [Message("error", one.text) for one in wrong[:1]])
     job = {name: part for name, part in file.state.job.items() if name != "rules"}
     job |= {"rules": {"rule": list(dict.fromkeys(rules))}} if rules else {}
-    await session.work(file.change, job, seen_by(form))
+    try:
+        await session.work(file.change, job, seen_by(form))
+    except OSError as error:  # such as a full disk: what was written is shown again
+        return await _screen(request, 422, form, [message_of(error)])
     session.announce()
     return go_to(request, "goal")
 

@@ -152,7 +152,7 @@ def describe_table(table: Table, asked: Roles, labelled: Sequence[str] = ()) -> 
     trials = try_recodings(table, guesses, roles, rest, floor)
     rows = [_row(table, name, proposals[name], floor, roles.na) for name in table.names]
     return Description(
-        pl.DataFrame(rows),
+        pl.DataFrame(rows, infer_schema_length=None),  # floors may begin late in a wide file
         recodings_table(trials, floor),
         steps_down(numbers, trials, floor, table.n),
         floor.share,

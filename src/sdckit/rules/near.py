@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST = Fraction(80, 100)  # share of the records in which a near sum must hold, exactly or up to rounding
 NEARLY_ALL = Fraction(998, 1000)  # share of the records that the tolerance of a rule must cover
+WIDEST = 100  # columns among which near sums are searched: the time grows with the cube of their number
 RARELY = Fraction(2, 100)  # largest share of negative cells in a column that is nearly never negative
 
 
@@ -76,8 +77,8 @@ def rules_with_counts(names: Sequence[str], values: Floats) -> list[CountedRule]
     Exact rules are those of `rules="discover"`. A near rule is a total that is the sum of other columns in at
     least 80 % of the records, exactly or up to rounding by a few steps of the data's grid, or a column with
     at most 2 % negative cells. Two columns that are equal in most records are a near rule only if the others
-    differ by such a rounding. Sums that follow from others are left out. The search draws records with a
-    fixed seed; the counts are those of the whole file.
+    differ by such a rounding. Sums that follow from others are left out; among more than 100 columns no near
+    sum is searched. The search draws records with a fixed seed; the counts are those of the whole file.
 
     Parameters
     ----------
@@ -203,6 +204,8 @@ def _near_sums(names: Sequence[str], values: Floats, exact: Sequence[Rule]) -> I
     known = [_relation(rule, names) for rule in exact if rule.equality]
     alike: list[Ints] = []  # two columns that often agree and else differ freely: no rule, but see below
     used = candidates(values)
+    if len(used) > WIDEST:
+        return
     repeated = {j for j, _ in equal_columns(values, used)}
     for found in near_relations(values, [j for j in used if j not in repeated]):
         relation = found.relation
