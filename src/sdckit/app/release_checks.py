@@ -57,7 +57,7 @@ def checklist(session: Session, point: Point) -> list[Item]:
     found = describe(file.source, file.state.roles)
     gone = [*roles.get("key", ()), *roles.get("drop", ())]
     limits = session.limits()
-    undecided = undecided_text(found)
+    undecided = undecided_text(found, file.state.job)
     items = [
         Item("bad", undecided) if undecided else Item("good", "Every column has a role."),
         Item("good", f"Not published: {shortened(gone)}.") if gone else Item("look", NO_IDENTIFIER),

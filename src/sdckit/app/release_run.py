@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-WARNING = "warning: "
+WARNING, ERROR = "warning: ", "error: "
 FAILED = "the release ended without a message; try it again, or run the copied command in a terminal"
 
 
@@ -87,7 +87,7 @@ class ReleaseRun:
             self.warnings = [line for line in lines if line.startswith(WARNING)]
             self._take_report()
         else:
-            self.error = lines[-1] if lines else FAILED
+            self.error = lines[-1].removeprefix(ERROR) if lines else FAILED
 
     def _take_report(self) -> None:
         """Take over the report that the command has written."""

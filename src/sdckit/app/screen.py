@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from sdckit.app import copying
 from sdckit.app.panel import FOLDERS
 from sdckit.app.session import Session  # noqa: TC001 - launch.py finds it here
+from sdckit.cli.parsing import EXPECTED, error_text
 from sdckit.core.version import VERSION
 from sdckit.job.python_text import python_text
 from sdckit.report.environment import page_environment
@@ -34,7 +35,7 @@ STEPS = {
 }
 CHARTS = ("search", "map")  # screens that load the scripts of the charts
 OLD = "The job was changed in another tab; nothing of this form was kept. This is the job as it is now."
-REFUSALS = (ValueError, TypeError, OSError)  # wrong input, said in one line
+REFUSALS = EXPECTED  # wrong input, as the command line says it in one line
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def seen_by(form: Form) -> int:
 
 def message_of(error: BaseException) -> Message:
     """Return an error as the line that the page shows, the first letter in upper case."""
-    text = str(error) or type(error).__name__
+    text = error_text(error) or type(error).__name__
     return Message("error", text[:1].upper() + text[1:])
 
 

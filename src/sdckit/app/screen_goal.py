@@ -177,7 +177,12 @@ def _scenario(form: Form, place: int, known: Sequence[str]) -> dict[str, Any] | 
 
 
 def require_complete(goal: Mapping[str, Any]) -> None:
-    """Raise ValueError for a goal without a method, or with an intruder who is not described completely."""
+    """Raise ValueError for a goal without a limit or a method, or an intruder described in part."""
+    limits = goal["search"]["max_risk"]
+    if not limits:
+        raise ValueError("no risk has a limit; give one to the linkage risk, such as 0.1")
+    if odd := [(name, limit) for name, limit in limits.items() if isinstance(limit, str)]:
+        raise ValueError(f"the limit of {odd[0][0]} is {odd[0][1]!r}; give a share from 0 to 1, such as 0.05")
     if goal["search"].get("methods") == []:
         raise ValueError("no method is ticked; tick at least one")
     for one in goal.get("scenario", ()):
@@ -213,7 +218,10 @@ async def keep(request: Request) -> Response:
         await session.work(_check, session.start, file, shown)
     except REFUSALS as error:
         return _screen(request, shown, 422, [message_of(error)])
-    await session.work(file.change, shown, seen_by(form))
+    try:
+        await session.work(file.change, shown, seen_by(form))
+    except OSError as error:  # such as a full disk: what was typed is shown again
+        return _screen(request, shown, 422, [message_of(error)])
     session.announce()
     return go_to(request, "search")
 

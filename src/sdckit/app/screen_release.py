@@ -89,6 +89,7 @@ async def _screen(
         title="Release",
         messages=messages,
         chosen="" if point is None else wording.setting_text(point, wording.title_of),
+        finished=kept.choice is not None,
         checklist=rows,
         paths=_path_fields(file, form),
         keep_order=file.state.job["output"].get("keep_order", False),

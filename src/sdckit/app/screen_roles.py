@@ -94,8 +94,8 @@ def _screen(
     messages: Sequence[Message] = (),
 ) -> Response:
     """Return the screen of roles for a description of the file, or with what a refused form says."""
-    columns = file.source.frame.columns
-    choices = choices_of_job(file.state.job) if form is None else choices_of_form(form, columns)
+    columns, job = file.source.frame.columns, file.state.job
+    choices = choices_of_job(job) if form is None else choices_of_form(form, columns)
     return render(
         request,
         "roles",
@@ -108,7 +108,7 @@ def _screen(
         meanings=MEANINGS.items(),
         records=f"{file.source.frame.height:,}",
         uniques=uniques_text(found, file.source.frame.height),
-        undecided=undecided_text(found),
+        undecided=undecided_text(found, job),
         floor=number(found.floor),
         recodings=[
             {"text": f"{row['option']} {row['value']}", "floor": number(row["floor"])}
@@ -196,7 +196,7 @@ async def check(request: Request) -> Response:
     except REFUSALS as error:
         return JSONResponse({"uniques": message_of(error).text, "undecided": ""})
     return JSONResponse(
-        {"uniques": uniques_text(found, file.source.frame.height), "undecided": undecided_text(found)}
+        {"uniques": uniques_text(found, file.source.frame.height), "undecided": undecided_text(found, job)}
     )
 
 
@@ -214,9 +214,12 @@ async def keep(request: Request) -> Response:
         now = await session.work(describe, file.source, file.state.roles)
         return _screen(request, file, now, form, [message_of(error)])
     job = {name: part for name, part in file.state.job.items() if name not in ("roles", "recode")} | parts
-    await session.work(file.change, job, seen_by(form))
+    try:
+        await session.work(file.change, job, seen_by(form))
+    except OSError as error:  # such as a full disk: what was chosen is shown again
+        return _screen(request, file, found, form, [message_of(error)])
     session.announce()
-    if text := undecided_text(found):
+    if text := undecided_text(found, parts):
         session.tell(text, "error")
         return go_to(request, "roles")
     return go_to(request, "rules")
@@ -232,9 +235,17 @@ def uniques_text(found: Description, records: int) -> str:
     )
 
 
-def undecided_text(found: Description) -> str:
-    """Return a sentence that names the columns that need a decision; an empty text if none does."""
-    names = [row["column"] for row in found.table.iter_rows(named=True) if not row["decided"]]
+def undecided_text(found: Description, job: Mapping[str, Any]) -> str:
+    """Return a sentence that names the columns that need a decision; an empty text if none does.
+
+    A column that the job gives no role needs one, too: else numbers would be published as they are.
+    """
+    roles = role_by_column(job)
+    names = [
+        row["column"]
+        for row in found.table.iter_rows(named=True)
+        if not row["decided"] or row["column"] not in roles
+    ]
     return f"Choose a role for: {', '.join(names)}. The search needs all of them." if names else ""
 
 

@@ -98,7 +98,7 @@ async def start(request: Request) -> Response:
         session.tell(OLD, "error")
         return go_to(request, "search")
     found = await session.work(describe, file.source, file.state.roles)
-    if text := undecided_text(found):
+    if text := undecided_text(found, file.state.job):
         session.tell(text, "error")
         return go_to(request, "roles")
     if not session.search.running:

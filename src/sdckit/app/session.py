@@ -82,8 +82,10 @@ class OpenFile:
 
     def move(self, *, forward: bool) -> None:
         """Undo the last change, or do again what was undone; at the end of the states nothing happens."""
+        before = self.history.version
         self.history.redo() if forward else self.history.undo()
-        self._write_job()
+        if self.history.version != before:
+            self._write_job()
 
     def keep(self) -> None:
         """Write history and job into the work folder, from which the page goes on after a crash."""
@@ -188,7 +190,8 @@ class Session:
         if path.exists() and not path.is_file():  # reading a pipe would wait for ever
             raise ValueError(f"'{name}' is no file; choose one that holds a table")
         relative = path.relative_to(self.start).as_posix()
-        work = WorkFolder(self.start, path)  # before the data are read: then a change is noticed
+        with files.explain_read_errors(path):
+            work = WorkFolder(self.start, path)  # before the data are read: then a change is noticed
         dialect = work.stored_dialect() if dialect is None else dialect
         source = files.read(path, dialect_of(dialect))
         guess = describe(source, {})

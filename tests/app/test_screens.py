@@ -1,0 +1,120 @@
+"""Screens without a browser: what a new user runs into, and forms that must not pass."""
+
+import asyncio
+import re
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlencode
+
+import click
+import numpy as np
+import polars as pl
+import pytest
+
+from sdckit.app.pages import Session, make_app
+from sdckit.app.screen import message_of
+
+
+class Screens:
+    """The page on a folder, asked without a server and without its guards."""
+
+    def __init__(self, folder):
+        self.session = Session(folder)
+        self.app = make_app(self.session)
+
+    def ask(self, method, path, /, **fields):
+        """Return status, address to go on to, and text of an answer."""
+        body, sent = urlencode(fields).encode(), []
+
+        async def receive():
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def keep(message):
+            sent.append(message)
+
+        scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": []}
+        with ThreadPoolExecutor(1) as thread:  # as a loop of the browser's tests may be running in this one
+            thread.submit(asyncio.run, self.app(scope, receive, keep)).result()
+        text = b"".join(one.get("body", b"") for one in sent).decode()
+        return sent[0]["status"], dict(sent[0]["headers"]).get(b"location", b"").decode(), text
+
+    def roles(self):
+        """Return the form of the screen of roles as it stands."""
+        text = self.ask("GET", "/roles")[2]
+        rows = re.findall(r'<select name="([^"]*)"(.*?)</select>', text, re.DOTALL)
+        chosen = {name: re.search(r'value="([^"]*)" selected', part) for name, part in rows}
+        version = re.search(r'name="version" value="([^"]*)"', text)[1]
+        return {name: found[1] if found else "" for name, found in chosen.items()} | {"version": version}
+
+
+@pytest.fixture
+def screens(tmp_path):
+    rng = np.random.default_rng(3)
+    table = pl.DataFrame({name: rng.lognormal(5, 1, 60).round(2) for name in "abc"})
+    table.write_csv(tmp_path / "amounts.csv")
+    found = Screens(tmp_path)
+    found.session.open("amounts.csv")
+    return found
+
+
+def test_a_file_that_is_gone_is_named_in_one_line(screens):
+    version = screens.roles()["version"]
+    status, _, text = screens.ask("POST", "/open", data="gone.csv", version=version)
+    assert status == 422
+    assert "gone.csv&#39;; check its name and folder" in text
+
+
+def test_proposed_roles_can_be_kept_as_they_are_and_the_file_opened_again(screens):
+    assert screens.ask("POST", "/roles", **screens.roles())[:2] == (303, "/rules")
+    work = screens.session.file.work.path
+    assert {path.name for path in work.iterdir()} == {"history.json", "job.toml"}
+    screens.session.open("amounts.csv")
+    assert screens.roles()["role-0"] == "columns"
+
+
+def test_a_column_without_a_role_is_not_published_by_default(screens):
+    form = screens.roles() | {"role-0": ""}
+    assert screens.ask("POST", "/roles", **form)[:2] == (303, "/roles")
+    assert "Choose a role for: a." in screens.ask("GET", "/roles")[2]
+    version = screens.roles()["version"]
+    assert screens.ask("POST", "/search/start", version=version)[:2] == (303, "/roles")
+    assert not screens.session.busy()
+
+
+def test_roles_that_cannot_be_written_are_shown_again(screens, monkeypatch):
+    def full(_job, _seen):
+        raise OSError("no space left on device; free some space")
+
+    monkeypatch.setattr(screens.session.file, "change", full)
+    status, _, text = screens.ask("POST", "/roles", **screens.roles() | {"role-1": "drop"})
+    assert status == 422
+    assert "No space left on device" in text
+    assert re.search(r'name="role-1".*?value="drop" selected', text, re.DOTALL)
+
+
+def test_a_record_that_breaks_two_parts_of_a_rule_is_counted_once(screens):
+    frame = screens.session.file.source.frame
+    broken = frame.filter((pl.col("a") > pl.col("b")) | (pl.col("b") > pl.col("c"))).height
+    text = screens.ask("POST", "/rules/check", own="a <= b <= c")[2]
+    assert f"{broken} records break it of 60" in text
+
+
+def test_a_goal_without_a_number_as_limit_is_refused_in_words(screens):
+    version = screens.roles()["version"]
+    for given, said in (("", "No risk has a limit"), ("=1", "The limit of linkage is &#39;=1&#39;")):
+        fields = {"risk-linkage": given, "method": "mdav", "version": version}
+        status, _, text = screens.ask("POST", "/goal", **fields)
+        assert (status, said in text) == (422, True)
+
+
+def test_an_error_of_the_command_line_becomes_a_line_on_the_page():
+    assert message_of(click.UsageError("no such option")).text == "No such option; see sdckit --help"
+
+
+def test_a_file_of_many_columns_opens_whatever_the_floors_of_the_first_hundred(tmp_path):
+    rng = np.random.default_rng(4)
+    amounts = {f"v{i}": rng.lognormal(5, 1, 30).round(2) for i in range(120)}
+    pl.DataFrame(amounts | {"sex": rng.choice(["f", "m"], 30)}).write_csv(tmp_path / "wide.csv")
+    found = Screens(tmp_path)
+    found.session.open("wide.csv")
+    status, _, text = found.ask("GET", "/roles")
+    assert (status, text.count("<tr data-column=")) == (200, 121)
