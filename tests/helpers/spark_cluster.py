@@ -16,10 +16,7 @@ import psutil
 
 WORKERS = 2
 STARTED = 120  # seconds until a cluster is taken not to start
-# Of processes that live for seconds: no time for optimising, nor for verifying the classes of Spark.
-LIGHT = (
-    "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
+LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # of processes that live for seconds
 LOOPBACK = "127.0.0.1"
 SETTINGS = {
     "spark.executor.memory": "1g",
