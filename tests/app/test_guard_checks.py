@@ -66,5 +66,5 @@ def test_a_release_imports_nothing_from_the_start_folder(tmp_path):
         await ended.wait()
         return run.error
 
-    assert asyncio.run(ran()).startswith("error: ")
+    assert asyncio.run(ran()).startswith("no file ")
     assert not (tmp_path / "ran").exists()
