@@ -39,14 +39,14 @@ async def _messages(request: Request, session: Session) -> AsyncIterator[str]:
     last: dict[str, dict[str, Any]] = {}
     yield "retry: 2000\n\n"
     while not await request.is_disconnected():
-        now = _now(session)
+        seen, now = session.moment(), _now(session)
         for name, content in now.items():
             if last.get(name) != content:
                 yield f"event: {name}\ndata: {json.dumps(printable_content(content))}\n\n"
         last = now
         try:
             async with asyncio.timeout(HEARTBEAT):
-                await session.next_change()
+                await session.next_change(seen)
         except TimeoutError:
             yield ": alive\n\n"
         await asyncio.sleep(PAUSE)

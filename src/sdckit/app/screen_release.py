@@ -123,9 +123,9 @@ def _path_fields(file: OpenFile, form: Form | None) -> list[dict[str, Any]]:
 
 
 def _path_of(job: Mapping[str, Any], file: OpenFile, name: str) -> str:
-    """Return a path of the job; the job file's is beside the data by default."""
+    """Return a path of the job; the job file's is in the start folder by default, as those of the others."""
     if name == "save_job":
-        return Path(file.name).with_name(f"{Path(file.name).stem}-job.toml").as_posix()
+        return f"{Path(file.name).stem}-job.toml"
     return str(job.get(SECTIONS[name], {}).get(name, ""))
 
 

@@ -63,6 +63,7 @@ def progress_of(session: Session) -> dict[str, Any]:
         "percent": f"{share:.0%}",
         "text": _progress_text(state, share),
         "methods": [asdict(one) for one in state.methods],
+        "warnings": list(state.warnings),
     }
 
 

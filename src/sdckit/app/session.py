@@ -122,7 +122,7 @@ class Session:
         self.search = RunningSearch(start)
         self.searched: Any = None  # what the last search was for
         self.release = ReleaseRun(start, self.announce)
-        self._changed = asyncio.Event()
+        self._changes, self._changed = 0, asyncio.Event()
         self._worker = ThreadPoolExecutor(1)  # one thread: prepared data and warnings are not shared safely
 
     def busy(self) -> bool:
@@ -147,14 +147,21 @@ class Session:
 
     def announce(self) -> None:
         """Wake the event streams up: something that they show has changed."""
+        self._changes += 1
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def next_change(self) -> None:
-        """Wait until something changes that event streams show."""
+    def moment(self) -> tuple[int, int]:
+        """Return numbers that rise with every change that event streams show."""
+        return self._changes, self.search.version
+
+    async def next_change(self, seen: tuple[int, int]) -> None:
+        """Wait until something has changed that event streams show since an earlier moment."""
+        if self.moment() != seen:
+            return
         waits = [
             asyncio.ensure_future(self._changed.wait()),
-            asyncio.ensure_future(self.search.wait_for_change(self.search.version)),
+            asyncio.ensure_future(self.search.wait_for_change(seen[1])),
         ]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -69,6 +69,7 @@ class WorkFolder:
         self.data = self.start / data
         self.path = self.data.with_name(f"{self.data.stem}{SUFFIX}")
         self.stamp = Stamp.of(self.data)
+        self._other: Stamp | None = None  # of the data file after a change
         self._written: tuple[int, int] | None = None  # of the file of the history as last read or written
         self._refuse_other_folder()
         self._refuse_other_data()
@@ -128,10 +129,13 @@ class WorkFolder:
         try:
             if self.stamp.looks_equal(self.data):
                 return False
+            if self._other is not None and self._other.looks_equal(self.data):
+                return True
             found = Stamp.of(self.data)
         except OSError:
             return True
         if found.sha256 != self.stamp.sha256:
+            self._other = found  # not read again to find that out
             return True
         self.stamp = found  # a copy of the same content: not read again
         return False

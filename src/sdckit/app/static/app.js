@@ -169,6 +169,11 @@
     at("start").disabled = found.running;
     at("stop").disabled = !found.running;
     if (running && !found.running) { at("start").textContent = "Go on"; }
+    at("search-warnings").replaceChildren.apply(at("search-warnings"), found.warnings.map(function (text) {
+      var line = document.createElement("li");
+      line.textContent = text;
+      return line;
+    }));
     at("search-methods").querySelector("tbody").replaceChildren.apply(
       at("search-methods").querySelector("tbody"), found.methods.map(function (one) {
         var row = document.createElement("tr"), name = document.createElement("th");
