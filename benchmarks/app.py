@@ -34,7 +34,7 @@ from app_client import Page
 
 ROWS, COLUMNS, CLICKS = 10_000, 8, 10
 STARTS, SEARCHES, SEARCHED = 5, 10, 1_000  # repeats of a start and of a search, and records of a search
-INTERVAL = 2.0  # seconds between two maps of a running search, as in app.js
+INTERVAL = 3.0  # seconds between two maps of a running search, as in app.js
 WORK = Path("data-sdckit")
 SETTINGS: dict[str, dict[str, Any]] = {"mdav": {"k": 10}, "noise": {"percent": 20}}
 
@@ -169,7 +169,7 @@ def search_on_page(folder: Path) -> None:
     asked, share = 0.0, -1.0
 
     def draw(found: dict[str, Any]) -> None:
-        """Ask for the map if there is something new, every two seconds at most, and at the end."""
+        """Ask for the map if there is something new, every three seconds at most, and at the end."""
         nonlocal asked, share
         late = time.monotonic() - asked >= INTERVAL and found["share"] != share
         if late or not found["running"]:

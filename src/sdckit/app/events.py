@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sdckit.app.session import Session
 
 HEARTBEAT = 15.0  # seconds after which a comment shows that the stream is alive
-PAUSE = 0.25  # seconds between two messages at least
+PAUSE = 0.5  # seconds between two messages at least
 
 
 def _now(session: Session) -> dict[str, dict[str, Any]]:

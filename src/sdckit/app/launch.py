@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from sdckit.app.child import importing
 from sdckit.app.folders import start_folder
 from sdckit.app.guards import HOST, Address, Guard
 from sdckit.app.server import PageServer
@@ -109,7 +110,8 @@ def run_app(
 
 def make_page(start: Path, data: Path | None, preview: bool) -> tuple[ASGIApp, Work]:  # noqa: FBT001 - one caller
     """Return the application of the page and its session."""
-    pages = import_module(PAGES)
+    with importing():
+        pages = import_module(PAGES)
     session = pages.Session(start, data, preview)
     return pages.make_app(session), session
 

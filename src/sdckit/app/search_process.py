@@ -15,6 +15,8 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
+from sdckit.app.child import importing
+
 if TYPE_CHECKING:
     from sdckit.app.search_work import Send
 
@@ -54,7 +56,8 @@ def run_to_end(send: Send, interrupted: threading.Event) -> int:
     try:
         content = json.loads(read_line(handle))
         threading.Thread(target=interrupt_at_end, args=(handle,), daemon=True).start()
-        from sdckit.app import search_work  # noqa: PLC0415 - takes a second, and can be interrupted here
+        with importing():
+            from sdckit.app import search_work  # noqa: PLC0415 - takes a second, and can be interrupted here
 
         text = search_work.run(content, send)
         stopped = text is not None and interrupted.is_set()

@@ -71,8 +71,8 @@
     });
   }
 
-  // While a search runs, the map is drawn every two seconds at most: drawing must not slow the search down.
-  var INTERVAL = 2000, planned = null, lastPlanned = 0, drawnShare = null;
+  // While a search runs, the map is drawn every three seconds at most: drawing must not slow the search down.
+  var INTERVAL = 3000, planned = null, lastPlanned = 0, drawnShare = null;
   function drawMapSoon(share) {
     if (planned !== null || share === drawnShare) { return; }
     drawnShare = share;
