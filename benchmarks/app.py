@@ -139,13 +139,13 @@ def click_rows() -> list[Row]:
         page.finish_search()
         points = list(page.points())
         spent = [page.spent(f"/map/panel?id={one}") for one in points]
-        again = median(page.spent(f"/map/panel?id={one}") for one in points)
+        screen = page.spent("/open", 50)
         page.stop()
     case = f"{ROWS:,} x {COLUMNS}"
     later = f"median of {len(points) - 1} others"
     return [
         row("click over HTTP, first", case, spent[0], later, median(spent[1:])),
-        row("click over HTTP", case, median(spent[1:]), "the same click again", again),
+        row("click over HTTP", case, median(spent[1:]), "the first screen", screen),
     ]
 
 
