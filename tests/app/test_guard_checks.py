@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+import loops
 from sdckit.app.answers import FAULT, Answer, Refused, with_security_headers
 from sdckit.app.guards import HEADERS, Address, Asked, check_path, check_sizes
 from sdckit.app.release_run import ReleaseRun
@@ -50,7 +51,7 @@ def test_the_text_of_an_error_of_the_application_is_not_sent():
         await found.send({"type": "http.response.start", "status": 500, "headers": [(b"x-why", b"secret")]})
         await found.send({"type": "http.response.body", "body": b"secret", "more_body": False})
 
-    asyncio.run(answer())
+    loops.run(answer())
     assert "secret" not in repr(sent)
     assert sent[1]["body"] == FAULT.encode()
 
@@ -66,5 +67,5 @@ def test_a_release_imports_nothing_from_the_start_folder(tmp_path):
         await ended.wait()
         return run.error
 
-    assert asyncio.run(ran()).startswith("no file ")
+    assert loops.run(ran()).startswith("no file ")
     assert not (tmp_path / "ran").exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import command
+import loops
 from sdckit.app import search as server_side
 from sdckit.app import search_work
 from sdckit.app.opened_job import open_job
@@ -160,7 +161,7 @@ def test_killed_and_stopped_at_several_moments_a_search_ends_with_the_same_point
         assert not running.start(job()), "a second click"
         return await finished(running)
 
-    states = asyncio.run(go_on())
+    states = loops.run(go_on())
     assert (states[-1].outcome, states[-1].error, states[-1].share) == ("done", None, 1.0)
     assert [state.running for state in states] == [True] * (len(states) - 1) + [False]
     entropy = int(json.loads((folder / "kept" / SEARCH_PLAN).read_text())["entropy"])
@@ -208,7 +209,7 @@ def test_stopped_by_the_server_and_watched_by_two_pages(folder, monkeypatch):
         assert not running.running
         return [await page for page in pages]
 
-    for states in asyncio.run(follow()):
+    for states in loops.run(follow()):
         assert (states[-1].outcome, states[-1].error) == ("stopped", None)
         assert any(state.stopping for state in states)
     assert runs_in(folder) >= 6
@@ -236,9 +237,9 @@ def test_errors_are_the_lines_of_the_command_line(folder, monkeypatch):
 
 def test_a_program_that_cannot_be_started_or_dies_is_an_error(folder, monkeypatch):
     monkeypatch.setattr(server_side, "PROGRAM", ("-c", "raise SystemExit(5)"))
-    assert asyncio.run(outcome_of(folder, CONTENT)).error == GONE
+    assert loops.run(outcome_of(folder, CONTENT)).error == GONE
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    state = asyncio.run(outcome_of(folder, CONTENT))
+    state = loops.run(outcome_of(folder, CONTENT))
     assert state.error.startswith("the search could not be started: ")
     assert not state.running
 

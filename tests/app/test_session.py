@@ -1,9 +1,8 @@
 """What the page knows of an open file: kept on disk with the first step, and prepared once for each state."""
 
-import asyncio
-
 import pytest
 
+import loops
 from sdckit.app.session import JOB, Session
 from sdckit.app.state import State
 from sweeps import frame
@@ -21,7 +20,7 @@ def opened_in(folder):
         found.open("data.csv", {})
         return found
 
-    return asyncio.run(opened())
+    return loops.run(opened())
 
 
 def other_roles(session):

@@ -1,11 +1,11 @@
 """A client of the page without a browser: forms, screens, the event stream, and every byte that was sent."""
 
-import asyncio
 import json
 import re
 import time
 from urllib.parse import urlencode
 
+import loops
 from app_server import HANGING, answer
 
 VERSION = re.compile(r'name="version" value="([^"]*)"')
@@ -118,6 +118,6 @@ class Direct:
         async def send(message):
             sent.append(message)
 
-        asyncio.run(self.app(scope, receive, send))
+        loops.run(self.app(scope, receive, send))
         pairs = [(name.decode(), value.decode()) for name, value in sent[0]["headers"]]
         return answer(sent[0]["status"], pairs, b"".join(one.get("body", b"") for one in sent[1:]))
