@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from app_client import Page, processes_of, seconds_until_alone
+from sdckit.masking import METHODS
 from sdckit.record.private_files import digest_of_file
 from sdckit.record.store import Store
 
@@ -287,7 +288,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     for name, default in (("searches", 20), ("releases", 6), ("roles", 6), ("seed", 1), ("records", 1_000)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--methods", nargs="+", default=["mdav", "rank_swap", "noise"])
+    parser.add_argument(
+        "--methods", nargs="+", default=[name for name, one in METHODS.items() if one.default]
+    )
     given = parser.parse_args()
     counts = given.searches, given.releases, given.roles
     sys.exit(run(counts, given.seed, given.records, given.methods) > 0)

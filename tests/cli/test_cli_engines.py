@@ -5,6 +5,7 @@ import os
 import re
 import resource
 import signal
+import sys
 from contextlib import contextmanager
 
 import polars as pl
@@ -182,11 +183,13 @@ def test_ctrl_c_leaves_nothing(folder, monkeypatch, words, number):
 @contextmanager
 def full_disk():
     """Let no file of this process grow beyond a limit."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before, written = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # compiled modules would be cut off
     resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, before[1]))
     try:
         yield
     finally:
+        sys.dont_write_bytecode = written
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 

@@ -10,6 +10,7 @@ import sdckit
 from sdckit.cli.terminal import with_options
 
 ROOT = Path(sdckit.__file__).parent
+COMMANDS = [ROOT / "app" / "launch.py"]  # checks the options of a command outside of `cli`
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def errors_of(file):
 
 
 def test_no_error_of_the_library_names_an_option_of_the_command_line():
-    files = [file for file in ROOT.rglob("*.py") if file.parent.name != "cli"]
+    files = [file for file in ROOT.rglob("*.py") if file.parent.name != "cli" and file not in COMMANDS]
     assert len(files) > 100
     found = [
         f"{file.relative_to(ROOT)}: {text}"

@@ -220,6 +220,7 @@ def test_an_unusable_scratch_folder_is_refused(path, tmp_path):
 
 SCRIPT = """
 import resource, sys
+sys.dont_write_bytecode = True  # compiled modules would be cut off
 import numpy as np
 from sdckit.engines.local import LocalTransport
 from sdckit.engines.source import Source

@@ -28,7 +28,9 @@ HANGING = 900  # seconds after which a process is taken to hang, also on a busy 
 ROLES = ["--key", "id", "--weights", "weight"]
 VARIABLES = ["income", "age", "rooms"]
 LIMITED = """
-import resource, runpy
+import os, resource, runpy, sys
+sys.dont_write_bytecode = True  # compiled modules would be cut off
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 runpy.run_module("sdckit.cli", run_name="__main__", alter_sys=True)
 """

@@ -2,6 +2,7 @@
 
 LIMITED = """
 import resource, sys
+sys.dont_write_bytecode = True  # compiled modules would be cut off
 import polars as pl
 from sdckit.io import files
 frame = pl.DataFrame({"a": [i / 7 for i in range(20_000)]})

@@ -11,7 +11,7 @@ from command import good, run_here
 from kept import ROLES, mask, only_entry, people, put_people, store_in
 from sdckit.io import crosswalk
 
-LIMITS = ["--max-risk", "linkage=0.9"]
+LIMITS = ["--max-risk", "linkage=1"]
 
 
 def secrets_of(store):

@@ -136,6 +136,7 @@ with Checkpoint(Path(sys.argv[1]), LENGTH, append=True) as checkpoint:
         checkpoint.add(key, line(key))
 """
 FULL = """
+sys.dont_write_bytecode = True  # compiled modules would be cut off
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 with Checkpoint(Path(sys.argv[1]), LENGTH) as checkpoint:
     for attempt in range(2):

@@ -267,7 +267,9 @@ def test_after_ctrl_c_the_same_command_goes_on(tmp_path, undisturbed, sent, code
 
 
 LIMITED = """
-import resource
+import os, resource, sys
+sys.dont_write_bytecode = True  # compiled modules would be cut off
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 from sdckit import cli
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 cli.main()

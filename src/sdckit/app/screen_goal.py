@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 
     from sdckit.app.session import OpenFile
 
-WORDS = {  # what a limit of # / 100 means
-    "linkage": "an intruder may find at most # of 100 records",
-    "linkage_outliers": "an intruder may find at most # of 100 outlying records",
-    "linkage_units": "an intruder may find at most # of 100 households, firms or persons",
-    "attribute": "a confidential value may be guessed in at most # of 100 cases",
-    "uniques": "at most # of 100 records may share their unmasked values with nobody",
-}
 EMPTY = 1  # scenarios without content that are shown
 SUPPRESSED = "suppressed"
 MOST = 20  # scenarios
@@ -66,7 +59,7 @@ def _screen(
         messages=messages,
         risks=[
             _risk(name, words, search.get("max_risk", {}))
-            for name, words in WORDS.items()
+            for name, words in limit_words().items()
             if _fits(name, job)
         ],
         known=listed(known) if len(known) <= 8 else f"all {len(known)} published columns",
@@ -84,6 +77,11 @@ def _screen(
             if one.paired and not one.experimental
         ],
     )
+
+
+def limit_words() -> dict[str, str]:
+    """Return what a limit of # in 100 allows, of each risk that can be limited here."""
+    return {name: metric.limit_words for name, metric in METRICS.items() if metric.limit_words}
 
 
 def _fits(risk: str, job: Mapping[str, Any]) -> bool:

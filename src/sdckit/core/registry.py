@@ -87,6 +87,7 @@ class Metric:
     bounded_by_method: bool = False
     untied_level: Callable[[int], float] | None = None
     dominated: Callable[[Any, int], bool] | None = None
+    limit_words: str = ""  # what a limit of # in 100 allows, of risks that the page offers to limit
 
     @property
     def identical(self) -> float:

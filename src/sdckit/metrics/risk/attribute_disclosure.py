@@ -133,6 +133,7 @@ def explain_attribute(score: Score) -> str:
 
 @metric(
     title="attribute disclosure",
+    limit_words="a confidential value may be guessed in at most # of 100 cases",
     family="risk",
     bounds=(0.0, 1.0),
     best=0.0,

@@ -28,6 +28,7 @@ from sdckit.metrics.risk.linkage_scores import OUTLIERS, explain_linkage, score_
 
 @metric(
     title="linkage, the worst of several attacks",
+    limit_words="an intruder may find at most # of 100 records",
     place=10,
     shown="headline",
     any_data=True,
@@ -83,6 +84,7 @@ def linkage(original: Any, masked: Any, *, direction: str = BOTH) -> float:
 
 @metric(
     title="linkage of outliers",
+    limit_words="an intruder may find at most # of 100 outlying records",
     place=10,
     shown="headline",
     any_data=True,

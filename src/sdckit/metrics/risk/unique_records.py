@@ -53,6 +53,7 @@ def explain_uniques(score: Score) -> str:
 
 @metric(
     title="uniques, records alone on untouched columns",
+    limit_words="at most # of 100 records may share their unmasked values with nobody",
     family="risk",
     bounds=(0.0, 1.0),
     best=0.0,

@@ -144,6 +144,7 @@ def explain_linkage_units(score: Score) -> str:
 
 @metric(
     title="linkage of units",
+    limit_words="an intruder may find at most # of 100 households, firms or persons",
     family="risk",
     bounds=(0.0, 1.0),
     best=0.0,
