@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from sdckit import cli
 from sdckit.cli import request
 from sdckit.cli.job_options import words_of_job
+from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.io import files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdckit.cli.request import CheckedOptions
+    from sdckit.core.scenarios import Scenario
     from sdckit.io.source import Source
     from sdckit.job.read import Job
     from sdckit.metrics.original import Original
@@ -44,6 +46,15 @@ class OpenedJob:
             "missing": self.checked.missing,
             "folder": self.given["folder"],
         }
+
+    def intruders(self) -> tuple[Scenario, ...]:
+        """Return the other intruders of the job, each with limits of his own."""
+        return checked_scenarios(self.checked.scenarios, limited=True)
+
+    def limits(self) -> dict[str, float]:
+        """Return all limits of the job by name, those of other intruders included."""
+        options = self.search_options()
+        return {**options["max_risk"], **options["max_loss"], **limits_of(self.intruders())}
 
     def prepare(self) -> Original:
         """Return the original with its roles checked, as the command line prepares it."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core import randomness, registry
-from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.core.settings import parameters_text
 from sdckit.metrics.statistics import statistics_of
 from sdckit.report import distributions, headlines, measures, signing
@@ -148,16 +147,17 @@ def plan_of_panel(
 ) -> tuple[ReleasePlan, str]:
     """Return the plan by which a job would release a setting, with its limits, and the loss to keep small."""
     options = opened.search_options()
-    scenarios = checked_scenarios(options["scenarios"], limited=True)
     names = ("rules", "ties", "missing", "decimals")
-    conditions = Conditions.of(original, scenarios=scenarios, **{name: options[name] for name in names})
+    conditions = Conditions.of(
+        original, scenarios=opened.intruders(), **{name: options[name] for name in names}
+    )
     minimise = registry.current_name(options["minimise"])
     plan = plan_of_search(
         conditions,
         method,
         parameters,
         minimise=minimise,
-        limits=options["max_risk"] | options["max_loss"] | limits_of(scenarios),
+        limits=opened.limits(),
         per_record=True,
         keep_order=opened.given["keep_order"],
         numbered=opened.given["numbered"],

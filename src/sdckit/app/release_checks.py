@@ -104,9 +104,7 @@ def _earlier(session: Session) -> Item:
     """Return the line on earlier releases of the same records."""
     private = session.require_file().state.job.get("private", {}).get("private")
     store = Store.at(folders.confined(session.start, private) if private else None)
-    if not store.folder.exists():
-        return Item("good", "No earlier release is in the private record.")
-    entries, broken = store.entries()
+    entries, broken = store.entries() if store.folder.exists() else ([], [])
     if not entries and not broken:
         return Item("good", "No earlier release is in the private record.")
     overlaps, lost = find_overlaps(store, session.original(), store.secret(), entries)

@@ -24,6 +24,7 @@ from sdckit.core.text import listed, shortened
 from sdckit.job.read import Job
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
+from sdckit.selection.limits import SUPPRESSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from sdckit.app.session import OpenFile
 
 EMPTY = 1  # scenarios without content that are shown
-SUPPRESSED = "suppressed"
 MOST = 20  # scenarios
 
 

@@ -24,6 +24,7 @@ from sdckit.app.screen import (
 )
 from sdckit.app.screen_map import is_pick
 from sdckit.app.state import StaleError
+from sdckit.cli.gate import WHOLE
 from sdckit.core.text import number
 from sdckit.job.fields import fields_of
 from sdckit.metrics import METRICS
@@ -57,7 +58,6 @@ PATHS = {  # title and help by the name of the option
     ),
 }
 OUTDATED = "The job was changed after this release was written. The figures here are those of the release."
-WHOLE = ("all", "all")  # variable and stratum of a figure on the whole file
 SECTIONS = {"output": "output", "report": "output", "private_report": "private", "private": "private"}
 
 
@@ -161,7 +161,7 @@ def _measures(found: Mapping[str, Any]) -> list[dict[str, str]]:
             "meaning": found["meaning"].get(row["metric"], ""),
         }
         for row in found["table"]
-        if (row["variable"], row["stratum"]) == WHOLE
+        if (row["stratum"], row["variable"]) == WHOLE
     ]
     others = [
         {

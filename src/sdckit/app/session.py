@@ -17,11 +17,10 @@ from sdckit.app.opened_job import open_job
 from sdckit.app.release_run import ReleaseRun
 from sdckit.app.run_job import effective_job, job_file_text
 from sdckit.app.search import RunningSearch
-from sdckit.app.state import UNJUDGED, State, first_state
+from sdckit.app.state import State, first_state, judged
 from sdckit.app.work_folder import WorkFolder
 from sdckit.core.description import describe_table
 from sdckit.core.roles import asked_roles
-from sdckit.core.scenarios import checked_scenarios, limits_of
 from sdckit.core.table import Table
 from sdckit.io import atomic, files
 from sdckit.io.dialect import Dialect
@@ -72,8 +71,7 @@ class OpenFile:
 
         `seen` is the version of the history that the job was made from; see `History.add`.
         """
-        same = judged(job) == judged(self.state.job)
-        self.become(State(job, self.state.pick if same else None), seen)
+        self.become(self.state.with_job(job), seen)
 
     def become(self, state: State, seen: int | None = None) -> None:
         """Make another state the current one, and keep it on disk."""
@@ -242,11 +240,10 @@ class Session:
 
     def require_unchanged(self) -> OpenFile:
         """Return the open file; raise ValueError if there is none or if it was changed on disk."""
-        if self.file is None:
-            raise ValueError("no file is open; open one first")
+        file = self.require_file()
         if text := self.changed():
             raise ValueError(f"{text}; nothing was done; read it again first")
-        return self.file
+        return file
 
     def require_file(self) -> OpenFile:
         """Return the open file; raise ValueError if there is none."""
@@ -265,10 +262,7 @@ class Session:
 
     def limits(self) -> dict[str, float]:
         """Return all limits of the current job by name, those of scenarios included."""
-        options = self.opened().search_options()
-        scenarios = checked_scenarios(options["scenarios"], limited=True)
-        found: dict[str, float] = options["max_risk"] | options["max_loss"] | limits_of(scenarios)
-        return found
+        return self.opened().limits()
 
     def judged_job(self) -> dict[str, Any]:
         """Return the sections of the job that the figures of a setting depend on."""
@@ -301,11 +295,6 @@ class Session:
             found = file.prepared["search"][key]
             file.prepared["current"] = opened, found
         return cast("Search", found)
-
-
-def judged(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sections of a job that its settings are judged by."""
-    return {name: part for name, part in job.items() if name not in UNJUDGED}
 
 
 def dialect_of(section: Mapping[str, Any]) -> Dialect:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -60,9 +60,11 @@ class State:
         The chosen setting is dropped, too, where it was chosen under other conditions.
         """
         others = {section: found for section, found in self.job.items() if section != name}
-        changed = State(others | ({name: entries} if entries else {}), self.pick)
-        kept = name in UNJUDGED or changed.job == self.job
-        return changed if kept else replace(changed, pick=None)
+        return self.with_job(others | ({name: entries} if entries else {}))
+
+    def with_job(self, job: Mapping[str, Any]) -> State:
+        """Return the state with another job; the chosen setting is kept if only outputs differ."""
+        return State(job, self.pick if judged(job) == judged(self.job) else None)
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as a JSON-ready dict."""
@@ -77,6 +79,11 @@ class State:
             return cls({**job}, None if pick is None else Pick(pick["method"], pick["parameters"]))
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"a stored state is damaged ({error}); start with a fresh one") from error
+
+
+def judged(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sections of a job that its settings are judged by."""
+    return {name: part for name, part in job.items() if name not in UNJUDGED}
 
 
 def roles_of_job(job: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.app.state import History, Past, State
 from sdckit.io import atomic
-from sdckit.io.digest import sha256_of
+from sdckit.io.digest import checksum, sha256_of
 from sdckit.io.drafts import PREFIX, PRIVATE_FOLDER, sweep_drafts
 from sdckit.job.fields import fields_of
 
@@ -176,8 +175,8 @@ class WorkFolder:
         """Return the stored states, their paths relative to the start folder of now, and the data's stamp."""
         written = _identity_of(file)
         content = json.loads(file.read_text(encoding="utf-8"))
-        checksum = content.pop("checksum")
-        if checksum != _checksum(content) or content["format"] != FORMAT:
+        stated = content.pop("checksum")
+        if stated != checksum(content) or content["format"] != FORMAT:
             raise ValueError("wrong checksum")
         start = Path(os.path.normpath(self.path / content["start"]))
         states = (State.from_json(one) for one in content["states"])
@@ -200,7 +199,7 @@ class WorkFolder:
             "version": past.version,
             "states": [state.to_json() for state in past.states],
         }
-        content["checksum"] = _checksum(content)
+        content["checksum"] = checksum(content)
         with atomic.atomic(file, overwrite=True, private=True) as draft:
             draft.write_text(json.dumps(content, indent=1), encoding="utf-8")
         self._written = _identity_of(file)
@@ -213,12 +212,6 @@ class WorkFolder:
         with atomic.explain_write_errors(aside):
             shutil.copy2(file, aside)
         return aside
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a JSON-ready dict, as hexadecimal digits."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _identity_of(file: Path) -> tuple[int, int] | None:

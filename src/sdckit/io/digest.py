@@ -1,12 +1,15 @@
-"""SHA-256 of files: the number by which a file is known to be the one that was signed."""
+"""SHA-256 of files and of JSON: the number by which content is known to be what was signed or stored."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sdckit.io.atomic import AnyPath
 
 
@@ -14,3 +17,9 @@ def sha256_of(path: AnyPath) -> str:
     """Return the SHA-256 of a file's bytes, as 64 hexadecimal digits."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of JSON content in one canonical form, as 64 hexadecimal digits."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import numpy as np
 
 from sdckit.core.scenarios import Scenario, checked_scenarios
 from sdckit.io.dialect import Dialect
+from sdckit.io.digest import checksum
 from sdckit.selection.release import ReleasePlan
 
 FORMAT = 1  # version of the form of release.json
@@ -135,12 +135,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a name occurs twice")
     return found
-
-
-def checksum(content: Mapping[str, Any]) -> str:
-    """Return the SHA-256 digest of JSON content in one canonical form."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def plain(value: Any, what: str) -> Any:

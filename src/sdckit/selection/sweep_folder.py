@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sdckit.core import randomness
-from sdckit.io import atomic, drafts
+from sdckit.io import atomic, digest, drafts
 from sdckit.selection.checkpoint import Checkpoint, read_records
 
 try:
@@ -80,7 +79,7 @@ class SweepFolder:
         """Write the seed and the identity of the work into the folder, delete old runs; return the seed."""
         entropy = randomness.entropy_of(rng)
         content = {"identity": identity, "entropy": str(entropy)}
-        content["checksum"] = _checksum(content)
+        content["checksum"] = digest.checksum(content)
         with atomic.explain_write_errors(self.folder):
             self.folder.chmod(0o700)
             (self.folder / CELLS).unlink(missing_ok=True)
@@ -107,7 +106,7 @@ class SweepFolder:
             content = json.loads((folder / cls.plan).read_text(encoding="utf-8"))
             checksum = content.pop("checksum")
             before, entropy = {**content["identity"]}, int(content["entropy"])
-            if checksum != _checksum(content):
+            if checksum != digest.checksum(content):
                 raise ValueError("wrong checksum")  # noqa: TRY301 - as for other damage
         except (AttributeError, RecursionError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"'{folder / cls.plan}' is damaged; choose another folder") from error
@@ -137,12 +136,6 @@ class SearchFolder(SweepFolder):
     work = "search"
     plan = SEARCH_PLAN
     remedy = "delete this one"
-
-
-def _checksum(content: dict[str, Any]) -> str:
-    """Return the SHA-256 digest of a plan's content, as hexadecimal digits."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @contextmanager
