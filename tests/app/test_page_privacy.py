@@ -243,3 +243,11 @@ def test_numbers_beyond_all_floating_ones_are_refused_in_words(direct):
     assert plain_value("9" * 400) == "9" * 400
     with pytest.raises(ValueError, match="history is at state"):
         Past((direct.server.app.state.session.file.state,), 0.5)
+
+
+def test_the_page_as_it_is_started_quotes_no_cell(page):
+    page.give_roles(HEADER, columns=[*MASKED, "code"], drop=["name", "region"])  # a word among numbers
+    shown = page.get("rules").text + page.get("roles").text
+    page.give_roles(HEADER, columns=MASKED, drop=["name", "region", "code"])  # as the other tests have it
+    assert "because of (not shown)" in shown
+    assert TYPED not in shown
