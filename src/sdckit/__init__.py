@@ -8,7 +8,8 @@
 
 To measure such a table again, give the release, which knows its order and what its masking discloses:
 `sdc.evaluate(original, release.data, disclosure=release, **roles)`.
-Each metric is a function here and in its family's namespace: `sdc.brmae` is `sdc.loss.brmae`.
+Each metric is a function here and in its family's namespace: `sdc.brmae` is `sdc.loss.brmae`. Only
+`sdc.estimates` is another function, which returns a table, than the loss `sdc.loss.estimates`.
 """
 
 from importlib import import_module
@@ -64,7 +65,7 @@ def _metrics() -> dict[str, Any]:
 
 def _public_names() -> list[str]:
     """Return the names that `from sdckit import *` binds."""
-    return sorted([*_MODULES, *_metrics()])
+    return sorted({*_MODULES, *_metrics()})
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ from sdckit.metrics.loss.cells import il1 as il1
 from sdckit.metrics.loss.cells import il1s as il1s
 from sdckit.metrics.loss.cells import mae as mae
 from sdckit.metrics.loss.cells import mse as mse
+from sdckit.metrics.loss.declared_estimates import estimates_worst as estimates_worst
 from sdckit.metrics.loss.distributions import hellinger as hellinger
 from sdckit.metrics.loss.distributions import ks as ks
 from sdckit.metrics.loss.distributions import wasserstein as wasserstein

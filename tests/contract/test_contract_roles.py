@@ -12,7 +12,12 @@ from sdckit.metrics.pair import pair_of
 
 ROLES = [metric.name for metric in sdc.METRICS.values() if metric.role]
 REQUIRED = [name for name in ROLES if sdc.METRICS[name].role != "untouched"]
-NEEDED = {"untouched": {}, "confidential": {"confidential": ["c", "ill"]}, "unit": {"unit": "firm"}}
+NEEDED = {
+    "untouched": {},
+    "confidential": {"confidential": ["c", "ill"]},
+    "unit": {"unit": "firm"},
+    "estimates": {"estimates": ["mean(a) by town", "correlation(a, b)", "model: a ~ b + ill"]},
+}
 KINDS = {
     "pandas": pl.DataFrame.to_pandas,
     "polars": pl.DataFrame.clone,
@@ -102,7 +107,8 @@ def test_sweep_and_search_find_the_value_of_the_masked_file(name):
     masked = masked.with_columns(key=pl.Series(range(40)))[shuffled]
     alone = sdc.evaluate(with_key, masked, metrics=name, key="key", **roles(name), **parameters)
     assert found.table["value"].to_list() == pytest.approx([alone[name]], abs=1e-12)
-    choice = sdc.recommend(original, max_risk={name: 1.0}, plan={"mdav": {"k": [3]}}, **roles(name))
+    limits = {"max_risk": {"linkage": 1.0}} | {f"max_{sdc.METRICS[name].family}": {name: 1.0}}
+    choice = sdc.recommend(original, **limits, plan={"mdav": {"k": [3]}}, **roles(name))
     measured = choice.to_dict()["values"]
     assert measured[name] == pytest.approx(alone[name], abs=1e-12)
 

@@ -78,7 +78,8 @@ def test_importing_all_names_gives_the_public_ones_and_no_others():
 def test_each_metric_is_in_the_namespace_of_its_family_only():
     for name, metric in sdc.METRICS.items():
         own, other = (sdc.loss, sdc.risk) if metric.family == "loss" else (sdc.risk, sdc.loss)
-        assert getattr(own, name) is getattr(sdc, name) is metric.function
+        assert getattr(own, name) is metric.function
+        assert getattr(sdc, name) is metric.function or name == "estimates"  # there, a table of them
         assert name in own.__all__
         assert name not in other.__all__
 

@@ -14,6 +14,7 @@ from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     crosswalk_option,
     decimals_option,
+    described_roles,
     dialect_options,
     engine_options,
     folder_option,
@@ -119,7 +120,7 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Start a job file (.toml)."
 )
 @click.option("--overwrite", is_flag=True, help="Replace a job file that exists.")
-@roles
+@described_roles
 @dialect_options
 @listing
 def describe(data: Path, **given: Any) -> None:

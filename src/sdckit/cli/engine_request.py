@@ -29,6 +29,7 @@ EVALUATING = (
     "unpaired",
     "unit",
     "rules",
+    "estimates",
 )
 MASKING = (
     "report",
@@ -40,7 +41,9 @@ MASKING = (
     "groups",
     "recode",
     "unit",
+    "estimates",
 )
+SINGULAR = {"crosswalks": "crosswalk", "rules": "rule", "estimates": "estimate"}  # flags of repeated options
 
 
 def engine_for_evaluating(given: dict[str, Any], original: Path, masked: Sequence[Path]) -> Settings:
@@ -81,7 +84,7 @@ def _refuse(where: Settings, options: Sequence[str], given: dict[str, Any]) -> N
         return
     for name in options:
         if given[name]:
-            flag = {"crosswalks": "crosswalk", "rules": "rule"}.get(name, name.replace("_", "-"))
+            flag = SINGULAR.get(name, name.replace("_", "-"))
             raise ValueError(
                 f"--{flag} needs all records in memory and the engine is {where.engine}; "
                 "drop it or use --engine memory"

@@ -77,8 +77,19 @@ recode_option = click.option(
     help="Coarsen a column that is not masked: age=5 (bands), income=round:100, town=rare:20 (merge rare "
     "categories), born=year, year:10, quarter or month; repeatable.",
 )
-roles = _combine_options(_role_options("masked and measured by itself"), recode_option)
-measured_roles = _role_options("measured by itself, and with --made-by also masked by itself")
+described_roles = _combine_options(_role_options("masked and measured by itself"), recode_option)
+estimate_option = click.option(
+    "--estimate",
+    "estimates",
+    multiple=True,
+    metavar="TEXT",
+    help='What users of the file compute, such as "total(turnover) by sector" or "model: y ~ log(x)": its '
+    "loss is measured, too; repeatable.",
+)
+roles = _combine_options(described_roles, estimate_option)
+measured_roles = _combine_options(
+    _role_options("measured by itself, and with --made-by also masked by itself"), estimate_option
+)
 dialect_options = _combine_options(
     click.option(
         "--delimiter",

@@ -22,6 +22,7 @@ from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
+from sdckit.metrics.estimates.parse import parse_estimates
 from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
 from sdckit.metrics.measuring import Measuring
@@ -59,6 +60,7 @@ class CheckedOptions:
     unit: str | None
     drop: list[str]
     recode: dict[str, str]
+    estimates: list[str]
     na: list[str] | None
     metrics: list[str] | None
     ties: str
@@ -255,6 +257,8 @@ def _as_given(option: str, value: Any) -> Any:
         return value
     if option == "recode":
         return tuple(f"{column}={way}" for column, way in value.items())
+    if option == "estimates":
+        return (value,) if isinstance(value, str) else tuple(value)
     names = [str(one) for one in value] if isinstance(value, list) else [str(value)]
     if option not in {"weights", "unit"}:
         return tuple(map(parsing.quoted_name, names) if isinstance(value, list) else names)
@@ -301,8 +305,14 @@ def _role_options(given: dict[str, Any], known: Collection[str] = ()) -> dict[st
         **{name: parsing.parse_names(given[name], known) or [] for name in SEVERAL},
         **{name: parsing.parse_name(given[name], known) for name in ("weights", "unit")},
         "recode": parse_settings(given.get("recode", ()), "--recode", "age=5"),
+        "estimates": _estimates(given.get("estimates", ())),
         "scenarios": parse_scenarios(given.get("scenario", ()), known),
     }
+
+
+def _estimates(texts: Sequence[str]) -> list[str]:
+    """Return the normal texts of declared estimates; raise ValueError for one that cannot be read."""
+    return [one.text for one in parse_estimates(texts)] if texts else []
 
 
 def parse_settings(words: Sequence[str], option: str = "--set", example: str = "k=5") -> dict[str, str]:

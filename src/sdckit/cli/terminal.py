@@ -32,13 +32,13 @@ WIDTH = 120  # characters of a line if the output is no terminal
 MANY = 10  # largest number of names that are listed in full
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
-    r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|engine|groups|key|max_loss|known"
-    r"|method|na|overwrite|private|recode|scratch|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
+    r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|engine|estimates|groups|key"
+    r"|max_loss|known|method|na|overwrite|private|recode|scratch|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
 LEVEL = re.compile(
     "unrelated|^chance alone|^ties leave"
 )  # parts of explanations that state a level or a range
-OTHER_NAMES = {"method": "made-by"}  # options that are not named like their argument
+OTHER_NAMES = {"method": "made-by", "estimates": "estimate"}  # options that are not named like their argument
 
 
 def console() -> Console:

@@ -45,11 +45,11 @@ class Metric:
     `shown` says where a value appears: "headline" everywhere, "overview" also in shortened tables, "table" in
     full tables only. `default` metrics are computed where the user names none, `default_unpaired` ones in
     addition where rows are not paired. `role` is that of the columns that a metric is about, if these are not
-    the variables: by default it is computed only where some column has the role. `any_data` marks a metric
-    that has a value for any data, `bounded_by_method` one that `Method.largest_linkage` bounds, `in_paper`
-    one that the paper on bounded rank losses compares. `untied_level(n)` is the value for n records without
-    ties in unrelated order. `dominated(pair, j)` is True if one record dominates the value of variable j,
-    which is then not published.
+    the variables: by default it is computed only where some column has the role, and for "estimates" where
+    some are declared. `any_data` marks a metric that has a value for any data, `bounded_by_method` one that
+    `Method.largest_linkage` bounds, `in_paper` one that the paper on bounded rank losses compares.
+    `untied_level(n)` is the value for n records without ties in unrelated order. `dominated(pair, j)` is True
+    if one record dominates the value of variable j, which is then not published.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Metric:
     informed: bool = False  # uses what is published about the masking
     default: bool = True
     default_unpaired: bool = False
-    role: Literal["untouched", "confidential", "unit"] | None = None
+    role: Literal["untouched", "confidential", "unit", "estimates"] | None = None
     experimental: bool = False
     extra: str | None = None
     aliases: tuple[str, ...] = ()  # earlier names, which callers may still use

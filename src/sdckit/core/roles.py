@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OPTIONS = (  # keywords of every function that takes a table, in the order of its signature
     *("columns", "key", "weights", "by", "na"),
-    *("untouched", "known", "unknown", "confidential", "unit", "drop", "recode"),
+    *("untouched", "known", "unknown", "confidential", "unit", "drop", "recode", "estimates"),
 )
 WORDS = {  # what a column with a role is
     "variables": "a variable",
@@ -58,7 +58,8 @@ class Roles:
 
     The intruder knows the columns of `known` (None: all that are published), less those of `unknown`; he
     wants to learn those of `confidential`. `recode` says how untouched columns are coarsened when they are
-    published. `undecided` are columns that need a decision before a release.
+    published. `estimates` are what users of the file compute, such as "total(turnover) by sector".
+    `undecided` are columns that need a decision before a release.
     """
 
     variables: tuple[str, ...]
@@ -73,10 +74,11 @@ class Roles:
     unit: str | None = None
     drop: tuple[str, ...] = ()
     recode: tuple[Recoding, ...] = ()
+    estimates: tuple[str, ...] = ()
     undecided: tuple[Undecided, ...] = ()
 
     def columns_with(self, role: str) -> tuple[str, ...]:
-        """Return the names of the columns that have a role, such as "key" or "unit"."""
+        """Return the names of the columns that have a role, such as "key"; for "estimates" their texts."""
         if role == "recode":
             return tuple(one.column for one in self.recode)
         found = getattr(self, role)
@@ -137,6 +139,7 @@ def resolve_roles(
     unit: Any = None,
     drop: Any = None,
     recode: Any = None,
+    estimates: Any = None,
     labelled: Collection[str] = (),
 ) -> Roles:
     """Return the checked roles of a table's columns from the options that a user gave.
@@ -146,7 +149,7 @@ def resolve_roles(
     `labelled` has a label, as categories have.
     """
     checks.require_two_records(table.n)
-    named = (key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode)
+    named = (key, weights, by, na, untouched, known, unknown, confidential, unit, drop, recode, estimates)
     if table.frame is None and columns is None and all(one is None for one in named):
         return Roles(tuple(table.names))
     asked = asked_roles(
@@ -163,6 +166,7 @@ def resolve_roles(
         unit=unit,
         drop=drop,
         recode=recode,
+        estimates=estimates,
     )
     free = [name for name in table.names if name not in {*asked.variables, *asked.other_columns}]
     undecided = find_undecided(table, free, labelled=labelled, na=asked.na)
@@ -188,6 +192,7 @@ def asked_roles(
     unit: Any = None,
     drop: Any = None,
     recode: Any = None,
+    estimates: Any = None,
 ) -> Roles:
     """Return the roles that a user gave, checked against the table; without `columns`, no variables."""
     asked = Roles(
@@ -203,6 +208,7 @@ def asked_roles(
         unit=checks.checked_unit(unique_names(unit)),
         drop=unique_names(drop),
         recode=parse_recodings(recode),
+        estimates=unique_names(estimates),
     )
     asked.check(table)
     return asked

@@ -43,6 +43,7 @@ WHOLE_FILE: dict[str, Any] = {
     "unit": None,
     "paired": True,
     "rules": None,
+    "estimates": None,
 }
 
 

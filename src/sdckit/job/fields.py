@@ -188,6 +188,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "measures", "sample_queries", "number", ("evaluate", "sweep", "recommend"), "records to estimate on"
     ),
+    Field("measures", "estimates", "texts", COMMANDS, "what users of the file compute"),
     Field("measures", "variables", "flag", ("evaluate", "sweep"), "also each variable"),
     Field("measures", "ranks", "flag", _EVALUATE, "also rank differences"),
     Field("measures", "together", "flag", _EVALUATE, "linkage of several releases together"),

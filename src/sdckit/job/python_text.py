@@ -76,6 +76,7 @@ def _search_arguments(job: Job) -> dict[str, Any]:
     found |= {
         "recode": dict(content.get("recode", {})),
         "rules": _several(content.get("rules", {}).get("rule")),
+        "estimates": _several(measures.get("estimates")),
     }
     found |= {"scenarios": _scenarios(content.get("scenario", ()))}
     found |= _given(measures, "ties", "missing", "sample_queries")

@@ -20,6 +20,7 @@ from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints loo
 from sdckit.metrics.default_metrics import metrics_for_pair
 from sdckit.metrics.dominated import dominated_rows
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
+from sdckit.metrics.estimates.declared import comparison_of, declared_of
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.evaluation_together import evaluate_together, given_releases, metrics_together
@@ -63,6 +64,7 @@ def evaluate(
     confidential: str | Sequence[str] | None = None,
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
+    estimates: str | Sequence[str] | None = None,
     rows: Any = None,
     per_record: bool = False,
     scenarios: Mapping[str, Any] | None = None,
@@ -111,6 +113,9 @@ def evaluate(
         Values that stand for a missing cell.
     untouched, known, unknown, confidential, unit, drop
         Other roles of columns, as for `prepare`: what is published as it is, and what the intruder knows.
+    estimates : list of str, optional
+        What users of the file compute, such as `["total(turnover) by sector"]`, as for `sdckit.estimates`:
+        its loss is measured, too, and `Evaluation.estimates` has the figures of both files.
     rows : array of int, optional
         Number, from 0, of the original row of each masked one, as `release.rows` has it, where the rows were
         shuffled; without it, those of a release given as `disclosure` are taken.
@@ -194,7 +199,9 @@ def evaluate(
         confidential=confidential,
         unit=unit,
         drop=drop,
+        estimates=estimates,
     )
+    declared_of(prepared)  # raises an error for an estimate that the data do not allow
     others = checked_scenarios(scenarios)
     require_columns(others, prepared)
     disclosed = [
@@ -302,7 +309,16 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
     dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
     risky = any(metric.family == "risk" for metric in how.metrics)
     known = knowledge_of_pair(pair) if risky else None
-    return Evaluation(tidy_table(rows), meaning, tuple(notes), parts, each_record, dominated, known)
+    return Evaluation(
+        tidy_table(rows),
+        meaning,
+        tuple(notes),
+        parts,
+        each_record,
+        dominated,
+        known,
+        estimates=comparison_of(pair, how.metrics),
+    )
 
 
 def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], how: Measuring) -> Evaluation:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from sdckit.core import checks, registry
+from sdckit.metrics.estimates.result import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.knowledge import Knowledge  # noqa: TC001 - typing.get_type_hints looks for it
 
@@ -28,6 +29,8 @@ class Evaluation:
     stratum and variable of the figures that one record dominates: do not publish them; see `public`.
     `knowledge` has the columns that the intruder is assumed to know; None where no risk was measured.
     `scenarios` has a row per scenario and risk: what its intruder knows, value, limit, and whether it is met.
+    `estimates` has the declared estimates of both files, None without any: these figures are exact, so that
+    values of the original follow from them, and are for the owner alone.
     """
 
     table: pl.DataFrame
@@ -38,6 +41,7 @@ class Evaluation:
     dominated: frozenset[tuple[str, str, str]] = field(default=frozenset(), repr=False)
     knowledge: Knowledge | None = field(default=None, repr=False)
     scenarios: pl.DataFrame | None = field(default=None, repr=False)
+    estimates: Estimates | None = field(default=None, repr=False)
 
     @property
     def summary(self) -> pl.DataFrame:

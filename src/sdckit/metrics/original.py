@@ -153,6 +153,7 @@ def prepare(
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
     recode: Mapping[str, Any] | None = None,
+    estimates: str | Sequence[str] | None = None,
 ) -> Original:
     """Read and sort original data once; `key` identifies records, `by` forms strata.
 
@@ -190,6 +191,9 @@ def prepare(
     recode : dict, optional
         How columns that are not masked are coarsened when they are published, as in
         `{"age": 5, "town": "rare:20", "born": "year"}`; see `recode`. Risks compare with the original cells.
+    estimates : list of str, optional
+        What users of the file compute, such as `["total(turnover) by sector", "model: y ~ x"]`; see
+        `estimates`. The losses `estimates` and `estimates_worst` say how much of it is lost.
 
     Returns
     -------
@@ -216,4 +220,5 @@ def prepare(
         unit=unit,
         drop=drop,
         recode=recode,
+        estimates=estimates,
     )

@@ -275,5 +275,5 @@ def _require_names(option: str, given: Any, path: Path) -> None:
     kinds = (str, int, float) if option == "na" else (str,)
     several = given if isinstance(given, list) else [given]
     if not all(isinstance(one, kinds) and not isinstance(one, bool) for one in several):
-        what = "missing codes" if option == "na" else "names of columns"
+        what = {"na": "missing codes", "estimates": "texts"}.get(option, "names of columns")
         raise ValueError(f"{option} in '{path}' is {given!r}; give {what} in a list")

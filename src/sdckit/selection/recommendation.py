@@ -34,6 +34,7 @@ def recommend(
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
     recode: Mapping[str, Any] | None = None,
+    estimates: str | Sequence[str] | None = None,
     scenarios: Mapping[str, Any] | None = None,
     rules: Any = None,
     decimals: int | str | None = None,
@@ -53,14 +54,15 @@ def recommend(
     max_risk : dict
         Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
     max_loss : dict, optional
-        Limits by loss, such as `{"suppressed": 0.01}` for at most 1 % suppressed cells.
+        Limits by loss, such as `{"suppressed": 0.01}` for at most 1 % suppressed cells, or
+        `{"estimates_worst": 0.3}`.
     minimise : str
-        The loss to keep small.
+        The loss to keep small; "estimates" for what `estimates` declares.
     plan : dict, optional
         Methods and grids, as for `sweep`; by default the same methods with their default grids.
     columns, key, weights, by, ties, missing, na, rules, workers, progress
         As for `sweep`.
-    untouched, known, unknown, confidential, unit, drop, recode
+    untouched, known, unknown, confidential, unit, drop, recode, estimates
         Other roles of columns, as for `prepare`.
     scenarios : dict, optional
         Other intruders by name, each with what he knows in place of `known` and limits of his own, as in
@@ -124,5 +126,6 @@ def recommend(
         unit=unit,
         drop=drop,
         recode=recode,
+        estimates=estimates,
     )
     return search.run(folder, rng, threads, progress)

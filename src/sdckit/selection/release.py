@@ -19,6 +19,7 @@ from sdckit.core.warning_texts import collect_warnings
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.masking import Masking, mask_prepared
+from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.evaluation import evaluate_pair
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.measuring import Measuring
@@ -227,6 +228,7 @@ def make_release(
     error. `report(release, pair)` is called before that: if it fails, no file is left. `progress(step,
     share)` is called during the work. `warned` are the texts of earlier warnings.
     """
+    declared_of(original)  # raises an error for an estimate that the data do not allow
     entropy = b"" if plan.in_place else randomness.checked_entropy(entropy)
     if plan.numbered is not None:
         known = [*([] if original.table is None else original.table.names), plan.groups or ""]

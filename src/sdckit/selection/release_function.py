@@ -49,6 +49,7 @@ def release(
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
     recode: Mapping[str, Any] | None = None,
+    estimates: str | Sequence[str] | None = None,
     rules: Any = None,
     groups: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -83,6 +84,7 @@ def release(
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
     recode: Mapping[str, Any] | None = None,
+    estimates: str | Sequence[str] | None = None,
     rules: Any = None,
     groups: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -114,7 +116,7 @@ def release(
         As for `mask`.
     weights : str or array, optional
         Survey weights of the losses; a column of that name is not masked.
-    untouched, known, unknown, confidential, unit, drop, recode
+    untouched, known, unknown, confidential, unit, drop, recode, estimates
         Other roles of columns, as for `prepare`.
     metrics, ties, missing
         As for `evaluate`.
@@ -195,6 +197,7 @@ def release(
             unit=unit,
             drop=drop,
             recode=recode,
+            estimates=estimates,
         )
     require_columns(others, original)
     return make_release(plan, original, entropy=entropy, progress=progress, warned=warned)

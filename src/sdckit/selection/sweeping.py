@@ -19,6 +19,7 @@ from sdckit.masking import column_steps
 from sdckit.masking.mask_units import require_whole_units
 from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
+from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
 from sdckit.metrics.query_sample import sampling_of
@@ -185,6 +186,7 @@ def sweep(
     unit: str | None = None,
     drop: str | Sequence[str] | None = None,
     recode: Mapping[str, Any] | None = None,
+    estimates: str | Sequence[str] | None = None,
     rules: Any = None,
     replications: int = 1,
     draws: str = "common",
@@ -217,7 +219,7 @@ def sweep(
     missing : str
         "penalise" counts a suppressed cell as the largest loss in metrics that have one, so that settings
         that suppress much do not look cheap; "pairwise" leaves such cells out.
-    untouched, known, unknown, confidential, unit, drop, recode
+    untouched, known, unknown, confidential, unit, drop, recode, estimates
         Other roles of columns, as for `prepare`.
     rules
         As for `mask`: every masked table is corrected to satisfy them before it is measured.
@@ -286,6 +288,7 @@ def sweep(
             unit=unit,
             drop=drop,
             recode=recode,
+            estimates=estimates,
         )
         conditions = Conditions.of(prepared, rules=rules, ties=ties, missing=missing)
         if metrics is None:
@@ -306,6 +309,7 @@ def make_task(
     """Return data, metrics and options that all runs share, checked, and the settings that the data allow."""
     decimals = checks.checked_decimals(conditions.decimals)
     require_whole_units(original)
+    declared_of(original)  # before threads ask for it, and for its errors
     edits = edits_of(conditions.rules, original)
     ruled = () if edits is None else edits.rules.columns
     task = Task(

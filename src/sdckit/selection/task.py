@@ -16,6 +16,7 @@ from sdckit.core.quoting import quoted
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
+from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.risk.kept_columns import digest_of_columns, keep_columns
@@ -140,7 +141,7 @@ class Task:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Digest of the data and all options; finished runs are used again only if it is equal."""
-        original = self.whole.original
+        original, declared = self.whole.original, declared_of(self.whole.original)
         digest = hashlib.sha256(repr(original.columns).encode())
         digest.update(original.by_variable.tobytes())
         digest.update(b"" if original.weights is None else original.weights.tobytes())
@@ -152,6 +153,7 @@ class Task:
             digest.update(digest_of_columns(one.whole.original))
         if self.edits is not None:  # rules also look at columns that are not masked
             digest.update(self.edits.values.T[~self.edits.free].tobytes())
+        digest.update(b"" if declared is None else declared.digest)
         return {
             "data": digest.hexdigest(),
             "metrics": [metric.name for metric in self.metrics],

@@ -9,13 +9,12 @@ import numpy as np
 import polars as pl
 
 from sdckit.metrics.estimates.figures import FACTOR
-from sdckit.metrics.estimates.measuring import Row, Rows
+from sdckit.metrics.estimates.measuring import ABSENT, Row, Rows
 from sdckit.metrics.loss.moments import overlap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ABSENT = Row(math.nan, math.nan, math.nan, math.nan, 0, "no such domain")
 FLOATS = (  # columns of the table, in the order of `_figures`
     *("original", "se_original", "masked", "se_masked", "change", "change_in_se", "overlap"),
     *("low_original", "high_original", "low_masked", "high_masked"),
@@ -64,13 +63,11 @@ def _figures(ours: Row, theirs: Row) -> tuple[float, ...]:
 
 
 def interval_overlap(ours: Row, theirs: Row) -> float:
-    """Return the overlap of both intervals; 0 where the masked file has none of an estimate; else NaN."""
+    """Return the overlap of both intervals; NaN without one in the original, 0 without one in the masked."""
     if math.isnan(ours.low) or math.isnan(ours.high):
         return math.nan
-    if math.isnan(theirs.value):
-        return 0.0
     if math.isnan(theirs.low) or math.isnan(theirs.high):
-        return math.nan
+        return 0.0
     return overlap((ours.low, ours.high), (theirs.low, theirs.high))
 
 

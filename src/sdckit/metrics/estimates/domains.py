@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sdckit.core.converted_cells import NUMBER, converted, polars_column
+from sdckit.core.converted_cells import NUMBER, converted
 from sdckit.core.table import is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.core.table import Table
     from sdckit.kernels.jit import Bools, Ints
 
 WHOLE = "all"  # the domain of all records
@@ -39,17 +38,13 @@ def whole_file(n: int) -> Domains:
     return Domains([WHOLE], np.zeros(n, np.int64))
 
 
-def domains_of(table: Table, names: Sequence[str]) -> Domains:
-    """Return the domains that the cells of the named columns form; a missing cell belongs to none.
-
-    Cells are compared after one conversion: 1, 1.0 and "1" are equal. Numbers come before texts.
-    """
-    if not names:
-        return whole_file(table.n)
-    columns = [_numbered(polars_column(table.column(name))) for name in names]
+def joint_domains(columns: Sequence[Domains], n: int) -> Domains:
+    """Return the domains that the cells of several columns form together; those of all records for none."""
+    if not columns:
+        return whole_file(n)
     if len(columns) == 1:
         return columns[0]
-    numbers, outside = np.zeros(table.n, np.int64), np.zeros(table.n, np.bool_)
+    numbers, outside = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     for column in columns:
         numbers, outside = numbers * max(column.count, 1) + column.numbers, outside | (column.numbers < 0)
         numbers[outside] = 0
@@ -77,8 +72,11 @@ def _joined(columns: Sequence[Domains], numbers: Ints, outside: Bools) -> Domain
     return Domains(labels, found)
 
 
-def _numbered(column: pl.Series) -> Domains:
-    """Return the domains of one column."""
+def domains_of(column: pl.Series) -> Domains:
+    """Return the domains that the cells of a column form; a missing cell belongs to none.
+
+    Cells are compared after one conversion: 1, 1.0 and "1" are equal. Numbers come before texts.
+    """
     if column.dtype == pl.Object or column.dtype.is_nested():
         cells = [None if is_missing(cell) else str(cell) for cell in column.to_list()]
         column = pl.Series(column.name, cells, pl.String)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,6 +52,7 @@ class Row(NamedTuple):
     reason: str = ""
 
 
+ABSENT = Row(math.nan, math.nan, math.nan, math.nan, 0, "no such domain")
 Rows = dict[tuple[str, str], Row]  # by the text of the estimate and the label of the domain
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 
 from sdckit.core import checks
+from sdckit.core.converted_cells import polars_column
 from sdckit.core.table import Table, names_of
 from sdckit.core.text import plural
-from sdckit.metrics.estimates.domains import Domains, domains_of
+from sdckit.metrics.estimates.domains import Domains, domains_of, joint_domains
 from sdckit.metrics.estimates.grouping import Design, Grouping
 from sdckit.metrics.original import Original
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdckit.kernels.jit import Floats
 
@@ -42,9 +45,28 @@ class SurveyFile:
     def __init__(self, table: Table, which: str, options: Options) -> None:
         self.table, self.which, self.options = table, which, options
         self.n = table.n
-        self._numbers: dict[str, Floats] = {}
-        self._groupings: dict[tuple[str, ...], Grouping] = {}
-        self.cache: dict[Any, Any] = {}
+        self.columns: dict[str, Floats] = {}
+        self.column_domains: dict[str, Domains] = {}
+        self.groupings: dict[tuple[str, ...], Grouping] = {}
+        self.cache: dict[Any, Any] = {}  # samples, by columns, condition and domains
+        self.masked_columns: frozenset[str] = frozenset()
+
+    def replaced(self, numbers: Mapping[str, Floats]) -> SurveyFile:
+        """Return the masked file that has other numbers in some columns; shares what does not depend on them.
+
+        Neither weights nor strata nor units are among the columns.
+        """
+        other = copy(self)
+        other.which, other.masked_columns = "masked", frozenset(numbers)
+        other.columns = {**self.columns, **numbers}
+        other.column_domains = {
+            name: found for name, found in self.column_domains.items() if name not in numbers
+        }
+        other.groupings = {by: one for by, one in self.groupings.items() if not {*by} & other.masked_columns}
+        other.cache = {
+            key: sample for key, sample in self.cache.items() if not {*key[0], *key[2]} & other.masked_columns
+        }
+        return other
 
     def require(self, names: Sequence[str]) -> None:
         """Raise ValueError if the table lacks one of the named columns."""
@@ -62,13 +84,13 @@ class SurveyFile:
 
     def numbers(self, name: str) -> Floats:
         """Return a column as floats, NaN where a cell is missing; raise TypeError for a text."""
-        if name not in self._numbers:
+        if name not in self.columns:
             if self.is_boolean(name):
                 column = self.table.column(name).cast(nw.Int8).cast(nw.Float64).to_numpy()
-                self._numbers[name] = np.asarray(column, np.float64)
+                self.columns[name] = np.asarray(column, np.float64)
             else:
-                self._numbers[name] = self._floats(name)
-        return self._numbers[name]
+                self.columns[name] = self._floats(name)
+        return self.columns[name]
 
     def _floats(self, name: str) -> Floats:
         """Return a column of numbers as floats; one of finite floats is not copied."""
@@ -80,14 +102,23 @@ class SurveyFile:
         return self.table.floats([name], self.options.na)[:, 0]
 
     def domains(self, names: Sequence[str]) -> Domains:
-        """Return the domains that the named columns form."""
-        return domains_of(self.table, names)
+        """Return the domains that the named columns form; those of each column are found once."""
+        for name in names:
+            if name not in self.column_domains:
+                self.column_domains[name] = domains_of(self._cells(name))
+        return joint_domains([self.column_domains[name] for name in names], self.n)
+
+    def _cells(self, name: str) -> pl.Series:
+        """Return the cells of a column, as numbers where these replace it."""
+        if name in self.masked_columns:
+            return pl.Series(name, self.columns[name])
+        return polars_column(self.table.column(name))
 
     def grouping(self, by: tuple[str, ...]) -> Grouping:
         """Return the domains of the columns of `by` with the sampling design, computed once."""
-        if by not in self._groupings:
-            self._groupings[by] = Grouping(self.domains(by), self.design)
-        return self._groupings[by]
+        if by not in self.groupings:
+            self.groupings[by] = Grouping(self.domains(by), self.design)
+        return self.groupings[by]
 
     @cached_property
     def weights(self) -> Floats | None:

@@ -1,0 +1,159 @@
+"""Estimates that the owner of a file declares: measured once in the original, and in each masked file."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdckit.core import checks
+from sdckit.core.table import Table
+from sdckit.metrics.estimates.comparing import comparison_table, interval_overlap
+from sdckit.metrics.estimates.measuring import ABSENT, measure, require_readable
+from sdckit.metrics.estimates.models import levels_of, shared_levels
+from sdckit.metrics.estimates.parse import parse_estimates
+from sdckit.metrics.estimates.result import Estimates
+from sdckit.metrics.estimates.survey_file import Options, SurveyFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sdckit.core.registry import Metric
+    from sdckit.kernels.jit import Ints
+    from sdckit.metrics.estimates.measuring import Rows
+    from sdckit.metrics.estimates.parse import Request
+    from sdckit.metrics.original import Original
+    from sdckit.metrics.pair import Pair
+
+KEPT = "estimates"  # under this name, prepared data and pairs keep what was measured
+
+
+class Declared:
+    """Declared estimates with their values in the original.
+
+    Columns that are recoded are taken as they are published, in the original as well: users can ask about
+    age groups only, if these are what they get.
+    """
+
+    def __init__(self, requests: Sequence[Request], file: SurveyFile) -> None:
+        require_readable(file, requests)
+        self.requests, self.file = requests, file
+        self.levels = levels_of(file, requests)
+        self.rows = measure(file, requests, self.levels)
+
+    def rows_of(self, file: SurveyFile) -> Rows:
+        """Return the estimates of a masked file."""
+        require_readable(file, self.requests)
+        return measure(file, self.requests, shared_levels(self.levels, levels_of(file, self.requests)))
+
+    def overlaps(self, masked: Rows) -> dict[tuple[str, str], float]:
+        """Return the overlap of the intervals of each estimate that has one in the original."""
+        found = {key: interval_overlap(ours, masked.get(key, ABSENT)) for key, ours in self.rows.items()}
+        return {key: value for key, value in found.items() if not np.isnan(value)}
+
+    def comparison(self, masked: Rows) -> Estimates:
+        """Return the exact figures of both files, which are for the owner alone."""
+        return Estimates(comparison_table(self.rows, masked))
+
+    def take(self, rows: Ints) -> Declared:
+        """Return the same estimates of some of the records."""
+        table = Table(self.file.table.take(self.file.table.names, rows))
+        return Declared(self.requests, SurveyFile(table, "original", self.file.options))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Digest of the estimates and of the columns that they are computed from."""
+        found = hashlib.sha256(repr([one.text for one in self.requests]).encode())
+        for name in self.file.table.names:
+            domains = self.file.domains([name])
+            found.update(repr((name, domains.labels)).encode() + domains.numbers.tobytes())
+        return found.digest()
+
+
+def declared_of(original: Original) -> Declared | None:
+    """Return the declared estimates of prepared data, measured once; None without any.
+
+    Raises ValueError or TypeError for an estimate that the data or their roles do not allow.
+    """
+    if original.roles.estimates and KEPT not in original.kept:
+        original.kept[KEPT] = _declared(original)
+    found: Declared | None = original.kept.get(KEPT)
+    return found
+
+
+def _declared(original: Original) -> Declared:
+    """Return the declared estimates of prepared data, with a table of the columns that they need."""
+    roles, table = original.roles, original.table
+    if table is None:
+        raise ValueError("the prepared data have no table to read columns from; prepare the table anew")
+    if original.weights is not None and roles.weights is None:
+        raise ValueError(
+            "estimates need the weights in a column and they are given as numbers; add a column and name it"
+        )
+    requests = parse_estimates(roles.estimates)
+    checks.require_known(_columns_of(requests), table.names)
+    for one in requests:
+        hidden = [name for name in _columns_of([one]) if name not in roles.published(table.names)]
+        if hidden:
+            raise ValueError(
+                f"estimate {one.text!r} needs column {hidden[0]!r}, which is not published; publish it or "
+                "leave the estimate out"
+            )
+    needed = [*_columns_of(requests), *roles.columns_with("weights"), *roles.columns_with("unit")]
+    recoded = [column for name, column in original.recoded.items() if name in needed]
+    if recoded:
+        table = Table(table.with_columns(recoded))
+    kept = Table(table.take(list(dict.fromkeys(needed))))
+    if table.frame is None:
+        kept.names = list(dict.fromkeys(needed))  # an array's columns are numbered anew
+    return Declared(requests, SurveyFile(kept, "original", Options(roles.weights, (), roles.unit, roles.na)))
+
+
+def _columns_of(requests: Iterable[Request]) -> list[str]:
+    """Return the columns that estimates name, each once."""
+    return list(dict.fromkeys(name for one in requests for name in (*one.columns, *one.by)))
+
+
+def masked_rows(pair: Pair, metric: str) -> tuple[Declared, Rows]:
+    """Return the declared estimates of a pair and their values in its masked file, measured once.
+
+    Raises NotApplicable, in the name of the metric that asks, where none are declared.
+    """
+    if KEPT not in pair.cache:
+        declared = declared_of(pair.original if pair.whole is None else pair.whole.original)
+        if declared is None:
+            raise checks.NotApplicable(
+                f"{metric} needs estimates that users of the file compute; name them with estimates="
+            )
+        if pair.rows is not None:
+            declared = declared.take(pair.rows)
+        pair.cache[KEPT] = declared, declared.rows_of(_masked_file(declared, pair))
+    found: tuple[Declared, Rows] = pair.cache[KEPT]
+    return found
+
+
+def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
+    """Return the figures of both files where one of the metrics is about declared estimates, else None."""
+    named = [one.name for one in metrics if one.role == KEPT]
+    if not named:
+        return None
+    declared, masked = masked_rows(pair, named[0])
+    return declared.comparison(masked)
+
+
+def _masked_file(declared: Declared, pair: Pair) -> SurveyFile:
+    """Return the masked file as a survey.
+
+    All its columns count where it is whole. In a sweep, in a stratum, and where weights or units are not
+    published, masked values stand beside the original's other columns.
+    """
+    if pair.table is not None and pair.rows is None and pair.table.frame is not None:
+        options = declared.file.options
+        beside = [name for name in (options.weights, options.unit) if name is not None]
+        if set(beside) <= set(pair.table.names):
+            return SurveyFile(pair.table, "masked", options)
+    known = set(declared.file.table.names)
+    columns = [(j, name) for j, name in enumerate(pair.columns) if name in known]
+    return declared.file.replaced({name: np.ascontiguousarray(pair.masked[:, j]) for j, name in columns})

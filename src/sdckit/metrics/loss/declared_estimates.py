@@ -1,0 +1,169 @@
+"""Loss in the estimates that users of a file compute: how far their confidence intervals moved apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sdckit.core import checks
+from sdckit.core.registry import metric
+from sdckit.core.text import plural
+from sdckit.metrics.estimates.declared import masked_rows
+from sdckit.metrics.pair import pair_of
+from sdckit.metrics.score import Score, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sdckit.metrics.pair import Pair
+
+KARR = "Karr, Kohnen, Oganian, Reiter & Sanil 2006, doi:10.1198/000313006X124640"
+
+
+def _overlaps(pair: Pair, name: str) -> Mapping[tuple[str, str], float]:
+    """Return the overlap of each declared estimate; raise NotApplicable where none has an interval."""
+    declared, masked = masked_rows(pair, name)
+    found = declared.overlaps(masked)
+    if not found:
+        raise checks.NotApplicable(
+            f"{name} has no value: no declared estimate has a confidence interval in the original data; "
+            "declare others"
+        )
+    return found
+
+
+def _score(pair: Pair, value: float, overlaps: Mapping[tuple[str, str], float], *, per_record: bool) -> Score:
+    """Return the score of a loss in declared estimates."""
+    none = np.full(pair.p, np.nan)
+    worst = min(overlaps, key=lambda key: overlaps[key])
+    return Score(
+        Values(value, none),
+        np.full(pair.p, pair.n),
+        np.zeros(pair.p, np.int64),
+        records=np.full(pair.n, np.nan) if per_record else None,
+        parts={"estimates": len(overlaps), "overlap below half": sum(x < 0.5 for x in overlaps.values())},
+        subject=worst[0] if worst[1] == "all" else f"{worst[0]}, {worst[1]}",
+    )
+
+
+def score_estimates(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:  # noqa: ARG001 - all scores take it
+    """Return the score of 1 less the mean overlap of the declared estimates."""
+    found = _overlaps(pair, "estimates")
+    return _score(pair, 1 - sum(found.values()) / len(found), found, per_record=per_record)
+
+
+def score_estimates_worst(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:  # noqa: ARG001 - all scores take it
+    """Return the score of 1 less the smallest overlap of the declared estimates."""
+    found = _overlaps(pair, "estimates_worst")
+    return _score(pair, 1 - min(found.values()), found, per_record=per_record)
+
+
+def _explain_estimates(score: Score) -> str:
+    """Return a sentence on the mean overlap."""
+    count, low = (int(score.parts[part]) for part in ("estimates", "overlap below half"))
+    return (
+        f"the 95 % intervals of {count} declared {plural(count, 'estimate')} before and after masking share "
+        f"{100 * (1 - score.value.overall):.3g} % on average; {low} share less than half"
+    )
+
+
+def _explain_worst(score: Score) -> str:
+    """Return a sentence on the estimate that changed most."""
+    shared = f"{100 * (1 - score.value.overall):.3g} %"
+    return f"of {score.subject}, the 95 % intervals before and after masking share {shared}, the least of all"
+
+
+PROPERTIES: dict[str, Any] = {
+    "family": "loss",
+    "bounds": (0.0, 1.0),
+    "best": 0.0,
+    "needs": "table",
+    "role": "estimates",
+    "by_variable": False,
+    "paired": False,
+    "shown": "overview",
+    "reference": KARR,
+}
+
+
+@metric(
+    title="loss in declared estimates",
+    place=15,
+    score=score_estimates,
+    explain=_explain_estimates,
+    **PROPERTIES,
+)
+def estimates(original: Any, masked: Any) -> float:
+    """Information loss in declared estimates: 1 less the mean overlap of their intervals; 0 if none is lost.
+
+    0 means that every 95 % confidence interval is unchanged, 1 that none overlaps the one before.
+
+    Parameters
+    ----------
+    original, masked : table
+        pandas, polars, pyarrow or numpy; `original` prepared with its `estimates`.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The mean is over all rows of the table that `sdckit.estimates` returns, one for each estimate and domain
+    and for each coefficient of a model. An estimate that the masked file does not have overlaps by 0; one
+    without an interval in the original is left out. Recoded columns count as they are published.
+
+    References
+    ----------
+    Karr, Kohnen, Oganian, Reiter & Sanil 2006, doi:10.1198/000313006X124640.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> data = sdc.load_sample()
+    >>> original = sdc.prepare(data, key="firm", weights="weight", by="sector", estimates="mean(turnover)")
+    >>> masked = sdc.mask(original, "mdav", k=10)
+    >>> 0 < sdc.loss.estimates(original, masked) < 0.4
+    True
+    """
+    return score_estimates(pair_of(original, masked)).value.overall
+
+
+@metric(
+    title="largest loss in a declared estimate",
+    place=15,
+    score=score_estimates_worst,
+    explain=_explain_worst,
+    **PROPERTIES,
+)
+def estimates_worst(original: Any, masked: Any) -> float:
+    """Information loss in the declared estimate that changed most: 1 less its overlap; 0 if none changed.
+
+    0 means that every 95 % confidence interval is unchanged, 1 that one has nothing in common with the one
+    before.
+
+    Parameters
+    ----------
+    original, masked : table
+        pandas, polars, pyarrow or numpy; `original` prepared with its `estimates`.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Karr, Kohnen, Oganian, Reiter & Sanil 2006, doi:10.1198/000313006X124640.
+
+    Examples
+    --------
+    >>> import sdckit as sdc
+    >>> data = sdc.load_sample()
+    >>> wanted = ["mean(turnover)", "total(wages) by sector"]
+    >>> original = sdc.prepare(data, key="firm", weights="weight", by="sector", estimates=wanted)
+    >>> masked = sdc.mask(original, "mdav", k=10)
+    >>> sdc.estimates_worst(original, masked) >= sdc.loss.estimates(original, masked)
+    True
+    """
+    return score_estimates_worst(pair_of(original, masked)).value.overall
