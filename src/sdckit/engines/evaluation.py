@@ -87,7 +87,8 @@ def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, 
     offered = [metric for metric in how.metrics if metric.in_blocks]
     if not (how.named or assumed.cells):
         offered = [metric for metric in offered if metric.role != "untouched"]
-    refused = [metric.name for metric in how.metrics if not metric.in_blocks]
+    asked = [metric for metric in how.metrics if how.named or metric.role != "estimates"]  # none are declared
+    refused = [metric.name for metric in asked if not metric.in_blocks]
     losses, risks = ([one for one in offered if one.family == family] for family in ("loss", "risk"))
     questions = Questions.of(losses, str(how.options["ties"]))
     variables = found.roles.variables
