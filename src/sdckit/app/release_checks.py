@@ -32,6 +32,7 @@ SHOWN = {  # keys of a job that the screens show; the name of a folder of runs f
     "rules": ("rule",),
     "scenario": ("",),
     "search": ("max_risk", "max_loss", "minimise", "methods"),
+    "measures": ("estimates",),
     "output": ("output", "report", "keep_order"),
     "private": ("private", "private_report", "folder"),
 }

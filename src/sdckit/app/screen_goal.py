@@ -1,4 +1,4 @@
-"""The screen of the goal: limits on risks, other intruders, the loss to make small, and the methods."""
+"""The screen of the goal: limits on risks, other intruders, estimates, the loss to make small, and methods."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from sdckit.core.text import listed, shortened
 from sdckit.job.read import Job
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
+from sdckit.metrics.estimates.declared import declared_of
 from sdckit.selection.limits import SUPPRESSED
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 EMPTY = 1  # scenarios without content that are shown
 MOST = 20  # scenarios
+ESTIMATES = "estimates"  # the key of a job, the role of losses, and the name of a field
+LIMITED_LOSSES = (SUPPRESSED, "estimates_worst")
 
 
 async def show(request: Request) -> Response:
@@ -67,10 +70,11 @@ def _screen(
         losses=[
             (name, one.title)
             for name, one in METRICS.items()
-            if one.family == "loss" and one.bounded and one.paired
+            if one.family == "loss" and one.bounded and (one.paired or one.role == ESTIMATES)
         ],
+        estimates="\n".join(job.get("measures", {}).get(ESTIMATES, ())),
         minimise=search.get("minimise", "brmae"),
-        suppressed=search.get("max_loss", {}).get(SUPPRESSED, ""),
+        largest={name: search.get("max_loss", {}).get(name, "") for name in LIMITED_LOSSES},
         methods=[
             {"name": name, "title": one.title, "about": one.summary, "ticked": name in tried}
             for name, one in METHODS.items()
@@ -148,20 +152,22 @@ def _scenarios(job: Mapping[str, Any], known: Sequence[str]) -> list[dict[str, A
 
 
 def goal_of_form(form: Form, known: Sequence[str]) -> dict[str, Any]:
-    """Return the sections on search and scenarios that a form gives; their values are checked elsewhere."""
+    """Return the sections on search, scenarios and estimates of a form; their values are checked elsewhere."""
     limits = {
         name: _plain(form.text(f"risk-{name}"))
         for name in form.names_with("risk-")
         if form.text(f"risk-{name}")
     }
     search: dict[str, Any] = {"max_risk": limits, "minimise": form.text("minimise") or "brmae"}
-    if form.text(SUPPRESSED):
-        search["max_loss"] = {SUPPRESSED: _plain(form.text(SUPPRESSED))}
+    losses = {name: _plain(form.text(name)) for name in LIMITED_LOSSES if form.text(name)}
+    search |= {"max_loss": losses} if losses else {}
     methods = form.texts("method")
     if set(methods) != {name for name, one in METHODS.items() if one.default}:
         search["methods"] = methods
     scenarios = [one for place in range(MOST) if (one := _scenario(form, place, known))]
-    return {"search": search} | ({"scenario": scenarios} if scenarios else {})
+    estimates = [line.strip() for line in form.text(ESTIMATES).splitlines() if line.strip()]
+    goal = {"search": search} | ({"scenario": scenarios} if scenarios else {})
+    return goal | ({"measures": {ESTIMATES: list(dict.fromkeys(estimates))}} if estimates else {})
 
 
 def _scenario(form: Form, place: int, known: Sequence[str]) -> dict[str, Any] | None:
@@ -201,6 +207,14 @@ def _plain(text: str) -> int | float | str:
     return int(value) if value.is_integer() else value
 
 
+def with_goal(job: Mapping[str, Any], goal: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a job with another goal; what it says on measures is kept, but for the estimates."""
+    measures = {key: value for key, value in job.get("measures", {}).items() if key != ESTIMATES}
+    measures |= goal.get("measures", {})
+    others = {name: part for name, part in job.items() if name not in ("search", "scenario", "measures")}
+    return others | dict(goal) | ({"measures": measures} if measures else {})
+
+
 async def keep(request: Request) -> Response:
     """Keep the goal of the form, checked as `sdckit recommend` checks its options."""
     session, form = session_of(request), await read_form(request)
@@ -209,8 +223,7 @@ async def keep(request: Request) -> Response:
         session.tell(OLD, "error")
         return go_to(request, "goal")
     goal = goal_of_form(form, _published(file))
-    others = {name: part for name, part in file.state.job.items() if name not in ("search", "scenario")}
-    shown = others | goal
+    shown = with_goal(file.state.job, goal)
     try:
         require_complete(goal)
         await session.work(_check, session.start, file, shown)
@@ -225,8 +238,11 @@ async def keep(request: Request) -> Response:
 
 
 def _check(start: Any, file: OpenFile, job: Mapping[str, Any]) -> None:
-    """Raise an error for a goal that the command line would refuse."""
-    open_job(Job("recommend", job, start), file.source).search_options()
+    """Raise an error for a goal that the command line would refuse, also for estimates of the data."""
+    opened = open_job(Job("recommend", job, start), file.source)
+    opened.search_options()
+    if job.get("measures", {}).get(ESTIMATES):
+        declared_of(opened.prepare())
 
 
 ROUTES = [

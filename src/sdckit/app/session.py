@@ -272,7 +272,8 @@ class Session:
     def original(self) -> Original:
         """Return the data of the current job, prepared once for each set of roles."""
         file, opened = self.require_file(), self.opened()
-        key = repr([file.state.job.get(name) for name in ("input", "roles", "recode")])
+        sections = [file.state.job.get(name) for name in ("input", "roles", "recode")]
+        key = repr([*sections, file.state.job.get("measures", {}).get("estimates")])
         if file.prepared.get("roles") != key:
             file.prepared |= {"roles": key, "original": opened.prepare(), "search": {}}
         found: Original = file.prepared["original"]
