@@ -61,8 +61,3 @@ def test_the_coverage_on_the_page_is_of_the_simulation():
     ]
     assert len(rows) == len(ESTIMATES)
     assert found["unmasked"].is_between(0, 1).all()
-
-
-def test_links_lead_somewhere():
-    assert (FILE.parent.parent / "tools" / "estimates_coverage.py").exists()
-    assert "`tools/estimates_coverage.py`" in PAGE
