@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from starlette.requests import Request
 
-DOCS = ("tutorial", "app", "risk", "methods", "metrics", "releases", "large-files", "reference")
+DOCS = ("tutorial", "app", "risk", "methods", "metrics", "estimates", "releases", "large-files", "reference")
 BREAK = "<br>"  # the one tag that the documentation uses, in cells of tables
 SCRIPT, STYLE = "text/javascript", "text/css"
 # The report has scripts of its own, which its own policy allows; it gets no access to this page.
