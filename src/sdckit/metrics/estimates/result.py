@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from sdckit.core.text import number
+from sdckit.metrics.estimates.domains import WHOLE
 
 COLUMNS = ("estimate", "domain", "original", "se_original", "masked", "se_masked")
 CHANGES = ("change", "change_in_se", "overlap")
@@ -86,9 +87,14 @@ class Estimates:
         files.write(path, self.table, overwrite=overwrite)
 
 
-def _name(row: dict[str, Any]) -> str:
+def name_of_row(estimate: str, domain: str) -> str:
     """Return estimate and domain of a row as one text."""
-    return str(row["estimate"]) + ("" if row["domain"] == "all" else f", {row['domain']}")
+    return estimate if domain == WHOLE else f"{estimate}, {domain}"
+
+
+def _name(row: dict[str, Any]) -> str:
+    """Return estimate and domain of a row of the table as one text."""
+    return name_of_row(row["estimate"], row["domain"])
 
 
 def _change_text(row: dict[str, Any]) -> str:
