@@ -99,8 +99,11 @@ class Evaluation:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def public(self) -> Evaluation:
-        """Return a copy to publish: figures that one record dominates are None, and records are left out."""
-        return replace(public_evaluation(self), records=None)
+        """Return a copy to publish: figures that one record dominates are None, and records are left out.
+
+        So are the declared estimates, whose figures are exact.
+        """
+        return replace(public_evaluation(self), records=None, estimates=None)
 
     def _repr_html_(self) -> str:
         """Return the whole-file values as an HTML table for notebooks."""

@@ -11,6 +11,8 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.table import Table
 from sdckit.metrics.estimates.comparing import comparison_table, interval_overlap
+from sdckit.metrics.estimates.domains import WHOLE
+from sdckit.metrics.estimates.guards import withheld_rows
 from sdckit.metrics.estimates.measuring import ABSENT, measure, require_readable
 from sdckit.metrics.estimates.models import levels_of, shared_levels
 from sdckit.metrics.estimates.parse import parse_estimates
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from sdckit.core.registry import Metric
     from sdckit.kernels.jit import Ints
+    from sdckit.metrics.estimates.guards import Guards
     from sdckit.metrics.estimates.measuring import Rows
     from sdckit.metrics.estimates.parse import Request
     from sdckit.metrics.original import Original
@@ -42,6 +45,7 @@ class Declared:
         self.requests, self.file = requests, file
         self.levels = levels_of(file, requests)
         self.rows = measure(file, requests, self.levels)
+        self._guards: dict[tuple[tuple[str, ...], ...], Guards] = {}
 
     def rows_of(self, file: SurveyFile) -> Rows:
         """Return the estimates of a masked file."""
@@ -53,9 +57,15 @@ class Declared:
         found = {key: interval_overlap(ours, masked.get(key, ABSENT)) for key, ours in self.rows.items()}
         return {key: value for key, value in found.items() if not np.isnan(value)}
 
-    def comparison(self, masked: Rows) -> Estimates:
+    def comparison(self, masked: Rows, guards: Guards) -> Estimates:
         """Return the exact figures of both files, which are for the owner alone."""
-        return Estimates(comparison_table(self.rows, masked))
+        return Estimates(comparison_table(self.rows, masked), guards)
+
+    def guards(self, sums: tuple[tuple[str, ...], ...]) -> Guards:
+        """Return what may be published of each estimate, found once; `sums` are columns that rules tie."""
+        if sums not in self._guards:
+            self._guards[sums] = withheld_rows(self.file, self.requests, self.levels, self.rows, sums)
+        return self._guards[sums]
 
     def take(self, rows: Ints) -> Declared:
         """Return the same estimates of some of the records."""
@@ -140,7 +150,23 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
     if not named:
         return None
     declared, masked = masked_rows(pair, named[0])
-    return declared.comparison(masked)
+    sums = [] if pair.rules is None else [rule.columns for rule in pair.rules.rules if rule.equality]
+    return declared.comparison(masked, declared.guards(tuple(map(tuple, sums))))
+
+
+def withheld_losses(
+    found: Estimates | None, metrics: Iterable[Metric], strata: Iterable[str]
+) -> frozenset[tuple[str, str, str]]:
+    """Return metric, stratum and variable of the losses over estimates that are not published.
+
+    They are means and extremes of exact figures: where some estimate is withheld, so are they. What strata
+    withhold is not computed.
+    """
+    if found is None:
+        return frozenset()
+    names = [one.name for one in metrics if one.role == KEPT]
+    places = [one for one in strata if one != WHOLE or any(guard.reason for guard in found.guards.values())]
+    return frozenset((name, place, WHOLE) for name in names for place in places)
 
 
 def _masked_file(declared: Declared, pair: Pair) -> SurveyFile:

@@ -20,7 +20,6 @@ from sdckit.metrics.estimates.shares import FEW_RECORDS, NO_FIGURE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sdckit.metrics.estimates.guards import Guards
     from sdckit.metrics.estimates.result import Estimates
 
 KEPT = {"kept": "kept", "none": "kept", "changed": "changed", "lost": "changed", "gained": "changed"}
@@ -94,10 +93,10 @@ def class_of(change: float | None, ends: Sequence[float], first: float | None) -
     return next((Class(low, high) for low, high in pairwise(kept) if size < high), Class(kept[-1], None))
 
 
-def public_rows(found: Estimates, guards: Guards) -> list[PublicRow]:
+def public_rows(found: Estimates) -> list[PublicRow]:
     """Return all rows of a comparison as they may be published, in their order."""
     return [
-        _public_row(row, guards.get((row["estimate"], row["domain"]), UNKNOWN))
+        _public_row(row, found.guards.get((row["estimate"], row["domain"]), UNKNOWN))
         for row in found.table.iter_rows(named=True)
     ]
 
@@ -145,6 +144,9 @@ def summary_sentences(rows: Sequence[PublicRow], most: int = 4) -> list[str]:
         f"{middle} by more than one; {len(far)} by more than two"
         + (f": {shortened(far, most, '; ')}." if far else ".")
     ]
+    large = [row.name for row in rows if row.change is not None and row.change.low >= PERCENTS[1]]
+    if large:
+        found.append(f"{len(large)} moved by more than {PERCENTS[1]:g} %: {shortened(large, most, '; ')}.")
     gone = sum(bool(row.withheld) for row in rows)
     unknown = count - len(told) - gone
     lost = sum("changed" in {row.sign, row.significance} for row in rows)

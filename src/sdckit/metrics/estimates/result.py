@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from sdckit.core.text import number
 from sdckit.metrics.estimates.domains import WHOLE
+from sdckit.metrics.estimates.guards import Guards  # noqa: TC001 - typing.get_type_hints looks for it
 
 COLUMNS = ("estimate", "domain", "original", "se_original", "masked", "se_masked")
 CHANGES = ("change", "change_in_se", "overlap")
@@ -25,10 +26,12 @@ class Estimates:
     errors of the original), overlap (of the 95 % intervals, from 0 to 1; 0 where the masked file has no such
     estimate), the ends of these intervals, spread and the inflated error and interval (with replications),
     sign ("kept" or "changed"), significance ("kept", "lost", "gained" or "none"), the records behind each
-    estimate, and the reason where something is absent.
+    estimate, and the reason where something is absent. `guards` has what may be published of each row,
+    nothing of those that it does not have.
     """
 
     table: pl.DataFrame
+    guards: Guards = field(default_factory=dict, repr=False)
 
     @property
     def summary(self) -> dict[str, Any]:
