@@ -14,7 +14,7 @@ from sdckit.metrics.estimates.result import Estimates  # noqa: TC001 - typing.ge
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.knowledge import Knowledge  # noqa: TC001 - typing.get_type_hints looks for it
 
-WITHHELD = "withheld: one record dominates this figure, and its value could be computed from it"
+WITHHELD = "withheld: one record dominates this figure, or values of the original could be computed from it"
 FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
 
 

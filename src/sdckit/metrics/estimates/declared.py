@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
 
+WORST = "_worst"  # how the name of a loss in one estimate ends
 KEPT = "estimates"  # under this name, prepared data and pairs keep what was measured
 
 
@@ -159,14 +160,20 @@ def withheld_losses(
 ) -> frozenset[tuple[str, str, str]]:
     """Return metric, stratum and variable of the losses over estimates that are not published.
 
-    They are means and extremes of exact figures: where some estimate is withheld, so are they. What strata
-    withhold is not computed.
+    The largest loss is an exact figure of one estimate, the mean one of several: it is published if there are
+    enough of them and none is withheld. What strata withhold is not computed.
     """
     if found is None:
         return frozenset()
     names = [one.name for one in metrics if one.role == KEPT]
-    places = [one for one in strata if one != WHOLE or any(guard.reason for guard in found.guards.values())]
-    return frozenset((name, place, WHOLE) for name in names for place in places)
+    few = found.table["overlap"].count() < checks.FEWEST_REPORTED
+    hidden = few or any(guard.reason for guard in found.guards.values())
+    return frozenset(
+        (name, place, WHOLE)
+        for name in names
+        for place in strata
+        if hidden or place != WHOLE or name.endswith(WORST)
+    )
 
 
 def _masked_file(declared: Declared, pair: Pair) -> SurveyFile:

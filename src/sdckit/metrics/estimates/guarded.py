@@ -6,6 +6,7 @@ without its direction, and not at all where a `Guard` withholds it.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -132,30 +133,36 @@ def some_withheld(rows: Sequence[PublicRow]) -> bool:
     return any(row.withheld for row in rows)
 
 
-def summary_sentences(rows: Sequence[PublicRow], most: int = 4) -> list[str]:
+def summary_sentences(rows: Sequence[PublicRow], most: int = 3) -> list[str]:
     """Return sentences on how many estimates moved how far, with the names of those that moved most."""
-    told = [row for row in rows if row.change_in_se is not None]
-    near = sum(row.change_in_se == Class(0.0, ERRORS[0]) for row in told)
-    far = [row.name for row in told if row.change_in_se == Class(ERRORS[-1], None)]
-    middle = sum(row.change_in_se is not None and row.change_in_se.low >= ERRORS[1] for row in told)
-    count = len(rows)
-    found = [
-        f"{near} of {count} declared {plural(count, 'estimate')} moved by less than half a standard error, "
-        f"{middle} by more than one; {len(far)} by more than two"
-        + (f": {shortened(far, most, '; ')}." if far else ".")
-    ]
-    large = [row.name for row in rows if row.change is not None and row.change.low >= PERCENTS[1]]
-    if large:
-        found.append(f"{len(large)} moved by more than {PERCENTS[1]:g} %: {shortened(large, most, '; ')}.")
+    told = [row.change_in_se for row in rows if row.change_in_se is not None]
+    far = [row for row in rows if row.change_in_se == Class(ERRORS[-1], None)]
+    large = [row for row in rows if row.change is not None and row.change.low >= PERCENTS[1]]
+    count, near = len(rows), told.count(Class(0.0, ERRORS[0]))
     gone = sum(bool(row.withheld) for row in rows)
-    unknown = count - len(told) - gone
     lost = sum("changed" in {row.sign, row.significance} for row in rows)
+    moved = (
+        f"{near} of {count} declared {plural(count, 'estimate')} moved by less than half a standard error, "
+        f"{sum(one.low >= ERRORS[1] for one in told)} by more than one and {len(far)} by more than two"
+    )
+    found = [
+        f"{moved}{_named(far, rows, most)}.",
+        f"{len(large)} moved by more than {PERCENTS[1]:g} %{_named(large, rows, most)}.",
+    ]
     if lost:
         found.append(f"{lost} changed sign or significance.")
-    if unknown:
-        found.append(f"Of {unknown} the change in standard errors is not told.")
+    if unknown := count - len(told) - gone:
+        found.append(f"The change of {unknown} in standard errors is not told.")
     if gone:
-        found.append(
-            f"{gone} {'is' if gone == 1 else 'are'} withheld: a record or a small domain would follow."
-        )
+        found.append(f"{gone} {'is' if gone == 1 else 'are'} withheld.")
     return found
+
+
+def _named(chosen: Sequence[PublicRow], rows: Sequence[PublicRow], most: int) -> str:
+    """Return the chosen rows in words: by name, or how many domains of an estimate; empty without any."""
+    counts = Counter(row.estimate for row in rows)
+    names = []
+    for estimate, here in Counter(row.estimate for row in chosen).items():
+        first = next(row for row in chosen if row.estimate == estimate)
+        names.append(first.name if here == 1 else f"{estimate} in {here} of {counts[estimate]} domains")
+    return f": {shortened(names, most, '; ')}" if names else ""
