@@ -27,10 +27,11 @@ NEAREST, FARTHEST = 3.0, 8.0  # standard errors on either side of the exact plot
 ENDS = (0.0, *ERRORS)  # of the classes, which are drawn equally wide
 PUBLIC_HEADS = ("estimate", "domain", "masked", "s.e.", "moved by", "in s.e.", "sign", "significance", "")
 PRIVATE_HEADS = (
-    *("estimate", "domain", "original", "s.e.", "masked", "s.e.", "change in %", "in s.e.", "overlap"),
-    *("interval before", "interval after", "sign", "significance", "records", ""),
+    *("estimate", "domain", "original", "s.e.", "masked", "s.e.", "change in %", "change in s.e."),
+    *("overlap", "interval before", "interval after", "records", ""),
 )
-NUMBERS = {"masked", "s.e.", "original", "change in %", "overlap", "records"}
+NUMBERS = {"masked", "s.e.", "original", "change in %", "change in s.e.", "overlap", "records"}
+ERROR = 6  # significant digits of an exact standard error
 
 
 class Bar(NamedTuple):
@@ -185,16 +186,16 @@ def _exact_words(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _exact_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the texts of a row of the exact table."""
-    figures = [figure_text(row[name], EXACT) for name in ("original", "se_original", "masked", "se_masked")]
+    figures = [
+        figure_text(row[f"{part}{which}"], digits)
+        for which in ("original", "masked")
+        for part, digits in (("", EXACT), ("se_", ERROR))
+    ]
     pairs = [(row[f"low_{which}"], row[f"high_{which}"]) for which in ("original", "masked")]
     intervals = [" to ".join(figure_text(end, AFTER) for end in pair) for pair in pairs]
     changes = ["-" if row[name] is None else f"{row[name]:+.3g}" for name in ("change", "change_in_se")]
+    notes = "; ".join(filter(None, (_exact_words(row)[2], row["reason"])))
     return (
         *(row["estimate"], row["domain"], *figures, *changes, number(row["overlap"]), *intervals),
-        *(
-            row["sign"] or "-",
-            row["significance"] or "-",
-            f"{row['records_original']:,}",
-            row["reason"] or "",
-        ),
+        *(f"{row['records_original']:,}", notes),
     )

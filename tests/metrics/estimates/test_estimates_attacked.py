@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from estimates_intruder import interval, is_told, sums_of, total_of, value_of
-from sdckit.metrics.estimates.guarded import public_rows, public_table, some_withheld
+from sdckit.metrics.estimates.guarded import public_rows, public_table, some_withheld, summary_sentences
 from sdckit.metrics.estimates.guards import Guard, withheld_rows
 from sdckit.metrics.estimates.measuring import measure
 from sdckit.metrics.estimates.models import levels_of
@@ -227,7 +227,14 @@ def test_public_rows_have_no_direction_and_no_original_figure():
         table = told.found.table.row(0, named=True)
         exact = [table[name] for name in ("original", "se_original", "change", "change_in_se", "overlap")]
         assert not {*exact, *map(abs, exact), table["records_original"]} & set(row.values())
-    strange = Told(data, ["total(x) by g"])
-    assert [row.withheld for row in public_rows(replace(strange.found, guards={}))] == [
-        "fewer than ten records"
-    ] * 2
+    unguarded = public_rows(replace(told.found, guards={}))
+    assert [row.withheld for row in unguarded] == ["fewer than ten records"] * 2
+    assert summary_sentences(unguarded) == ["How far the 2 declared estimates moved is withheld."]
+
+
+def test_a_large_weight_counts_as_a_large_value():
+    data = even({"a": 30}).with_columns(w=pl.Series([40.0, *[1.0] * 29]))
+    assert (
+        Told(data, ["mean(x)"], factor=1.0, weights="w").reason("mean(x)") == "one record or unit dominates"
+    )
+    assert Told(data, ["mean(x)"], factor=1.0).reason("mean(x)") is None

@@ -128,6 +128,11 @@ def public_table(rows: Sequence[PublicRow]) -> pl.DataFrame:
     return pl.DataFrame(cells, SCHEMA, orient="row")
 
 
+def told_table(found: Estimates, *, private: bool) -> pl.DataFrame:
+    """Return the table to print: exact if `private`, else what may be published."""
+    return found.table if private else public_table(public_rows(found))
+
+
 def some_withheld(rows: Sequence[PublicRow]) -> bool:
     """Return True if a row is withheld: then no exact figure over all rows can be told, either."""
     return any(row.withheld for row in rows)
@@ -140,6 +145,8 @@ def summary_sentences(rows: Sequence[PublicRow], most: int = 3) -> list[str]:
     large = [row for row in rows if row.change is not None and row.change.low >= PERCENTS[1]]
     count, near = len(rows), told.count(Class(0.0, ERRORS[0]))
     gone = sum(bool(row.withheld) for row in rows)
+    if gone == count:
+        return [f"How far the {count} declared {plural(count, 'estimate')} moved is withheld."]
     lost = sum("changed" in {row.sign, row.significance} for row in rows)
     moved = (
         f"{near} of {count} declared {plural(count, 'estimate')} moved by less than half a standard error, "
