@@ -11,6 +11,7 @@ import polars as pl
 from sdckit.core import checks
 from sdckit.job.schema import DRAFT, job_schema
 from sdckit.metrics import evaluation_table, scenario_risks
+from sdckit.metrics.estimates import comparing, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,7 @@ def schemas() -> dict[str, Schema]:
     """Return all schemas by name, as `tools/make_reference.py` writes them."""
     outputs = {
         "describe": _described(),
-        "mask": _object(ABOUT | {"masked": TEXTS} | _measured(), optional=("scenarios",)),
+        "mask": _object(ABOUT | {"masked": TEXTS} | _measured(), optional=("scenarios", "estimates")),
         "evaluate": {"anyOf": [_evaluated(), _several()]},
         "recommend": {"anyOf": [_recommended(), _missed()]},
     }
@@ -88,7 +89,15 @@ def _measured() -> Schema:
         "scenarios": _table(scenario_risks.SCHEMA),
         "summary": _summary(),
         "statistics": _statistics(),
+        "estimates": _estimates(),
     }
+
+
+def _estimates() -> Schema:
+    """Return the schema of declared estimates: classes of change or, with --private-output, exact ones."""
+    kinds: dict[Any, Schema] = {pl.String: OPEN, pl.Float64: SOME, pl.Int64: WHOLE}
+    tables = (guarded.SCHEMA, comparing.SCHEMA)
+    return {"anyOf": [_rows({name: kinds[kind] for name, kind in one.items()}) for one in tables]}
 
 
 def _summary() -> Schema:
@@ -118,7 +127,7 @@ def _evaluated() -> Schema:
     """Return the schema of what `evaluate` prints on one file, or on releases together."""
     more = {"limits": _limits(), "ranks": {"type": "array", "items": {"type": "object"}}}
     entries = ABOUT | {"masked": TEXTS} | _measured() | more
-    return _object(entries, optional=("scenarios", "limits", "ranks", "summary", "statistics"))
+    return _object(entries, optional=("scenarios", "limits", "ranks", "summary", "statistics", "estimates"))
 
 
 def _several() -> Schema:
@@ -141,7 +150,7 @@ def _choice(**more: Any) -> Schema:
 def _recommended() -> Schema:
     """Return the schema of what `recommend` prints if a setting meets the limits."""
     entries = ABOUT | {"masked": TEXTS} | _measured() | {"choice": _choice(draws=WHOLE)}
-    return _object(entries, optional=("scenarios",))
+    return _object(entries, optional=("scenarios", "estimates"))
 
 
 def _missed() -> Schema:

@@ -280,10 +280,15 @@ def file_facts(n: int, original: Path, *masked: Path) -> dict[str, Any]:
     return {"version": VERSION, "n": n, "original": original.name, "masked": names}
 
 
-def evaluation_content(result: Evaluation) -> dict[str, Any]:
+def evaluation_content(result: Evaluation, given: dict[str, Any]) -> dict[str, Any]:
     """Return the measures of one file as a JSON-ready dict."""
+    from sdckit.metrics.estimates.guarded import told_table  # noqa: PLC0415 - not needed for --help
+
     content = {"table": result.table.rows(named=True), "meaning": result.meaning, "parts": result.parts}
     others = {} if result.scenarios is None else {"scenarios": result.scenarios.rows(named=True)}
+    if result.estimates is not None:
+        told = told_table(result.estimates, private=bool(given.get("private_output")))
+        others["estimates"] = told.rows(named=True)
     return content | {"knowledge": known_columns(result)} | others
 
 
@@ -309,7 +314,7 @@ def show_result(
     if given["as_json"] or given["as_csv"]:
         result = publishable(result, given)
     if given["as_json"]:
-        content = evaluation_content(result) | {"notes": everything} | limits_content(verdicts, given)
+        content = evaluation_content(result, given) | {"notes": everything} | limits_content(verdicts, given)
         print_line(as_json(dict(about) | content | (more or {})))
     elif given["as_csv"]:
         print_csv(result.table)

@@ -14,7 +14,7 @@ from sdckit.metrics.estimates.result import Estimates  # noqa: TC001 - typing.ge
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.knowledge import Knowledge  # noqa: TC001 - typing.get_type_hints looks for it
 
-WITHHELD = "withheld: one record dominates this figure, and its value could be computed from it"
+WITHHELD = "withheld: one record dominates this figure, or values of the original could be computed from it"
 FIGURES = ["value", "random", "tie_low", "tie_high", "ci_low", "ci_high"]
 
 
@@ -99,8 +99,11 @@ class Evaluation:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def public(self) -> Evaluation:
-        """Return a copy to publish: figures that one record dominates are None, and records are left out."""
-        return replace(public_evaluation(self), records=None)
+        """Return a copy to publish: figures that one record dominates are None, and records are left out.
+
+        So are the declared estimates, whose figures are exact.
+        """
+        return replace(public_evaluation(self), records=None, estimates=None)
 
     def _repr_html_(self) -> str:
         """Return the whole-file values as an HTML table for notebooks."""

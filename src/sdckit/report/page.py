@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.report import distributions, headlines, measures, risk_map, signing
 from sdckit.report.environment import json_text, page_environment
+from sdckit.report.estimates import estimates_part
 from sdckit.report.privacy import THRESHOLD, guarded_evaluation, public_facts, require_enough_records
 from sdckit.report.vega_bundle import bundle
 
@@ -90,6 +91,7 @@ def report(
     require_enough_records(pair, evaluation)
     if evaluation is not None:
         evaluation = guarded_evaluation(evaluation)
+    private = summary is not None and summary.private
     specs: dict[str, Spec] = {}
 
     def add_spec(name: str, panel: Panel) -> dict[str, Any]:
@@ -115,6 +117,7 @@ def report(
             done=done,
             choice=choice,
             headlines=headlines.headlines(evaluation, points),
+            estimates=None if evaluation is None else estimates_part(evaluation.estimates, private=private),
             knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
             scenarios=_scenarios(evaluation, points, summary),
             summary=summary,

@@ -11,6 +11,8 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.table import Table
 from sdckit.metrics.estimates.comparing import comparison_table, interval_overlap
+from sdckit.metrics.estimates.domains import WHOLE
+from sdckit.metrics.estimates.guards import withheld_rows
 from sdckit.metrics.estimates.measuring import ABSENT, measure, require_readable
 from sdckit.metrics.estimates.models import levels_of, shared_levels
 from sdckit.metrics.estimates.parse import parse_estimates
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
 
     from sdckit.core.registry import Metric
     from sdckit.kernels.jit import Ints
+    from sdckit.metrics.estimates.guards import Guards
     from sdckit.metrics.estimates.measuring import Rows
     from sdckit.metrics.estimates.parse import Request
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
 
+WORST = "_worst"  # how the name of a loss in one estimate ends
 KEPT = "estimates"  # under this name, prepared data and pairs keep what was measured
 
 
@@ -42,6 +46,7 @@ class Declared:
         self.requests, self.file = requests, file
         self.levels = levels_of(file, requests)
         self.rows = measure(file, requests, self.levels)
+        self._guards: dict[tuple[tuple[str, ...], ...], Guards] = {}
 
     def rows_of(self, file: SurveyFile) -> Rows:
         """Return the estimates of a masked file."""
@@ -53,9 +58,15 @@ class Declared:
         found = {key: interval_overlap(ours, masked.get(key, ABSENT)) for key, ours in self.rows.items()}
         return {key: value for key, value in found.items() if not np.isnan(value)}
 
-    def comparison(self, masked: Rows) -> Estimates:
+    def comparison(self, masked: Rows, guards: Guards) -> Estimates:
         """Return the exact figures of both files, which are for the owner alone."""
-        return Estimates(comparison_table(self.rows, masked))
+        return Estimates(comparison_table(self.rows, masked), guards)
+
+    def guards(self, sums: tuple[tuple[str, ...], ...]) -> Guards:
+        """Return what may be published of each estimate, found once; `sums` are columns that rules tie."""
+        if sums not in self._guards:
+            self._guards[sums] = withheld_rows(self.file, self.requests, self.levels, self.rows, sums)
+        return self._guards[sums]
 
     def take(self, rows: Ints) -> Declared:
         """Return the same estimates of some of the records."""
@@ -140,7 +151,29 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
     if not named:
         return None
     declared, masked = masked_rows(pair, named[0])
-    return declared.comparison(masked)
+    sums = [] if pair.rules is None else [rule.columns for rule in pair.rules.rules if rule.equality]
+    return declared.comparison(masked, declared.guards(tuple(map(tuple, sums))))
+
+
+def withheld_losses(
+    found: Estimates | None, metrics: Iterable[Metric], strata: Iterable[str]
+) -> frozenset[tuple[str, str, str]]:
+    """Return metric, stratum and variable of the losses over estimates that are not published.
+
+    The largest loss is an exact figure of one estimate, the mean one of several: it is published if there are
+    enough of them and none is withheld. What strata withhold is not computed.
+    """
+    if found is None:
+        return frozenset()
+    names = [one.name for one in metrics if one.role == KEPT]
+    few = found.table["overlap"].count() < checks.FEWEST_REPORTED
+    hidden = few or any(guard.reason for guard in found.guards.values())
+    return frozenset(
+        (name, place, WHOLE)
+        for name in names
+        for place in strata
+        if hidden or place != WHOLE or name.endswith(WORST)
+    )
 
 
 def _masked_file(declared: Declared, pair: Pair) -> SurveyFile:

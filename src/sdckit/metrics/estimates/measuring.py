@@ -62,7 +62,7 @@ def measure(file: SurveyFile, requests: Sequence[Request], levels: Levels) -> Ro
     for one in requests:
         labels = file.grouping(one.by).labels
         if one.formula is None:
-            found |= _rows(one.text, labels, _estimator(one)(_sample(file, one)))
+            found |= _rows(one.text, labels, _estimator(one)(sample_of(file, one)))
             continue
         for term, figures in coefficients(file, one, levels).items():
             found |= _rows(f"{one.text} [{term}]", labels, figures)
@@ -98,7 +98,7 @@ def _estimator(request: Request) -> Callable[[Sample], Figures]:
     return ESTIMATORS[request.kind]
 
 
-def _sample(file: SurveyFile, request: Request) -> Sample:
+def sample_of(file: SurveyFile, request: Request) -> Sample:
     """Return the cells of an estimate with weights and domains; kept for others on the same columns."""
     key = (request.columns, request.condition, request.by)
     if key not in file.cache:

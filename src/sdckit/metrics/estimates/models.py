@@ -35,22 +35,27 @@ def shared_levels(first: Levels, second: Levels) -> Levels:
     return {name: list(dict.fromkeys([*first.get(name, []), *labels])) for name, labels in second.items()}
 
 
-def coefficients(file: SurveyFile, request: Request, levels: Levels) -> dict[str, Figures]:
-    """Return the figures of each coefficient of a model, by the name of its term."""
+def model_data(file: SurveyFile, request: Request, levels: Levels) -> tuple[ModelData, Bools]:
+    """Return the terms of a model for all records, and which records have a value of each of them."""
     assert request.formula is not None  # noqa: S101 - a model has one
     cells = {name: _cells(file, name, levels) for name in request.columns}
     matrix = model_matrix(request.formula, cells)
-    grouping = file.grouping(request.by)
     weights = np.ones(file.n) if file.weights is None else file.weights
     seen = np.isfinite(matrix.response) & np.isfinite(matrix.terms).all(1)
     for name in levels.keys() & set(request.columns):
         seen &= cells[name].codes >= 0
-    data = ModelData(matrix.response, matrix.terms, weights, file.design.unit, matrix.names)
-    records = grouping.count_records(seen & (weights > 0))
-    found = {name: absent(grouping.count, records.copy()) for name in matrix.names}
+    return ModelData(matrix.response, matrix.terms, weights, file.design.unit, matrix.names), seen
+
+
+def coefficients(file: SurveyFile, request: Request, levels: Levels) -> dict[str, Figures]:
+    """Return the figures of each coefficient of a model, by the name of its term."""
+    data, seen = model_data(file, request, levels)
+    grouping, weighed = file.grouping(request.by), data.weights > 0
+    records = grouping.count_records(seen & weighed)
+    found = {name: absent(grouping.count, records.copy()) for name in data.names}
     for domain in range(grouping.count):
         chosen = seen & (grouping.numbers == domain)
-        _fill(found, domain, data.take(chosen & (weights > 0)), request.kind, weightless=chosen.any())
+        _fill(found, domain, data.take(chosen & weighed), request.kind, weightless=chosen.any())
     return found
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from sdckit.core.text import number
+from sdckit.metrics.estimates.domains import WHOLE
+from sdckit.metrics.estimates.guards import Guards  # noqa: TC001 - typing.get_type_hints looks for it
 
 COLUMNS = ("estimate", "domain", "original", "se_original", "masked", "se_masked")
 CHANGES = ("change", "change_in_se", "overlap")
@@ -24,10 +26,12 @@ class Estimates:
     errors of the original), overlap (of the 95 % intervals, from 0 to 1; 0 where the masked file has no such
     estimate), the ends of these intervals, spread and the inflated error and interval (with replications),
     sign ("kept" or "changed"), significance ("kept", "lost", "gained" or "none"), the records behind each
-    estimate, and the reason where something is absent.
+    estimate, and the reason where something is absent. `guards` has what may be published of each row,
+    nothing of those that it does not have.
     """
 
     table: pl.DataFrame
+    guards: Guards = field(default_factory=dict, repr=False)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -86,9 +90,14 @@ class Estimates:
         files.write(path, self.table, overwrite=overwrite)
 
 
-def _name(row: dict[str, Any]) -> str:
+def name_of_row(estimate: str, domain: str) -> str:
     """Return estimate and domain of a row as one text."""
-    return str(row["estimate"]) + ("" if row["domain"] == "all" else f", {row['domain']}")
+    return estimate if domain == WHOLE else f"{estimate}, {domain}"
+
+
+def _name(row: dict[str, Any]) -> str:
+    """Return estimate and domain of a row of the table as one text."""
+    return name_of_row(row["estimate"], row["domain"])
 
 
 def _change_text(row: dict[str, Any]) -> str:
