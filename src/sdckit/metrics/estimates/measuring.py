@@ -114,7 +114,7 @@ def _indicator(file: SurveyFile, request: Request) -> Floats:
     assert condition is not None  # noqa: S101 - a share has one
     compare = RELATIONS[condition.relation]
     if condition.other.kind == "text":
-        found = file.domains([name])
+        found = file.grouping((name,))
         meets = np.array([*(compare(label, condition.other.says) for label in found.labels), np.nan])
         return np.asarray(meets[found.numbers], np.float64)
     left = file.numbers(name)
