@@ -25,13 +25,11 @@ class Ordering:
     @cached_property
     def order(self) -> Ints:
         """Row numbers by domain and value; records without a value or a weight come at any place."""
-        numbers = self.grouping.numbers
-        small = numbers.astype(np.uint16) if self.grouping.count < 2**16 else numbers
-        by_domain = np.argsort(small, kind="stable")
-        values = self.values[by_domain]
+        found = self.grouping.by_domain.copy()
+        values = self.values[found]
         for begin, end in self._slices():
-            by_domain[begin:end] = by_domain[begin:end][np.argsort(values[begin:end])]
-        return by_domain
+            found[begin:end] = found[begin:end][np.argsort(values[begin:end])]
+        return found
 
     def _slices(self) -> Iterator[tuple[int, int]]:
         """Yield where the records of each domain begin and end in the order."""
