@@ -140,7 +140,7 @@ def _categories(words: Sequence[Word]) -> frozenset[str]:
 
 def formulaic_matrix(formula: Formula, columns: Sequence[Cells]) -> tuple[ModelMatrix, Any, Any]:
     """Return a model's matrix by formulaic, and how it made the response and the terms of factors."""
-    pandas = _libraries()[1]
+    terms, pandas = formula_terms(formula), _libraries()[1]
     data = pandas.DataFrame(
         {
             f"column_{j}_": pandas.Categorical.from_codes(one.codes, categories=list(one.labels))
@@ -151,9 +151,7 @@ def formulaic_matrix(formula: Formula, columns: Sequence[Cells]) -> tuple[ModelM
     )
     try:
         with np.errstate(all="ignore"):
-            found = formula_terms(formula).get_model_matrix(
-                data, na_action="ignore", output="numpy", context=OWN
-            )
+            found = terms.get_model_matrix(data, na_action="ignore", output="numpy", context=OWN)
     except Exception as error:  # of many types
         raise _formula_error(formula, error) from error
     left = np.asarray(found.lhs, np.float64).reshape(len(data), -1)
