@@ -11,6 +11,8 @@ from sdckit.core.classes import number_values
 from sdckit.kernels.cell_moments import NOTHING, cell_moments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sdckit.kernels.jit import Bools, Floats, Int32s, Ints
     from sdckit.metrics.estimates.domains import Domains
 
@@ -78,6 +80,13 @@ class Grouping:
         """Row numbers sorted by domain; records outside all domains come last."""
         small = self.numbers.astype(np.uint16) if self.count < 2**16 else self.numbers
         return np.argsort(small, kind="stable")
+
+    def slices(self) -> Iterator[tuple[int, int]]:
+        """Yield where the records of each domain begin and end in `by_domain`."""
+        end = 0
+        for records in self.records.tolist():
+            begin, end = end, end + records
+            yield begin, end
 
     def at_records(self, values: Floats) -> Floats:
         """Return the value of each record's domain; 0 outside all domains."""

@@ -50,9 +50,11 @@ def coefficients(file: SurveyFile, request: Request, levels: Levels) -> dict[str
     data = ModelData(matrix.response, matrix.terms, weights, file.design.unit, matrix.names)
     records = grouping.count_records(seen & (weights > 0))
     found = {name: absent(grouping.count, records.copy()) for name in matrix.names}
-    for domain in range(grouping.count):
-        chosen = seen & (grouping.numbers == domain)
-        _fill(found, domain, data.take(chosen & (weights > 0)), request.kind, weightless=chosen.any())
+    for domain, (begin, end) in enumerate(grouping.slices()):
+        rows = grouping.by_domain[begin:end]
+        chosen = rows[seen[rows]]
+        own = data.take(chosen[weights[chosen] > 0])
+        _fill(found, domain, own, request.kind, weightless=chosen.size > 0)
     return found
 
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.estimates.grouping import Grouping
 
@@ -29,22 +27,15 @@ class Ordering:
         """Row numbers by domain and value; records without a value or a weight come at any place."""
         found = self.grouping.by_domain.copy()
         values = self.values[found]
-        for begin, end in self._slices():
+        for begin, end in self.grouping.slices():
             found[begin:end] = found[begin:end][np.argsort(values[begin:end])]
         return found
-
-    def _slices(self) -> Iterator[tuple[int, int]]:
-        """Yield where the records of each domain begin and end in the order."""
-        end = 0
-        for records in self.grouping.records.tolist():
-            begin, end = end, end + records
-            yield begin, end
 
     def differences(self) -> Floats:
         """Return for each record the weighted sum of its absolute differences to all others of its domain."""
         y, weights = self.values, self.weights
         found = np.zeros(y.size)
-        for begin, end in self._slices():
+        for begin, end in self.grouping.slices():
             rows = self.order[begin:end]
             values, own = y[rows], np.ones(rows.size) if weights is None else weights[rows]
             size, total = np.cumsum(own), np.cumsum(own * values)  # of the records up to each one
@@ -58,9 +49,9 @@ class Ordering:
         y, weights = self.values, self.weights
         if weights is None:
             values = y[self.grouping.by_domain]
-            return [Selection(values[begin:end]) for begin, end in self._slices()]
+            return [Selection(values[begin:end]) for begin, end in self.grouping.slices()]
         found: list[Distribution | Selection] = []
-        for begin, end in self._slices():
+        for begin, end in self.grouping.slices():
             rows = self.order[begin:end]
             own = weights[rows]
             if not own.all():

@@ -14,7 +14,7 @@ from sdckit.metrics.loss.propensity import logistic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 DEPENDENT = 1e-9  # of a term's length: what other terms do not explain of it
 STEPS = 40  # of Newton's method, which needs about 8
@@ -31,10 +31,10 @@ class ModelData(NamedTuple):
     units: Ints | None
     names: Sequence[str]
 
-    def take(self, chosen: Bools) -> ModelData:
-        """Return the chosen records."""
-        units = None if self.units is None else self.units[chosen]
-        return ModelData(self.response[chosen], self.terms[chosen], self.weights[chosen], units, self.names)
+    def take(self, rows: Ints) -> ModelData:
+        """Return the records in the given rows."""
+        units = None if self.units is None else self.units[rows]
+        return ModelData(self.response[rows], self.terms[rows], self.weights[rows], units, self.names)
 
 
 class Fit(NamedTuple):
