@@ -114,7 +114,7 @@ def _indicator(file: SurveyFile, request: Request) -> Floats:
     assert condition is not None  # noqa: S101 - a share has one
     compare = RELATIONS[condition.relation]
     if condition.other.kind == "text":
-        classes = file.grouping((name,))
+        classes = file.domains([name])
         meets = np.array([*(compare(label, condition.other.says) for label in classes.labels), np.nan])
         return np.asarray(meets[classes.numbers], np.float64)
     left = file.numbers(name)

@@ -96,7 +96,7 @@ def _cells(file: SurveyFile, name: str, levels: Levels) -> Cells:
     """Return the cells of a column as floats or, where it has classes, as these."""
     if name not in levels:
         return file.numbers(name)
-    own = file.grouping((name,))
+    own = file.domains([name])
     places = {label: place for place, label in enumerate(levels[name])}
     numbers = np.array([*(places[label] for label in own.labels), -1], np.int64)
     return Classes(tuple(levels[name]), numbers[own.numbers])
