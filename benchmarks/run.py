@@ -25,6 +25,7 @@ BENCHMARKS = (
     "linkage",
     "candidates",
     "sampled_search",
+    "estimates",
     "study",
     "app",
 )

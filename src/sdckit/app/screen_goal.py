@@ -1,4 +1,4 @@
-"""The screen of the goal: limits on risks, other intruders, estimates, the loss to make small, and methods."""
+"""The screen of the goal: limits on risks, other intruders, estimates to protect, the loss, and the methods."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _scenarios(job: Mapping[str, Any], known: Sequence[str]) -> list[dict[str, A
 
 
 def goal_of_form(form: Form, known: Sequence[str]) -> dict[str, Any]:
-    """Return the sections on search, scenarios and estimates of a form; their values are checked elsewhere."""
+    """Return the sections on search, scenarios and estimates that a form gives, with unchecked values."""
     limits = {
         name: _plain(form.text(f"risk-{name}"))
         for name in form.names_with("risk-")

@@ -8,6 +8,9 @@ import pytest
 
 import naive_estimates as naive
 import sdckit as sdc
+from sdckit.metrics.estimates.domains import Domains
+from sdckit.metrics.estimates.grouping import Design, Grouping
+from sdckit.metrics.estimates.ordering import Ordering
 from surveys import DESIGN, survey
 
 FUNCTIONS = {
@@ -172,3 +175,18 @@ def test_replications_show_the_spread_and_an_interval_that_knows_of_it():
     assert row["high_inflated"] - row["masked"] == pytest.approx(naive.FACTOR * row["se_inflated"])
     alone = sdc.estimates(original, maskings[0], "mean(x)").table
     assert alone["se_inflated"].to_list() == [None]
+
+
+def test_quantiles_of_equal_weights_are_those_of_the_twin_in_any_order():
+    rng = np.random.default_rng(5)
+    domains = rng.integers(-1, 4, 200)
+    domains[domains == 2] = 3  # one domain is empty
+    values = rng.integers(0, 30, 200).astype(float)
+    grouping = Grouping(Domains(list("abcd"), domains), Design(200, None, None))
+    plain, weighted = (Ordering(grouping, weights, values) for weights in (None, np.ones(200)))
+    for share in (*rng.random(40), 0.0, 0.5, 1.0, 0.5, 0.25):
+        found = plain.quantiles(np.full(4, share))
+        own = [values[domains == domain].tolist() for domain in range(4)]
+        expected = [naive.quantile([1.0] * len(one), one, share) if one else math.nan for one in own]
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(weighted.quantiles(np.full(4, share)), expected)

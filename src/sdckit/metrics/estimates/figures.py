@@ -39,6 +39,8 @@ class Figures:
 
     def withhold(self, domains: Bools, reason: str, *, value: bool = True) -> None:
         """Remove the standard errors of some domains, and their values unless `value` is False."""
+        if not domains.any():
+            return
         for domain in np.flatnonzero(domains):
             self.reasons.setdefault(int(domain), reason)
         for part in (self.errors, self.low, self.high, *((self.values,) if value else ())):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,9 +19,9 @@ from sdckit.metrics.estimates.words import CLOSE, OPEN, Word, unreadable
 from sdckit.rules.parse import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from sdckit.kernels.jit import Floats
+    from sdckit.kernels.jit import Floats, Ints
 
 OWN: dict[str, Callable[..., Any]] = {
     "log": np.log,
@@ -46,6 +47,26 @@ class Formula:
     columns: tuple[str, ...]
     code: str
     categories: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Cells that name classes: the labels of all classes, and the number of each record's, -1 for none."""
+
+    labels: tuple[str, ...]
+    codes: Ints
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self.codes)
+
+    def indicators(self) -> list[Floats]:
+        """Return for each class a column that is 1 in its records and 0 elsewhere."""
+        return list((self.codes == np.arange(len(self.labels))[:, None]).astype(float))
+
+
+if TYPE_CHECKING:
+    Cells = Floats | Classes
 
 
 class ModelMatrix(NamedTuple):
@@ -117,14 +138,17 @@ def _categories(words: Sequence[Word]) -> frozenset[str]:
     )
 
 
-def model_matrix(formula: Formula, cells: Mapping[str, Any]) -> ModelMatrix:
-    """Return response and terms of a model for each record, given the cells of its columns by name.
-
-    Cells are floats, NaN where missing, or pandas' categories. A term that cannot be computed, such as the
-    log of 0, is NaN or infinite.
-    """
-    terms = formula_terms(formula)
-    data = _libraries()[1].DataFrame({f"column_{j}_": cells[name] for j, name in enumerate(formula.columns)})
+def formulaic_matrix(formula: Formula, columns: Sequence[Cells]) -> tuple[ModelMatrix, Any, Any]:
+    """Return a model's matrix by formulaic, and how it made the response and the terms of factors."""
+    terms, pandas = formula_terms(formula), _libraries()[1]
+    data = pandas.DataFrame(
+        {
+            f"column_{j}_": pandas.Categorical.from_codes(one.codes, categories=list(one.labels))
+            if isinstance(one, Classes)
+            else one
+            for j, one in enumerate(columns)
+        }
+    )
     try:
         with np.errstate(all="ignore"):
             found = terms.get_model_matrix(data, na_action="ignore", output="numpy", context=OWN)
@@ -133,11 +157,12 @@ def model_matrix(formula: Formula, cells: Mapping[str, Any]) -> ModelMatrix:
     left = np.asarray(found.lhs, np.float64).reshape(len(data), -1)
     if left.shape[1] != 1:
         raise ValueError(f"the response of model {formula.text!r} is no number; take a numeric column")
-    right = np.asarray(found.rhs, np.float64)
-    names = tuple(_own_names(name, formula) for name in found.rhs.model_spec.column_names)
-    return ModelMatrix(left[:, 0], right, names)
+    right, made = np.asarray(found.rhs, np.float64), found.rhs.model_spec
+    names = tuple(_own_names(name, formula) for name in made.column_names)
+    return ModelMatrix(left[:, 0], right, names), found.lhs.model_spec.structure, made.structure
 
 
+@lru_cache
 def formula_terms(formula: Formula) -> Any:
     """Return the formula as formulaic reads it; raise ValueError where it is no formula."""
     try:
@@ -150,11 +175,6 @@ def _formula_error(formula: Formula, error: Exception) -> ValueError:
     """Return the error for a formula that formulaic refuses, with the first line of its own words."""
     reason = _own_names((str(error).splitlines() or [type(error).__name__])[0], formula).rstrip(".")
     return ValueError(f"model {formula.text!r} cannot be computed: {reason}; correct the formula")
-
-
-def categories_of(labels: Sequence[str], numbers: Any) -> Any:
-    """Return pandas' categories with these labels; a record has the label of its number, none for -1."""
-    return _libraries()[1].Categorical.from_codes(numbers, categories=list(labels))
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -11,6 +11,8 @@ from sdckit.core.classes import number_values
 from sdckit.kernels.cell_moments import NOTHING, cell_moments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sdckit.kernels.jit import Bools, Floats, Int32s, Ints
     from sdckit.metrics.estimates.domains import Domains
 
@@ -73,6 +75,19 @@ class Grouping:
         numbers = self.numbers if chosen is None else self.numbers[chosen]
         return np.bincount(numbers, minlength=self.count + 1)[: self.count]
 
+    @cached_property
+    def by_domain(self) -> Ints:
+        """Row numbers sorted by domain; records outside all domains come last."""
+        small = self.numbers.astype(np.uint16) if self.count < 2**16 else self.numbers
+        return np.argsort(small, kind="stable")
+
+    def slices(self) -> Iterator[tuple[int, int]]:
+        """Yield where the records of each domain begin and end in `by_domain`."""
+        end = 0
+        for records in self.records.tolist():
+            begin, end = end, end + records
+            yield begin, end
+
     def at_records(self, values: Floats) -> Floats:
         """Return the value of each record's domain; 0 outside all domains."""
         return np.take(np.append(values, 0.0), self.numbers)
@@ -91,6 +106,11 @@ class Grouping:
             cells = _of_groups(pairs, cells, int(pairs.max(initial=-1)) + 1)
         sizes = np.bincount(cells, minlength=(self.count + 1) * design.strata).astype(float)
         return pairs, self._small if cells is self.numbers else cells.astype(np.int32), sizes
+
+    @cached_property
+    def _units(self) -> Floats:
+        """Number of units in the stratum of each cell."""
+        return np.tile(self.design.sizes, self.count + 1)
 
     def totals(self, values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Return each domain's weighted sum of the values and its variance.
@@ -150,8 +170,7 @@ class Grouping:
         domain, the squares about the mean of all n are those of the m about their own mean, and
         (n - m) / (n m) times their squared sum.
         """
-        sizes = self._parts[2]
-        units = np.tile(self.design.sizes, self.count + 1)
+        sizes, units = self._parts[2], self._units
         with np.errstate(divide="ignore", invalid="ignore"):
             whole = squares + sums**2 * (units - sizes) / (sizes * units)
             found = np.where(sizes > 0, whole * units / (units - 1), 0.0)
@@ -183,9 +202,10 @@ def _moments(
 
 def _frozen(array: Array) -> Array:
     """Return a view that cannot be written to, as polars columns are: one compiled kernel serves all."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _of_groups(groups: Ints, values: Ints, count: int) -> Ints:

@@ -13,6 +13,7 @@ import numpy as np
 from sdckit.metrics.estimates.figures import Figures
 
 if TYPE_CHECKING:
+    from sdckit.kernels.jit import Bools, Floats
     from sdckit.metrics.estimates.sample import Sample
 
 
@@ -47,37 +48,44 @@ def correlation(sample: Sample) -> Figures:
 
     A record's residual is u v - r (u**2 + v**2) / 2, u and v its standardised values.
     """
-    grouping = sample.grouping
-    centred = [column - grouping.at_records(sample.means(column)) for column in sample.columns]
-    spreads = [np.sqrt(sample.means(column * column)) for column in centred]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        u, v = (column / grouping.at_records(spread) for column, spread in zip(centred, spreads, strict=True))
-    constant = ~np.all([spread > 0 for spread in spreads], axis=0)
-    if constant.any() or grouping.some_outside:
-        u, v = (np.nan_to_num(part, posinf=0.0, neginf=0.0) for part in (u, v))
-    values = sample.means(u * v)
-    residuals = u * v - grouping.at_records(values) * (u * u + v * v) / 2
-    found = sample.figures(values, grouping.variances(residuals, sample.weights), sample.size)
-    found.withhold(constant & (sample.records > 0), "a column is constant")
+    (u, u_varies), (v, v_varies) = (_standardised(sample, column) for column in sample.columns)
+    products = u * v
+    values = sample.means(products)
+    squares = np.square(u, out=u)  # in place, as new arrays take most of the time in large files
+    squares += np.square(v, out=v)
+    none = np.zeros(values.size)
+    variances = sample.grouping.residual_variances(products, sample.weights, none, squares, values / 2)
+    found = sample.figures(values, variances, sample.size)
+    found.withhold(~(u_varies & v_varies) & (sample.records > 0), "a column is constant")
     return found
+
+
+def _standardised(sample: Sample, column: Floats) -> tuple[Floats, Bools]:
+    """Return a column with mean 0 and variance 1 in domains where it varies, 0 elsewhere, and which vary."""
+    at = sample.grouping.at_records
+    found = column - at(sample.means(column))
+    spread = np.sqrt(sample.means(found * found))
+    varies = spread > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found /= at(spread)
+    if not varies.all() or sample.grouping.some_outside:
+        np.nan_to_num(found, copy=False, posinf=0.0, neginf=0.0)
+    return found, varies
 
 
 def gini(sample: Sample) -> Figures:
     """Return the Gini coefficient in each domain: the mean difference of two records over twice the mean.
 
-    A record's residual is the sum of its differences to all others over (size * total), less the coefficient
-    times (1 / size + value / total).
+    A record's residual is the sum of its differences to all others, less the coefficient times (total + size
+    * value), over (size * total).
     """
     (y,) = sample.columns
-    grouping, size = sample.grouping, sample.size
-    total = sample.totals(y)
-    below, part = sample.ordering.cumulated()
-    at = grouping.at_records
-    with np.errstate(divide="ignore", invalid="ignore"):
-        differences = y * (2 * below - at(size)) + at(total) - 2 * part
-        values = sample.totals(differences) / (2 * size * total)
-        residuals = differences / at(size * total) - at(values) * (1 / at(size) + y / at(total))
-    residuals = np.nan_to_num(residuals, posinf=0.0, neginf=0.0)
-    found = sample.figures(values, grouping.variances(residuals, sample.weights), 1.0)
+    size, total, differences = sample.size, sample.totals(y), sample.ordering.differences()
+    scale = np.where(total > 0, size * total, np.nan)
+    values = sample.totals(differences) / (2 * scale)
+    variances = sample.grouping.residual_variances(
+        differences, sample.weights, values * total, y, values * size
+    )
+    found = sample.figures(values, variances, scale)
     found.withhold((total <= 0) & (size > 0), "the total is not above 0")
     return found

@@ -114,14 +114,16 @@ def _indicator(file: SurveyFile, request: Request) -> Floats:
     assert condition is not None  # noqa: S101 - a share has one
     compare = RELATIONS[condition.relation]
     if condition.other.kind == "text":
-        found = file.domains([name])
-        meets = np.array([*(compare(label, condition.other.says) for label in found.labels), np.nan])
-        return np.asarray(meets[found.numbers], np.float64)
+        classes = file.domains([name])
+        meets = np.array([*(compare(label, condition.other.says) for label in classes.labels), np.nan])
+        return np.asarray(meets[classes.numbers], np.float64)
     left = file.numbers(name)
     right: Any = file.numbers(others[0]) if others else float(condition.other.says)
     if condition.negative:
         right = -right
-    return np.where(np.isnan(left) | np.isnan(right), np.nan, compare(left, right))
+    found = np.asarray(compare(left, right), np.float64)
+    found[np.isnan(left) | np.isnan(right)] = np.nan
+    return found
 
 
 def _rows(text: str, labels: Sequence[str], figures: Figures) -> Rows:

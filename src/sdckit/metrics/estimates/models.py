@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.estimates.figures import FACTOR, NO_VALUE, NO_WEIGHT, Figures, absent
-from sdckit.metrics.estimates.formula import categories_of, model_matrix
+from sdckit.metrics.estimates.formula import Classes
+from sdckit.metrics.estimates.model_matrix import model_matrix
 from sdckit.metrics.estimates.regression import Fit, ModelData, fit_linear, fit_logistic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sdckit.kernels.jit import Bools
-    from sdckit.metrics.estimates.domains import Domains
+    from sdckit.metrics.estimates.formula import Cells
     from sdckit.metrics.estimates.parse import Request
     from sdckit.metrics.estimates.survey_file import SurveyFile
 
@@ -38,24 +39,27 @@ def shared_levels(first: Levels, second: Levels) -> Levels:
 def model_data(file: SurveyFile, request: Request, levels: Levels) -> tuple[ModelData, Bools]:
     """Return the terms of a model for all records, and which records have a value of each of them."""
     assert request.formula is not None  # noqa: S101 - a model has one
-    cells = {name: _cells(file, name, levels) for name in request.columns}
-    matrix = model_matrix(request.formula, cells)
+    columns = [_cells(file, name, levels) for name in request.columns]
+    matrix = model_matrix(request.formula, columns)
     weights = np.ones(file.n) if file.weights is None else file.weights
     seen = np.isfinite(matrix.response) & np.isfinite(matrix.terms).all(1)
-    for name in levels.keys() & set(request.columns):
-        seen &= cells[name].codes >= 0
+    for column in columns:
+        if isinstance(column, Classes):
+            seen &= column.codes >= 0
     return ModelData(matrix.response, matrix.terms, weights, file.design.unit, matrix.names), seen
 
 
 def coefficients(file: SurveyFile, request: Request, levels: Levels) -> dict[str, Figures]:
     """Return the figures of each coefficient of a model, by the name of its term."""
     data, seen = model_data(file, request, levels)
-    grouping, weighed = file.grouping(request.by), data.weights > 0
-    records = grouping.count_records(seen & weighed)
+    grouping = file.grouping(request.by)
+    records = grouping.count_records(seen & (data.weights > 0))
     found = {name: absent(grouping.count, records.copy()) for name in data.names}
-    for domain in range(grouping.count):
-        chosen = seen & (grouping.numbers == domain)
-        _fill(found, domain, data.take(chosen & weighed), request.kind, weightless=chosen.any())
+    for domain, (begin, end) in enumerate(grouping.slices()):
+        rows = grouping.by_domain[begin:end]
+        chosen = rows[seen[rows]]
+        own = data.take(chosen[data.weights[chosen] > 0])
+        _fill(found, domain, own, request.kind, weightless=chosen.size > 0)
     return found
 
 
@@ -93,11 +97,11 @@ def _categories(file: SurveyFile, request: Request) -> list[str]:
     return [name for name in request.columns if name in inside or not file.is_number(name)]
 
 
-def _cells(file: SurveyFile, name: str, levels: Levels) -> Any:
-    """Return the cells of a column as floats or, where it has classes, as pandas' categories."""
+def _cells(file: SurveyFile, name: str, levels: Levels) -> Cells:
+    """Return the cells of a column as floats or, where it has classes, as these."""
     if name not in levels:
         return file.numbers(name)
-    own: Domains = file.domains([name])
+    own = file.domains([name])
     places = {label: place for place, label in enumerate(levels[name])}
     numbers = np.array([*(places[label] for label in own.labels), -1], np.int64)
-    return categories_of(levels[name], numbers[own.numbers])
+    return Classes(tuple(levels[name]), numbers[own.numbers])

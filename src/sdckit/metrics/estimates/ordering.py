@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.estimates.grouping import Grouping
 
@@ -25,43 +25,38 @@ class Ordering:
     @cached_property
     def order(self) -> Ints:
         """Row numbers by domain and value; records without a value or a weight come at any place."""
-        numbers = self.grouping.numbers
-        small = numbers.astype(np.uint16) if self.grouping.count < 2**16 else numbers
-        by_domain = np.argsort(small, kind="stable")
-        values = self.values[by_domain]
-        for begin, end in self._slices():
-            by_domain[begin:end] = by_domain[begin:end][np.argsort(values[begin:end])]
-        return by_domain
+        found = self.grouping.by_domain.copy()
+        values = self.values[found]
+        for begin, end in self.grouping.slices():
+            found[begin:end] = found[begin:end][np.argsort(values[begin:end])]
+        return found
 
-    def _slices(self) -> Iterator[tuple[int, int]]:
-        """Yield where the records of each domain begin and end in the order."""
-        end = 0
-        for records in self.grouping.records.tolist():
-            begin, end = end, end + records
-            yield begin, end
-
-    def cumulated(self) -> tuple[Floats, Floats]:
-        """Return for each record the weight of those up to it in its domain, and their weighted sum."""
-        y = self.values
-        weights = np.ones(y.size) if self.weights is None else self.weights
-        below, part = np.zeros(y.size), np.zeros(y.size)
-        for begin, end in self._slices():
+    def differences(self) -> Floats:
+        """Return for each record the weighted sum of its absolute differences to all others of its domain."""
+        y, weights = self.values, self.weights
+        found = np.zeros(y.size)
+        for begin, end in self.grouping.slices():
             rows = self.order[begin:end]
-            own = weights[rows]
-            below[rows], part[rows] = np.cumsum(own), np.cumsum(own * y[rows])
-        return below, part
+            values, own = y[rows], np.ones(rows.size) if weights is None else weights[rows]
+            size, total = np.cumsum(own), np.cumsum(own * values)  # of the records up to each one
+            if rows.size:
+                found[rows] = values * (2 * size - size[-1]) + total[-1] - 2 * total
+        return found
 
     @cached_property
-    def distributions(self) -> list[tuple[Floats, Floats]]:
-        """The sorted values of each domain that have a weight, and their cumulated weights."""
+    def _distributions(self) -> list[Distribution | Selection]:
+        """The values of each domain that have a weight."""
         y, weights = self.values, self.weights
-        found = []
-        for begin, end in self._slices():
+        if weights is None:
+            values = y[self.grouping.by_domain]
+            return [Selection(values[begin:end]) for begin, end in self.grouping.slices()]
+        found: list[Distribution | Selection] = []
+        for begin, end in self.grouping.slices():
             rows = self.order[begin:end]
-            own = np.ones(rows.size) if weights is None else weights[rows]
-            if weights is not None and not own.all():
+            own = weights[rows]
+            if not own.all():
                 rows, own = rows[own > 0], own[own > 0]
-            found.append((y[rows], np.cumsum(own)))
+            found.append(Distribution(y[rows], np.cumsum(own)))
         return found
 
     def quantiles(self, shares: Floats) -> Floats:
@@ -70,8 +65,37 @@ class Ordering:
         NaN where the domain is empty or the share is not within 0 and 1.
         """
         found = np.full(shares.size, np.nan)
-        for domain, (values, weights) in enumerate(self.distributions):
-            if values.size and 0 <= shares[domain] <= 1:
-                wanted = shares[domain] * weights[-1] * (1 - ROUNDING)
-                found[domain] = values[min(int(np.searchsorted(weights, wanted)), values.size - 1)]
+        for domain, (share, own) in enumerate(zip(shares.tolist(), self._distributions, strict=True)):
+            if own.values.size and 0 <= share <= 1:
+                found[domain] = own.quantile(share * (1 - ROUNDING))
         return found
+
+
+class Distribution(NamedTuple):
+    """Values in ascending order, and the cumulated weights of their records."""
+
+    values: Floats
+    weights: Floats
+
+    def quantile(self, share: float) -> float:
+        """Return the smallest value at which the cumulated weight reaches a share of the whole."""
+        place = int(self.weights.searchsorted(share * self.weights[-1]))
+        return float(self.values[min(place, self.values.size - 1)])
+
+
+class Selection:
+    """Values that weigh 1 each, sorted no further than the quantiles need that were asked for."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values  # sorted in place
+        self._known = [-1, values.size]  # places whose values are in order, with lower ones before them
+
+    def quantile(self, share: float) -> float:
+        """Return the smallest value at which the number of values reaches a share of them all."""
+        place = max(math.ceil(share * self.values.size) - 1, 0)
+        after = bisect_left(self._known, place)
+        if self._known[after] != place:
+            begin = self._known[after - 1] + 1
+            self.values[begin : self._known[after]].partition(place - begin)
+            self._known.insert(after, place)
+        return float(self.values[place])

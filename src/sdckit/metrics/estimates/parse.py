@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sdckit.core import checks
@@ -66,7 +67,7 @@ class Request:
     condition: Condition | None = None
     formula: Formula | None = None
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The normal text of the estimate."""
         domains = f" by {', '.join(map(quoted, self.by))}" if self.by else ""

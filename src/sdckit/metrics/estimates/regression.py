@@ -14,7 +14,7 @@ from sdckit.metrics.loss.propensity import logistic
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.kernels.jit import Floats, Ints
 
 DEPENDENT = 1e-9  # of a term's length: what other terms do not explain of it
 STEPS = 40  # of Newton's method, which needs about 8
@@ -31,10 +31,10 @@ class ModelData(NamedTuple):
     units: Ints | None
     names: Sequence[str]
 
-    def take(self, chosen: Bools) -> ModelData:
-        """Return the chosen records."""
-        units = None if self.units is None else self.units[chosen]
-        return ModelData(self.response[chosen], self.terms[chosen], self.weights[chosen], units, self.names)
+    def take(self, rows: Ints) -> ModelData:
+        """Return the records in the given rows."""
+        units = None if self.units is None else self.units[rows]
+        return ModelData(self.response[rows], self.terms[rows], self.weights[rows], units, self.names)
 
 
 class Fit(NamedTuple):
@@ -46,9 +46,13 @@ class Fit(NamedTuple):
 
 def fit_linear(data: ModelData) -> Fit:
     """Return weighted least squares; raise NotApplicable where coefficients are not determined."""
-    scales = _checked_scales(data)
-    terms, roots = data.terms / scales, np.sqrt(data.weights)
+    terms, scales = _scaled(data)
+    roots = np.sqrt(data.weights)
     base, upper = np.linalg.qr(terms * roots[:, None])
+    # What is left of a term beside others grows by the root of the largest weight at most: most files need no
+    # second decomposition.
+    if _rest(upper, len(terms)).min() <= DEPENDENT * roots.max():
+        _require_independent(terms, data.names)
     coefficients = np.linalg.solve(upper, base.T @ (data.response * roots))
     scores = terms * (data.weights * (data.response - terms @ coefficients))[:, None]
     inverse = np.linalg.inv(upper)
@@ -61,8 +65,8 @@ def fit_logistic(data: ModelData) -> Fit:
         raise NotApplicable("the response has values other than 0 and 1")
     if np.ptp(data.response) == 0:
         raise NotApplicable(f"the response is always {data.response[0]:g}")
-    scales = _checked_scales(data)
-    terms = data.terms / scales
+    terms, scales = _scaled(data)
+    _require_independent(terms, data.names)
     coefficients = _maximise(terms, data.response, data.weights)
     fitted = logistic(terms @ coefficients)
     bread = np.asarray(np.linalg.inv(_information(terms, fitted, data.weights)), np.float64)
@@ -103,20 +107,28 @@ def _likelihood(terms: Floats, response: Floats, weights: Floats, coefficients: 
     return float((weights * (response * predictor - np.logaddexp(0.0, predictor))).sum())
 
 
-def _checked_scales(data: ModelData) -> Floats:
-    """Return the length of each term; raise NotApplicable where a term follows from those before it."""
+def _scaled(data: ModelData) -> tuple[Floats, Floats]:
+    """Return terms with a mean square of 1 and their scales; raise NotApplicable where that cannot be."""
     n, p = data.terms.shape
     if n <= p:
         raise NotApplicable(f"{n} {plural(n, 'record')} for {p} {plural(p, 'coefficient')}")
     scales = np.sqrt((data.terms**2).mean(0))
     if not scales.all():
         raise NotApplicable(f"the term {data.names[int(np.argmin(scales))]} is 0 in all records")
-    upper = np.linalg.qr(data.terms / scales, mode="r")
-    rest = np.abs(np.diag(upper)) / np.sqrt(n)
+    return data.terms / scales, scales
+
+
+def _require_independent(terms: Floats, names: Sequence[str]) -> None:
+    """Raise NotApplicable where a term of mean square 1 follows from those before it."""
+    rest = _rest(np.asarray(np.linalg.qr(terms, mode="r")), len(terms))
     if rest.min() <= DEPENDENT:
-        name = data.names[int(np.argmax(rest <= DEPENDENT))]
+        name = names[int(np.argmax(rest <= DEPENDENT))]
         raise NotApplicable(f"the terms depend on each other: {name} follows from those before it")
-    return scales
+
+
+def _rest(upper: Floats, n: int) -> Floats:
+    """Return the root mean square of what terms before each one do not explain, from the triangle of a QR."""
+    return np.asarray(np.abs(np.diag(upper)) / np.sqrt(n))
 
 
 def _sandwich_errors(bread: Floats, scores: Floats, data: ModelData) -> Floats:

@@ -69,7 +69,5 @@ class Sample:
         figures.withhold((self.size <= 0) & (self.records > 0), NO_WEIGHT)
         if not alone:
             figures.withhold(self.records == 1, ONE_RECORD, value=False)
-        without = np.isnan(figures.errors) & ~np.isnan(figures.values)
-        if without.any():
-            figures.withhold(without, ONE_UNIT, value=False)
+        figures.withhold(np.isnan(figures.errors) & ~np.isnan(figures.values), ONE_UNIT, value=False)
         return figures

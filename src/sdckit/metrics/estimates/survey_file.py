@@ -80,7 +80,13 @@ class SurveyFile:
 
     def is_number(self, name: str) -> bool:
         """Return True for a column of numbers or truth values."""
-        return name in self.table.numeric_names or self.is_boolean(name)
+        return name in self._number_names
+
+    @cached_property
+    def _number_names(self) -> frozenset[str]:
+        """Names of the columns of numbers or truth values, in masked copies those of the file itself."""
+        names = self.table.names
+        return frozenset([*self.table.numeric_names, *(name for name in names if self.is_boolean(name))])
 
     def numbers(self, name: str) -> Floats:
         """Return a column as floats, NaN where a cell is missing; raise TypeError for a text."""
