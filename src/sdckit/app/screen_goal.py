@@ -1,4 +1,4 @@
-"""The screen of the goal: limits on risks, other intruders, estimates to protect, the loss, and the methods."""
+"""The screen of the goal: limits on risks, other intruders, estimates to protect, the loss, the methods."""
 
 from __future__ import annotations
 

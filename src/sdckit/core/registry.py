@@ -295,6 +295,12 @@ def may_be_dominated(name: str) -> bool:
     return metric is not None and metric.dominated is not None
 
 
+def may_be_withheld(name: str) -> bool:
+    """Return True for a metric, with or without options in its name, whose value is not always published."""
+    metric = METRICS.get(name.partition(":")[0])
+    return metric is not None and (metric.dominated is not None or metric.role == "estimates")
+
+
 def short_title(name: str) -> str | None:
     """Return the title of a method, or of a metric up to its first comma; None for other names."""
     if name in METRICS:

@@ -20,7 +20,7 @@ from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints loo
 from sdckit.metrics.default_metrics import metrics_for_pair
 from sdckit.metrics.dominated import dominated_rows
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
-from sdckit.metrics.estimates.declared import comparison_of, declared_of, withheld_losses
+from sdckit.metrics.estimates.declared import comparison_of, declared_of, withheld_rows_of_losses
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.evaluation_together import evaluate_together, given_releases, metrics_together
@@ -307,8 +307,7 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
     notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
     each_record = pl.DataFrame(records) if how.per_record else None
     dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
-    compared = comparison_of(pair, how.metrics)
-    dominated |= withheld_losses(compared, how.metrics, [stratum for stratum, _ in groups])
+    dominated |= withheld_rows_of_losses(pair, how.metrics, [stratum for stratum, _ in groups])
     risky = any(metric.family == "risk" for metric in how.metrics)
     known = knowledge_of_pair(pair) if risky else None
     return Evaluation(
@@ -319,7 +318,7 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
         each_record,
         dominated,
         known,
-        estimates=compared,
+        estimates=comparison_of(pair, how.metrics),
     )
 
 

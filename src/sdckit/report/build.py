@@ -119,7 +119,9 @@ def report_on_sweep(
     choice = choice and choice.public()
     settings = metrics_by_setting(found.summary)
     settings = settings.with_columns(
-        pl.lit(None, pl.Float64).alias(name) for name in settings.columns if registry.may_be_dominated(name)
+        pl.lit(None, pl.Float64).alias(name)
+        for name in settings.columns
+        if registry.may_be_dominated(name) or name in found.withheld
     )
     done = [f"The data were masked with {settings.height:,} settings of {_method_titles(settings)}."]
     if found.files > settings.height:
@@ -155,7 +157,8 @@ def report_on_choice(
     job: str | None = None,
 ) -> str:
     """Return the HTML report on a recommended release and the settings that were searched."""
-    choice = choice.public()
+    if summary is None or not summary.private:
+        choice = choice.public()
     settings = table_of_points(choice.points)
     goal = f"least {wording.title_of(choice.minimise)} within the limits"
     done = [
@@ -226,13 +229,22 @@ def main_risk(limits: Mapping[str, float]) -> str:
 
 
 def _axis_metric(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
-    """Return the wanted metric, or else the first measured one of its family from 0 (best) to 1, or None."""
-    if wanted in settings.columns:
+    """Return the wanted metric, or else the first measured one of its family from 0 (best) to 1, or None.
+
+    One whose values are all withheld is not taken.
+    """
+    shown = [name for name in settings.columns if name not in KEYS and not _withheld(settings[name])]
+    if wanted in shown:
         return wanted
-    measured = [name for name in settings.columns if name not in KEYS and metric_of(name)]  # by no scenario
-    known = registry.metrics_named(measured)
+    measured = [name for name in shown if metric_of(name)]  # by no scenario
+    known = registry.metrics_named(measured) if measured else []
     fitting = [m.name for m in known if m.family == family and m.bounded and m.best == 0]
     return fitting[0] if fitting else None
+
+
+def _withheld(column: pl.Series) -> bool:
+    """Return True if all values of a metric are missing, of one that is not always published."""
+    return registry.may_be_withheld(column.name) and column.fill_nan(None).count() == 0
 
 
 def _unrelated_level(loss: str, records: int, release: Evaluation | None) -> float | None:

@@ -29,6 +29,7 @@ class Point:
     setting: Setting
     values: dict[str, float]
     upper: dict[str, float] = field(default_factory=dict)  # ends of intervals, of values that are estimates
+    withheld: frozenset[str] = frozenset()  # losses over declared estimates that are not published
 
     @property
     def method(self) -> str:
@@ -44,8 +45,10 @@ class Point:
         return str(self.setting)
 
     def public(self) -> Point:
-        """Return a copy in which losses that one record may dominate are NaN."""
-        hidden = {name: math.nan for name in self.values if registry.may_be_dominated(name)}
+        """Return a copy in which losses that one record may dominate, or that are withheld, are NaN."""
+        hidden = {
+            name: math.nan for name in self.values if registry.may_be_dominated(name) or name in self.withheld
+        }
         return replace(self, values=self.values | hidden)
 
     def judged(self, name: str) -> float:
@@ -90,7 +93,10 @@ def weakest_safe_position(
 
 
 def points_of_sweep(
-    summary: pl.DataFrame, settings: Iterable[Setting], upper_ends: pl.DataFrame | None = None
+    summary: pl.DataFrame,
+    settings: Iterable[Setting],
+    upper_ends: pl.DataFrame | None = None,
+    withheld: frozenset[str] = frozenset(),
 ) -> list[Point]:
     """Return the measured settings of a sweep, from its summary and the upper ends of its estimates."""
     upper: dict[tuple[str, str], dict[str, float]] = {}
@@ -101,7 +107,7 @@ def points_of_sweep(
     for row in metrics_by_setting(summary).iter_rows(named=True):
         method, text, _ = (row.pop(name) for name in KEYS)
         values = {name: math.nan if value is None else value for name, value in row.items()}
-        points.append(Point(known[method, text], values, upper.get((method, text), {})))
+        points.append(Point(known[method, text], values, upper.get((method, text), {}), withheld))
     return points
 
 

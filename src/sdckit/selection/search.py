@@ -114,7 +114,10 @@ class Search:
         sampling_of(sample_queries)  # raises an error for what is no number of records
         minimise, others = registry.current_name(minimise), checked_scenarios(scenarios, limited=True)
         search_replications(replications, 0)  # raises an error for what is no number of tables
-        options = {"metrics": registry.metrics_named([minimise, *limits, SUPPRESSED]), "draws": "common"}
+        measured = registry.metrics_named([minimise, *limits, SUPPRESSED])
+        if registry.may_be_withheld(minimise):  # a public map has another loss
+            measured = [*measured, *registry.shown_metrics("headline", family="loss")[:1]]
+        options = {"metrics": measured, "draws": "common"}
         warned: list[str] = []
         with collect_warnings(warned):
             settings = drop_unpaired_methods(settings_of(plan))

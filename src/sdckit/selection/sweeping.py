@@ -64,6 +64,7 @@ class Sweep:
     conditions: Conditions | None = field(default=None, repr=False)  # roles and rules of all maskings
     settings: tuple[Setting, ...] = field(default=(), repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)  # also issued as Python warnings
+    withheld: frozenset[str] = field(default=frozenset(), repr=False)  # losses that are not published
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -91,7 +92,8 @@ class Sweep:
     @cached_property
     def curves(self) -> list[points.Curve]:
         """The measured settings grouped by method and fixed parameters, each group from weak to strong."""
-        return points.curves_of(points.points_of_sweep(self.summary, self.settings, self.upper_ends))
+        measured = points.points_of_sweep(self.summary, self.settings, self.upper_ends, self.withheld)
+        return points.curves_of(measured)
 
     @cached_property
     def files(self) -> int:
@@ -300,7 +302,7 @@ def sweep(
         found = run_all(task, runs, entropy, threads, checkpoint)
     table = _results_table(task, runs, found, name)
     remarks = notes.sweep_notes(table, task, wanted, settings, ruled=rules is not None)
-    return Sweep(table, remarks, prepared.n, conditions, tuple(settings), tuple(warned))
+    return Sweep(table, remarks, prepared.n, conditions, tuple(settings), tuple(warned), task.withheld)
 
 
 def make_task(

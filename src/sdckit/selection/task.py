@@ -16,7 +16,7 @@ from sdckit.core.quoting import quoted
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import VERSION
-from sdckit.metrics.estimates.declared import declared_of
+from sdckit.metrics.estimates.declared import declared_of, withheld_losses
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.risk.kept_columns import digest_of_columns, keep_columns
@@ -210,7 +210,13 @@ class Task:
             setting,
             dict(zip(self.labels, np.median(values, axis=0).tolist(), strict=True)),
             {label: float(upper[i]) for i, label in enumerate(self.labels) if not exact[:, i].all()},
+            self.withheld,
         )
+
+    @cached_property
+    def withheld(self) -> frozenset[str]:
+        """Names of the losses over declared estimates that are not published."""
+        return withheld_losses(self.whole.original, None if self.edits is None else self.edits.rules)
 
     def measure(self, run: Run, entropy: int) -> Floats:
         """Mask the data as one run says and measure the masked data; return all numbers as one array."""

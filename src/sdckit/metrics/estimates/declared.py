@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.registry import METRICS
 from sdckit.core.table import Table
 from sdckit.metrics.estimates.comparing import comparison_table, interval_overlap
 from sdckit.metrics.estimates.domains import WHOLE
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from sdckit.metrics.estimates.parse import Request
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
+    from sdckit.rules import Rules
 
-WORST = "_worst"  # how the name of a loss in one estimate ends
 KEPT = "estimates"  # under this name, prepared data and pairs keep what was measured
 
 
@@ -62,11 +63,23 @@ class Declared:
         """Return the exact figures of both files, which are for the owner alone."""
         return Estimates(comparison_table(self.rows, masked), guards)
 
-    def guards(self, sums: tuple[tuple[str, ...], ...]) -> Guards:
-        """Return what may be published of each estimate, found once; `sums` are columns that rules tie."""
+    def guards(self, rules: Rules | None) -> Guards:
+        """Return what may be published of each estimate, found once for the columns that rules tie."""
+        sums = () if rules is None else tuple(rule.columns for rule in rules.rules if rule.equality)
         if sums not in self._guards:
             self._guards[sums] = withheld_rows(self.file, self.requests, self.levels, self.rows, sums)
         return self._guards[sums]
+
+    def withheld_losses(self, rules: Rules | None) -> frozenset[str]:
+        """Return the names of the losses over the estimates that are not published.
+
+        The largest loss is an exact figure of one estimate, the mean one of several: it is published if there
+        are enough of them and none is withheld.
+        """
+        names = frozenset(one.name for one in METRICS.values() if one.role == KEPT)
+        few = sum(not np.isnan(row.low + row.high) for row in self.rows.values()) < checks.FEWEST_REPORTED
+        hidden = few or any(guard.reason for guard in self.guards(rules).values())
+        return names if hidden else names - {KEPT}
 
     def take(self, rows: Ints) -> Declared:
         """Return the same estimates of some of the records."""
@@ -151,28 +164,26 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
     if not named:
         return None
     declared, masked = masked_rows(pair, named[0])
-    sums = [] if pair.rules is None else [rule.columns for rule in pair.rules.rules if rule.equality]
-    return declared.comparison(masked, declared.guards(tuple(map(tuple, sums))))
+    return declared.comparison(masked, declared.guards(pair.rules))
 
 
-def withheld_losses(
-    found: Estimates | None, metrics: Iterable[Metric], strata: Iterable[str]
+def withheld_losses(original: Original, rules: Rules | None) -> frozenset[str]:
+    """Return the names of the losses over declared estimates that are not published; none without any."""
+    declared = declared_of(original)
+    return frozenset() if declared is None else declared.withheld_losses(rules)
+
+
+def withheld_rows_of_losses(
+    pair: Pair, metrics: Iterable[Metric], groups: Iterable[str]
 ) -> frozenset[tuple[str, str, str]]:
-    """Return metric, stratum and variable of the losses over estimates that are not published.
+    """Return metric, stratum and variable of the losses over estimates of a pair that are not published.
 
-    The largest loss is an exact figure of one estimate, the mean one of several: it is published if there are
-    enough of them and none is withheld. What strata withhold is not computed.
+    What may be published of strata is not looked into.
     """
-    if found is None:
-        return frozenset()
     names = [one.name for one in metrics if one.role == KEPT]
-    few = found.table["overlap"].count() < checks.FEWEST_REPORTED
-    hidden = few or any(guard.reason for guard in found.guards.values())
+    hidden = withheld_losses(pair.original, pair.rules) if names else ()
     return frozenset(
-        (name, place, WHOLE)
-        for name in names
-        for place in strata
-        if hidden or place != WHOLE or name.endswith(WORST)
+        (name, place, WHOLE) for name in names for place in groups if place != WHOLE or name in hidden
     )
 
 
