@@ -22,6 +22,7 @@ from sdckit.io.dialect import Dialect
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
+from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.estimates.parse import parse_estimates
 from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
@@ -104,6 +105,7 @@ class CheckedOptions:
         read_as_text = self.warn_of_text(source, action)
         original = Original.of(source.frame, **self.roles, labelled=source.labelled, warn=False)
         original.kept["marks"] = source.missing_marks()
+        declared_of(original)  # raises an error for an estimate that the data do not allow
         if action == "masked":
             original.require_unique_key()
         if announce:

@@ -38,6 +38,7 @@ ARGUMENT = re.compile(  # of the library's functions, as its errors and notes na
 LEVEL = re.compile(
     "unrelated|^chance alone|^ties leave"
 )  # parts of explanations that state a level or a range
+ESTIMATES = 12  # declared estimates in a table, those that changed most
 OTHER_NAMES = {"method": "made-by", "estimates": "estimate"}  # options that are not named like their argument
 
 
@@ -274,6 +275,20 @@ def scenario_tables(result: Evaluation) -> list[Table]:
     return [table]
 
 
+def estimate_tables(result: Evaluation) -> list[Table]:
+    """Return a rich table of the declared estimates that changed most, with exact figures."""
+    if result.estimates is None:
+        return []
+    found = result.estimates.table.sort("overlap", nulls_last=True, maintain_order=True)
+    columns = ("original", "masked", "change", "change_in_se", "overlap")
+    rows = [
+        [row["estimate"], row["domain"], *(number(row[name]) for name in columns)]
+        for row in found.head(ESTIMATES).iter_rows(named=True)
+    ]
+    heads = ["estimate", "domain", "original", "masked", "change, %", "in s.e.", "overlap"]
+    return [plain_table(heads, rows, right=2)]
+
+
 def file_facts(n: int, original: Path, *masked: Path) -> dict[str, Any]:
     """Return what every JSON output begins with: version, number of records, and names of files."""
     names = [path.name for path in masked]
@@ -322,7 +337,7 @@ def show_result(
         for head in [*heads, *knowledge_lines(result.knowledge)]:
             print_note(head)
         screen = console()
-        for table in (evaluation_table(result), *scenario_tables(result), *extra):
+        for table in (evaluation_table(result), *scenario_tables(result), *estimate_tables(result), *extra):
             screen.print(table)
         for one in verdicts:
             print_note(one.line)

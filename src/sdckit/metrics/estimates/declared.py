@@ -43,7 +43,6 @@ class Declared:
     """
 
     def __init__(self, requests: Sequence[Request], file: SurveyFile) -> None:
-        require_readable(file, requests)
         self.requests, self.file = requests, file
         self.levels = levels_of(file, requests)
         self.rows = measure(file, requests, self.levels)
@@ -116,8 +115,8 @@ def _declared(original: Original) -> Declared:
         raise ValueError(
             "estimates need the weights in a column and they are given as numbers; add a column and name it"
         )
-    requests = parse_estimates(roles.estimates)
-    checks.require_known(_columns_of(requests), table.names)
+    requests, options = parse_estimates(roles.estimates), Options(roles.weights, (), roles.unit, roles.na)
+    require_readable(SurveyFile(table, "original", options), requests)
     for one in requests:
         hidden = [name for name in _columns_of([one]) if name not in roles.published(table.names)]
         if hidden:
@@ -132,7 +131,7 @@ def _declared(original: Original) -> Declared:
     kept = Table(table.take(list(dict.fromkeys(needed))))
     if table.frame is None:
         kept.names = list(dict.fromkeys(needed))  # an array's columns are numbered anew
-    return Declared(requests, SurveyFile(kept, "original", Options(roles.weights, (), roles.unit, roles.na)))
+    return Declared(requests, SurveyFile(kept, "original", options))
 
 
 def _columns_of(requests: Iterable[Request]) -> list[str]:
