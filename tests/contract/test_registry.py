@@ -21,6 +21,7 @@ PLANS = {  # which methods to try is what a plan says
     "src/sdckit/cli/demo.py",
     "src/sdckit/paper/design.py",
     "benchmarks/secret_draws.py",
+    "benchmarks/estimates.py",
 }
 
 

@@ -151,9 +151,17 @@ def masked_rows(pair: Pair, metric: str) -> tuple[Declared, Rows]:
                 f"{metric} needs estimates that users of the file compute; name them with estimates="
             )
         if pair.rows is not None:
-            declared = declared.take(pair.rows)
+            declared = _of_stratum(declared, pair.original, pair.rows)
         pair.cache[KEPT] = declared, declared.rows_of(_masked_file(declared, pair))
     found: tuple[Declared, Rows] = pair.cache[KEPT]
+    return found
+
+
+def _of_stratum(declared: Declared, stratum: Original, rows: Ints) -> Declared:
+    """Return the declared estimates of a stratum in its rows, measured once for all masked files."""
+    if KEPT not in stratum.kept:
+        stratum.kept[KEPT] = declared.take(rows)
+    found: Declared = stratum.kept[KEPT]
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from sdckit.core.checks import NotApplicable
 from sdckit.core.classes import number_values
 from sdckit.core.text import plural
+from sdckit.metrics.estimates.row_blocks import cross, times, triangle
 from sdckit.metrics.loss.propensity import logistic
 
 if TYPE_CHECKING:
@@ -48,14 +49,15 @@ def fit_linear(data: ModelData) -> Fit:
     """Return weighted least squares; raise NotApplicable where coefficients are not determined."""
     terms, scales = _scaled(data)
     roots = np.sqrt(data.weights)
-    base, upper = np.linalg.qr(terms * roots[:, None])
+    whole = triangle(np.column_stack([terms, data.response]) * roots[:, None])
+    upper, projected = whole[:-1, :-1], whole[:-1, -1]
     # What is left of a term beside others grows by the root of the largest weight at most: most files need no
     # second decomposition.
     if _rest(upper, len(terms)).min() <= DEPENDENT * roots.max():
         _require_independent(terms, data.names)
-    coefficients = np.linalg.solve(upper, base.T @ (data.response * roots))
-    scores = terms * (data.weights * (data.response - terms @ coefficients))[:, None]
-    inverse = np.linalg.inv(upper)
+    coefficients = np.asarray(np.linalg.solve(upper, projected), np.float64)
+    scores = terms * (data.weights * (data.response - times(terms, coefficients)))[:, None]
+    inverse = np.asarray(np.linalg.inv(upper), np.float64)
     return Fit(coefficients / scales, _sandwich_errors(inverse @ inverse.T, scores, data) / scales)
 
 
@@ -68,7 +70,7 @@ def fit_logistic(data: ModelData) -> Fit:
     terms, scales = _scaled(data)
     _require_independent(terms, data.names)
     coefficients = _maximise(terms, data.response, data.weights)
-    fitted = logistic(terms @ coefficients)
+    fitted = logistic(times(terms, coefficients))
     bread = np.asarray(np.linalg.inv(_information(terms, fitted, data.weights)), np.float64)
     scores = terms * (data.weights * (data.response - fitted))[:, None]
     return Fit(coefficients / scales, _sandwich_errors(bread, scores, data) / scales)
@@ -79,8 +81,8 @@ def _maximise(terms: Floats, response: Floats, weights: Floats) -> Floats:
     coefficients = np.zeros(terms.shape[1])
     likelihood = _likelihood(terms, response, weights, coefficients)
     for _ in range(STEPS):
-        fitted = logistic(terms @ coefficients)
-        gradient = terms.T @ (weights * (response - fitted))
+        fitted = logistic(times(terms, coefficients))
+        gradient = cross(terms, weights * (response - fitted))
         try:
             step = np.linalg.solve(_information(terms, fitted, weights), gradient)
         except np.linalg.LinAlgError:
@@ -98,12 +100,12 @@ def _maximise(terms: Floats, response: Floats, weights: Floats) -> Floats:
 
 def _information(terms: Floats, fitted: Floats, weights: Floats) -> Floats:
     """Return minus the second derivative of the log-likelihood."""
-    return (terms * (weights * fitted * (1 - fitted))[:, None]).T @ terms
+    return cross(terms * (weights * fitted * (1 - fitted))[:, None], terms)
 
 
 def _likelihood(terms: Floats, response: Floats, weights: Floats, coefficients: Floats) -> float:
     """Return the weighted log-likelihood of a logistic regression."""
-    predictor = terms @ coefficients
+    predictor = times(terms, coefficients)
     return float((weights * (response * predictor - np.logaddexp(0.0, predictor))).sum())
 
 
@@ -120,7 +122,7 @@ def _scaled(data: ModelData) -> tuple[Floats, Floats]:
 
 def _require_independent(terms: Floats, names: Sequence[str]) -> None:
     """Raise NotApplicable where a term of mean square 1 follows from those before it."""
-    rest = _rest(np.asarray(np.linalg.qr(terms, mode="r")), len(terms))
+    rest = _rest(triangle(terms), len(terms))
     if rest.min() <= DEPENDENT:
         name = names[int(np.argmax(rest <= DEPENDENT))]
         raise NotApplicable(f"the terms depend on each other: {name} follows from those before it")
@@ -142,5 +144,5 @@ def _sandwich_errors(bread: Floats, scores: Floats, data: ModelData) -> Floats:
             return np.full(p, np.nan)
         scores = np.column_stack([np.bincount(groups, column, count) for column in scores.T])
         factor = count / (count - 1) * (n - 1) / (n - p)
-    spread = scores @ bread
+    spread = times(scores, bread)
     return np.sqrt(factor * (spread * spread).sum(0))
