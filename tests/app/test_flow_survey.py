@@ -23,6 +23,7 @@ from app_flow import (
 from app_page import Command, visited
 from browser import DESKTOP, PHONE
 
+ESTIMATES = ["mean(wages) by region", "model: total ~ wages + region"]
 LOOKS = (DESKTOP, "dark"), (PHONE, "light")
 
 
@@ -50,8 +51,10 @@ def decide(here):
 
 
 def set_goal(here):
-    """A limit that can be met, and a second intruder with another one."""
+    """A limit that can be met, a second intruder with another one, and estimates to protect."""
     page = here.page
+    page.fill("#estimates", "\n".join(ESTIMATES))
+    page.select_option("#minimise", "estimates")
     page.fill("#risk-linkage", "0.3")
     page.get_by_text("at most 30 of 100 records").wait_for()
     page.fill("#name-0", "press")
@@ -83,6 +86,7 @@ def test_a_survey_from_open_to_a_release(browser, served, monkeypatch):
         look("search")
         here.go("map")
         picked = show_another(here)
+        here.page.get_by_role("heading", name="What users of the file compute").wait_for()
         look("map")
         here.page.get_by_role("button", name=CHOOSE).click()
         look("release")
@@ -92,6 +96,7 @@ def test_a_survey_from_open_to_a_release(browser, served, monkeypatch):
         shown, notes = write_release(here)
         assert found == {screen: [] for screen in SCREENS}
         assert here.complaints == []
+    assert all(f"--estimate '{text}'" in command_line for text in ESTIMATES)
     assert_released(served.folder, shown)
     assert_repeatable(served.folder, "survey", notes)
     assert_report_has(served.folder / "survey-report.html", shown)

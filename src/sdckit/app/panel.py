@@ -10,6 +10,7 @@ from sdckit.core import randomness, registry
 from sdckit.core.settings import parameters_text
 from sdckit.metrics.statistics import statistics_of
 from sdckit.report import distributions, headlines, measures, signing
+from sdckit.report.estimates import EstimatesPart, estimates_part
 from sdckit.report.build import main_risk
 from sdckit.report.environment import json_text, page_environment
 from sdckit.report.privacy import THRESHOLD, guarded_evaluation
@@ -58,7 +59,7 @@ class PanelContent:
 
     `refusal` says why there is no figure; all that follows is then empty. `values` has the figures of the
     whole file by metric, None where one is withheld. `figures` has statistics and correlations before and
-    after masking.
+    after masking, `estimates` what may be told of declared estimates.
     """
 
     title: str
@@ -75,6 +76,7 @@ class PanelContent:
     at_risk: Chart | None = None
     distributions: tuple[Chart, ...] = ()
     figures: Mapping[str, Any] = field(default_factory=dict)
+    estimates: EstimatesPart | None = None
     variables: int = 0
     notes: tuple[str, ...] = ()
     threshold: int = THRESHOLD
@@ -188,6 +190,7 @@ def _with_figures(
         attacks=tuple(measures.attack_rows(evaluation)),
         at_risk=None if at_risk is None else Chart.of(at_risk),
         figures=signing.statistics_parts(statistics_of(pair), suppressed_cells(pair)),
+        estimates=estimates_part(evaluation.estimates, private=False),
         variables=pair.p,
         notes=tuple(dict.fromkeys(evaluation.notes)),
     )
