@@ -229,13 +229,14 @@ def main_risk(limits: Mapping[str, float]) -> str:
 
 
 def _axis_metric(settings: pl.DataFrame, family: str, wanted: str) -> str | None:
-    """Return the wanted metric, or else the first measured one of its family from 0 (best) to 1, or None.
+    """Return the wanted metric, the usual one, or the first measured one of its family from 0 (best) to 1.
 
-    One whose values are all withheld is not taken.
+    None without any. One whose values are all withheld is not taken.
     """
     shown = [name for name in settings.columns if name not in KEYS and not _withheld(settings[name])]
-    if wanted in shown:
-        return wanted
+    for name in (wanted, {"loss": LOSS, "risk": RISK}[family]):
+        if name in shown:
+            return name
     measured = [name for name in shown if metric_of(name)]  # by no scenario
     known = registry.metrics_named(measured) if measured else []
     fitting = [m.name for m in known if m.family == family and m.bounded and m.best == 0]
