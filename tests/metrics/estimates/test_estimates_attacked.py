@@ -9,7 +9,7 @@ import pytest
 import sdckit as sdc
 from estimates_intruder import interval, is_told, sums_of, total_of, value_of
 from sdckit.metrics.estimates.guarded import public_rows, public_table, some_withheld, summary_sentences
-from sdckit.metrics.estimates.guards import Guard, withheld_rows
+from sdckit.metrics.estimates.guards import Guard, Protection
 from sdckit.metrics.estimates.measuring import measure
 from sdckit.metrics.estimates.models import levels_of
 from sdckit.metrics.estimates.parse import parse_estimates
@@ -26,7 +26,9 @@ class Told:
         file, _ = survey_files(data, [], weights=weights, strata=None, unit=unit, na=None)
         requests = parse_estimates(texts)
         levels = levels_of(file, requests)
-        guards = withheld_rows(file, requests, levels, measure(file, requests, levels), sums)
+        protection = Protection(file, requests, levels, measure(file, requests, levels), sums)
+        other, _ = survey_files(masked, [], weights=weights, strata=None, unit=unit, na=None)
+        guards = protection.guards(measure(other, requests, levels))
         self.guards = guards if guarded else dict.fromkeys(guards, Guard())
         self.found = replace(
             sdc.estimates(data, masked, texts, unit=unit, weights=weights), guards=self.guards
@@ -35,7 +37,8 @@ class Told:
         self.rows = list(public_table(self.public).iter_rows(named=True))
         self.of = {(row["estimate"], row["domain"]): row for row in self.rows}
         table = self.found.table
-        self.errors = dict(zip(table.select("estimate", "domain").rows(), table["se_original"], strict=True))
+        exact = table.select("se_original", "original").rows()
+        self.exact = dict(zip(table.select("estimate", "domain").rows(), exact, strict=True))
 
     def reason(self, text, domain="all"):
         return self.of[text, domain]["withheld"]
@@ -58,7 +61,7 @@ def attacked(data, texts, **options):
     """Names of the small domains, and numbers of the records, whose values the public rows tell."""
     told, x = Told(data, texts, **options), data["x"].to_numpy()
     own = members(data, texts)
-    sums = sums_of(told.rows, own, told.errors)
+    sums = sums_of(told.rows, own, told.exact)
     small = {key: inside for key, inside in own.items() if len(inside) < 10}
     domains = {
         key[1]
@@ -111,7 +114,7 @@ def test_what_one_record_dominates_is_withheld(text, large):
     bare = Told(data, [text], guarded=False)
     second = sum(large[1:])  # the second largest contributor looks for the largest value
     if text == "total(x)":
-        low, high = interval(bare.rows[0], bare.errors[text, "all"])
+        low, high = interval(bare.rows[0], *bare.exact[text, "all"])
         assert is_told((low - second - sum(small), high - second), large[0])
     assert bare.reason(text) is None
     assert Told(data, [text]).reason(text) == "one record or unit dominates"
@@ -142,7 +145,7 @@ def test_a_withheld_domain_does_not_follow_by_subtraction(size):
         told, x = Told(data, texts), data["x"].to_numpy()
         own = members(data, texts)
         naive = [row if row["withheld"] else told_freely for row, told_freely in _both(told, data, texts)]
-        found = total_of({100}, sums_of(naive, own, told.errors), 101)
+        found = total_of({100}, sums_of(naive, own, told.exact), 101)
         assert is_told(found, x[100]) == (size == 30)  # classes alone hide a small record, not a large one
         assert attacked(data, texts) == (set(), set())
 
@@ -171,8 +174,11 @@ def test_nested_domains_tied_columns_and_other_domains_do_not_tell_a_small_one()
     assert Told(rest, texts, sums=[("t", "x", "y")]).guards["total(t)", "all"].percent == 5
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_no_value_of_a_skewed_file_is_told(seed):
+FACTORS = [NEAR, 1.03, 0.93, NEAR, 1.07, 0.97, 1.06, 1.09]
+
+
+@pytest.mark.parametrize(("seed", "factor"), list(enumerate(FACTORS)))
+def test_no_value_of_a_skewed_file_is_told(seed, factor):
     rng = np.random.default_rng(seed)
     n = 90
     data = pl.DataFrame(
@@ -183,8 +189,8 @@ def test_no_value_of_a_skewed_file_is_told(seed):
         }
     )
     texts = ["total(x)", "total(x) by a", "mean(x) by a, b", "total(x) by b"]
-    bare, guarded = (attacked(data, texts, guarded=on) for on in (False, True))
-    assert sum(map(len, bare)) > 0
+    bare, guarded = (attacked(data, texts, guarded=on, factor=factor) for on in (False, True))
+    assert any(map(len, bare))
     assert guarded == (set(), set())
 
 
@@ -197,7 +203,7 @@ def test_few_records_in_a_class_tell_no_coefficient():
     first = data.with_columns(g=pl.when(pl.int_range(64) < 63).then("g").otherwise(pl.lit("0")))
     bare = Told(first, [flat], guarded=False)  # the intercept is the one record of the first class
     key = f"{flat} [Intercept]"
-    assert is_told(interval(bare.of[key, "all"], bare.errors[key, "all"]), first["x"][63])
+    assert is_told(interval(bare.of[key, "all"], *bare.exact[key, "all"]), first["x"][63])
     assert all("compared with" in row["withheld"] for row in Told(first, [flat]).rows)
     lever = data.with_columns(v=pl.when(pl.int_range(64) == 5).then(1e6).otherwise("v"))
     assert Told(lever, ["model: x ~ v"]).reason("model: x ~ v [v]") == "one record or unit dominates"

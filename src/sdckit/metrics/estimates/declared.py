@@ -12,7 +12,7 @@ from sdckit.core import checks
 from sdckit.core.table import Table
 from sdckit.metrics.estimates.comparing import comparison_table, interval_overlap
 from sdckit.metrics.estimates.domains import WHOLE
-from sdckit.metrics.estimates.guards import withheld_rows
+from sdckit.metrics.estimates.guards import Protection
 from sdckit.metrics.estimates.measuring import ABSENT, measure, require_readable
 from sdckit.metrics.estimates.models import levels_of, shared_levels
 from sdckit.metrics.estimates.parse import parse_estimates
@@ -46,7 +46,7 @@ class Declared:
         self.requests, self.file = requests, file
         self.levels = levels_of(file, requests)
         self.rows = measure(file, requests, self.levels)
-        self._guards: dict[tuple[tuple[str, ...], ...], Guards] = {}
+        self._protections: dict[tuple[tuple[str, ...], ...], Protection] = {}
 
     def rows_of(self, file: SurveyFile) -> Rows:
         """Return the estimates of a masked file."""
@@ -62,11 +62,12 @@ class Declared:
         """Return the exact figures of both files, which are for the owner alone."""
         return Estimates(comparison_table(self.rows, masked), guards)
 
-    def guards(self, sums: tuple[tuple[str, ...], ...]) -> Guards:
-        """Return what may be published of each estimate, found once; `sums` are columns that rules tie."""
-        if sums not in self._guards:
-            self._guards[sums] = withheld_rows(self.file, self.requests, self.levels, self.rows, sums)
-        return self._guards[sums]
+    def protection(self, sums: tuple[tuple[str, ...], ...]) -> Protection:
+        """Return what guards the estimates in public, found once; `sums` are columns that rules tie."""
+        if sums not in self._protections:
+            found = Protection(self.file, self.requests, self.levels, self.rows, sums)
+            self._protections[sums] = found
+        return self._protections[sums]
 
     def take(self, rows: Ints) -> Declared:
         """Return the same estimates of some of the records."""
@@ -152,7 +153,7 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
         return None
     declared, masked = masked_rows(pair, named[0])
     sums = [] if pair.rules is None else [rule.columns for rule in pair.rules.rules if rule.equality]
-    return declared.comparison(masked, declared.guards(tuple(map(tuple, sums))))
+    return declared.comparison(masked, declared.protection(tuple(map(tuple, sums))).guards(masked))
 
 
 def withheld_losses(
