@@ -118,7 +118,8 @@ class Sums(NamedTuple):
 class Protection:
     """All estimates of an original with what records contribute to them; guards those of a masked file.
 
-    `sums` are columns that edit rules tie together, such as a total and its parts.
+    `sums` are columns that edit rules tie together, such as a total and its parts. `first` has what could be
+    told of each estimate if it were the only one.
     """
 
     def __init__(
@@ -140,11 +141,11 @@ class Protection:
             if one.kind in LINEAR:
                 self.sums += _sums_of(file, one, found)
         self._tied = [set(group) for group in sums]
-        self._first = {share.key: _first_guard(share) for share in self.shares}
+        self.first = {share.key: _first_guard(share) for share in self.shares}
 
     def guards(self, masked: Rows) -> Guards:
         """Return what may be told of each estimate beside those of a masked file."""
-        found = dict(self._first)
+        found = dict(self.first)
         while offending := self._offending(found, masked):
             for key, percent in offending:
                 found[key] = found[key].coarser(percent=percent)
