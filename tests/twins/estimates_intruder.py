@@ -2,7 +2,8 @@
 
 Slow and obvious: each class of change is an interval of the original estimate, each estimate a weighted sum
 of unknown values that are not negative, and linear programmes give the least and the largest value of what
-the intruder looks for. He is given the standard errors of the original, which are not published.
+the intruder looks for. He is given the standard errors of the original, and the direction of a change that is
+not in the first class, which are not published.
 """
 
 import math
@@ -14,30 +15,46 @@ from scipy.optimize import linprog
 NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
 
-def end_of(text):
-    """The upper end of a class of change in words; infinite for "above" and for no class."""
-    if text is None or text.startswith("above"):
-        return math.inf
-    return float(NUMBERS.findall(text)[-1])
+def ends_of(text):
+    """The ends of a class of change in words; 0 and infinity for no class."""
+    if text is None:
+        return 0.0, math.inf
+    numbers = [float(found) for found in NUMBERS.findall(text)]
+    if text.startswith("above"):
+        return numbers[0], math.inf
+    return (0.0, numbers[0]) if text.startswith("below") else tuple(numbers)
 
 
-def interval(row, error):
+def side(value, low, high, truth):
+    """The interval of an original estimate whose distance from the masked one is between low and high.
+
+    Where it may lie on either side, the intruder is told on which.
+    """
+    if low == 0:
+        return value - high, value + high
+    return (value + low, value + high) if truth > value else (value - high, value - low)
+
+
+def interval(row, error, truth):
     """The least and the largest estimate of the original that a public row allows; values are positive."""
-    share, value = end_of(row["change"]) / 100, row["masked"]
-    low, high = (value / (1 + share), value / (1 - share)) if share < 1 else (-math.inf, math.inf)
-    width = end_of(row["change_in_se"])
-    if math.isfinite(width) and error is not None:
-        low, high = max(low, value - width * error), min(high, value + width * error)
-    return low, high
+    value, (low, high) = row["masked"], (end / 100 for end in ends_of(row["change"]))
+    ends = [value / (1 + high), value / (1 - high) if high < 1 else math.inf]
+    if low > 0:
+        ends = [value / (1 - low), ends[1]] if truth > value else [ends[0], value / (1 + low)]
+    if row["change_in_se"] is not None and error is not None:
+        low, high = (end * error for end in ends_of(row["change_in_se"]))
+        found = side(value, low, high, truth)
+        ends = [max(ends[0], found[0]), min(ends[1], found[1])]
+    return tuple(ends)
 
 
-def sums_of(rows, members, errors):
+def sums_of(rows, members, exact):
     """For each row: which records it sums, and the interval of that sum; `members` has sets by row."""
     found = []
     for row in rows:
         key = row["estimate"], row["domain"]
         if key in members:
-            low, high = interval(row, errors[key])
+            low, high = interval(row, *exact[key])
             size = len(members[key]) if row["estimate"].startswith("mean") else 1
             found.append((members[key], low * size, high * size))
     return found

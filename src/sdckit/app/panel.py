@@ -10,9 +10,9 @@ from sdckit.core import randomness, registry
 from sdckit.core.settings import parameters_text
 from sdckit.metrics.statistics import statistics_of
 from sdckit.report import distributions, headlines, measures, signing
-from sdckit.report.estimates import EstimatesPart, estimates_part
 from sdckit.report.build import main_risk
 from sdckit.report.environment import json_text, page_environment
+from sdckit.report.estimates import EstimatesPart, estimates_part
 from sdckit.report.privacy import THRESHOLD, guarded_evaluation
 from sdckit.selection import wording
 from sdckit.selection.conditions import Conditions

@@ -385,6 +385,6 @@ def _show_recommended(
         given,
         heads=[*choice.sentences, tried],
         notes=notes,
-        more=more | {"choice": choice.public().to_dict() | {"draws": made.draws}},
+        more=more | {"choice": choice.public(made.evaluation).to_dict() | {"draws": made.draws}},
         about=about,
     )

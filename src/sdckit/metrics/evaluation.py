@@ -307,7 +307,8 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
     notes |= dict.fromkeys(small_strata_notes(group.original.n for _, group in groups[1:]))
     each_record = pl.DataFrame(records) if how.per_record else None
     dominated = dominated_rows(groups, how.metrics) if disclosure.paired else frozenset()
-    dominated |= withheld_rows_of_losses(pair, how.metrics, [stratum for stratum, _ in groups])
+    compared = comparison_of(pair, how.metrics)
+    dominated |= withheld_rows_of_losses(compared, how.metrics, [stratum for stratum, _ in groups])
     risky = any(metric.family == "risk" for metric in how.metrics)
     known = knowledge_of_pair(pair) if risky else None
     return Evaluation(
@@ -318,7 +319,7 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
         each_record,
         dominated,
         known,
-        estimates=comparison_of(pair, how.metrics),
+        estimates=compared,
     )
 
 

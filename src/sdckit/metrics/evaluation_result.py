@@ -48,6 +48,11 @@ class Evaluation:
         """Rows of the table for the whole file, without those of single variables and strata."""
         return self.table.filter(WHOLE)
 
+    @property
+    def withheld(self) -> frozenset[str]:
+        """Names of the metrics whose value for the whole file is not to be published."""
+        return frozenset(name for name, *place in self.dominated if place == ["all", "all"])
+
     def __getitem__(self, metric: str) -> float:
         """Return the whole-file value of a metric; NaN where it has none.
 

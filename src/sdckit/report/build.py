@@ -116,12 +116,13 @@ def report_on_sweep(
 ) -> str:
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.require_reportable_size(found.records)
-    choice = choice and choice.public()
+    choice = choice and choice.public(release)
     settings = metrics_by_setting(found.summary)
     settings = settings.with_columns(
         pl.lit(None, pl.Float64).alias(name)
         for name in settings.columns
-        if registry.may_be_dominated(name) or name in found.withheld
+        if registry.may_be_dominated(name)
+        or name in found.withheld | (release.withheld if release else frozenset())
     )
     done = [f"The data were masked with {settings.height:,} settings of {_method_titles(settings)}."]
     if found.files > settings.height:
@@ -158,7 +159,7 @@ def report_on_choice(
 ) -> str:
     """Return the HTML report on a recommended release and the settings that were searched."""
     if summary is None or not summary.private:
-        choice = choice.public()
+        choice = choice.public(release)
     settings = table_of_points(choice.points)
     goal = f"least {wording.title_of(choice.minimise)} within the limits"
     done = [

@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core.text import figure_text, number
+from sdckit.metrics.estimates.classes import ERRORS
 from sdckit.metrics.estimates.guarded import public_rows, summary_sentences
-from sdckit.metrics.estimates.guards import ERRORS, Guard
+from sdckit.metrics.estimates.guards import Guard
 from sdckit.metrics.estimates.result import name_of_row
 from sdckit.report.signing import AFTER, EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sdckit.metrics.estimates.guarded import Class, PublicRow
+    from sdckit.metrics.estimates.classes import Class
+    from sdckit.metrics.estimates.guarded import PublicRow
     from sdckit.metrics.estimates.result import Estimates
 
 FIRST, SHOWN = 12, 40  # rows of the plot that are seen at once, and with those that fold

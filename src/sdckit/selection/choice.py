@@ -9,6 +9,7 @@ from typing import Any
 
 from sdckit.core import checks, randomness, registry
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
 from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
@@ -141,17 +142,21 @@ class Choice:
             "stronger settings"
         )
 
-    def public(self) -> Choice:
-        """Return a copy to publish, without losses that one record may dominate (see `Evaluation.public`)."""
+    def public(self, release: Evaluation | None = None) -> Choice:
+        """Return a copy to publish, without losses that one record may dominate (see `Evaluation.public`).
+
+        What is withheld of the release that the choice led to is withheld of all settings.
+        """
+        hidden = () if release is None else release.withheld
         return replace(
             self,
-            point=self.point and self.point.public(),
-            nearest=self.nearest.public(),
-            weaker=self.weaker and self.weaker.public(),
-            runner_up=self.runner_up and self.runner_up.public(),
-            looser={risk: point.public() for risk, point in self.looser.items()},
-            safe=tuple(point.public() for point in self.safe),
-            points=tuple(point.public() for point in self.points),
+            point=self.point and self.point.public(hidden),
+            nearest=self.nearest.public(hidden),
+            weaker=self.weaker and self.weaker.public(hidden),
+            runner_up=self.runner_up and self.runner_up.public(hidden),
+            looser={risk: point.public(hidden) for risk, point in self.looser.items()},
+            safe=tuple(point.public(hidden) for point in self.safe),
+            points=tuple(point.public(hidden) for point in self.points),
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from sdckit.core.settings import parameter_named
 from sdckit.masking import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sdckit.core.registry import Method
     from sdckit.selection.plan import Setting
@@ -44,12 +44,14 @@ class Point:
     def __str__(self) -> str:
         return str(self.setting)
 
-    def public(self) -> Point:
-        """Return a copy in which losses that one record may dominate, or that are withheld, are NaN."""
-        hidden = {
-            name: math.nan for name in self.values if registry.may_be_dominated(name) or name in self.withheld
-        }
-        return replace(self, values=self.values | hidden)
+    def public(self, hidden: Collection[str] = ()) -> Point:
+        """Return a copy in which losses that one record may dominate, or that are withheld, are NaN.
+
+        `hidden` are losses that are withheld of the release itself.
+        """
+        withheld = {*self.withheld, *hidden}
+        lost = [name for name in self.values if registry.may_be_dominated(name) or name in withheld]
+        return replace(self, values=self.values | dict.fromkeys(lost, math.nan))
 
     def judged(self, name: str) -> float:
         """Return what is compared with the limit: the upper end of an interval, or the value itself."""

@@ -13,7 +13,7 @@ from sdckit.core.registry import METRICS
 from sdckit.core.table import Table
 from sdckit.metrics.estimates.comparing import comparison_table, interval_overlap
 from sdckit.metrics.estimates.domains import WHOLE
-from sdckit.metrics.estimates.guards import withheld_rows
+from sdckit.metrics.estimates.guards import Protection
 from sdckit.metrics.estimates.measuring import ABSENT, measure, require_readable
 from sdckit.metrics.estimates.models import levels_of, shared_levels
 from sdckit.metrics.estimates.parse import parse_estimates
@@ -46,7 +46,7 @@ class Declared:
         self.requests, self.file = requests, file
         self.levels = levels_of(file, requests)
         self.rows = measure(file, requests, self.levels)
-        self._guards: dict[tuple[tuple[str, ...], ...], Guards] = {}
+        self._protections: dict[tuple[tuple[str, ...], ...], Protection] = {}
 
     def rows_of(self, file: SurveyFile) -> Rows:
         """Return the estimates of a masked file."""
@@ -62,23 +62,19 @@ class Declared:
         """Return the exact figures of both files, which are for the owner alone."""
         return Estimates(comparison_table(self.rows, masked), guards)
 
-    def guards(self, rules: Rules | None) -> Guards:
-        """Return what may be published of each estimate, found once for the columns that rules tie."""
+    def protection(self, rules: Rules | None) -> Protection:
+        """Return what guards the estimates in public, found once for the columns that rules tie."""
         sums = () if rules is None else tuple(rule.columns for rule in rules.rules if rule.equality)
-        if sums not in self._guards:
-            self._guards[sums] = withheld_rows(self.file, self.requests, self.levels, self.rows, sums)
-        return self._guards[sums]
+        if sums not in self._protections:
+            found = Protection(self.file, self.requests, self.levels, self.rows, sums)
+            self._protections[sums] = found
+        return self._protections[sums]
 
-    def withheld_losses(self, rules: Rules | None) -> frozenset[str]:
-        """Return the names of the losses over the estimates that are not published.
-
-        The largest loss is an exact figure of one estimate, the mean one of several: it is published if there
-        are enough of them and none is withheld.
-        """
-        names = frozenset(one.name for one in METRICS.values() if one.role == KEPT)
-        few = sum(not np.isnan(row.low + row.high) for row in self.rows.values()) < checks.FEWEST_REPORTED
-        hidden = few or any(guard.reason for guard in self.guards(rules).values())
-        return names if hidden else names - {KEPT}
+    def may_publish_mean(self, rules: Rules | None) -> bool:
+        """Return True if the mean loss is one of enough estimates of which the original withholds none."""
+        count = sum(not np.isnan(row.low + row.high) for row in self.rows.values())
+        guards = self.protection(rules).first.values()
+        return count >= checks.FEWEST_REPORTED and not any(guard.reason for guard in guards)
 
     def take(self, rows: Ints) -> Declared:
         """Return the same estimates of some of the records."""
@@ -171,26 +167,39 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
     if not named:
         return None
     declared, masked = masked_rows(pair, named[0])
-    return declared.comparison(masked, declared.guards(pair.rules))
+    return declared.comparison(masked, declared.protection(pair.rules).guards(masked))
 
 
 def withheld_losses(original: Original, rules: Rules | None) -> frozenset[str]:
-    """Return the names of the losses over declared estimates that are not published; none without any."""
+    """Return the losses over declared estimates that a map of settings does not publish; none without any.
+
+    The largest loss is an exact figure of one estimate, the mean one of several.
+    """
     declared = declared_of(original)
-    return frozenset() if declared is None else declared.withheld_losses(rules)
+    if declared is None:
+        return frozenset()
+    names = frozenset(one.name for one in METRICS.values() if one.role == KEPT)
+    return names - {KEPT} if declared.may_publish_mean(rules) else names
 
 
 def withheld_rows_of_losses(
-    pair: Pair, metrics: Iterable[Metric], groups: Iterable[str]
+    found: Estimates | None, metrics: Iterable[Metric], groups: Iterable[str]
 ) -> frozenset[tuple[str, str, str]]:
-    """Return metric, stratum and variable of the losses over estimates of a pair that are not published.
+    """Return metric, stratum and variable of the losses over estimates of a file that are not published.
 
-    What may be published of strata is not looked into.
+    The mean loss is published if there are enough estimates and none is withheld. What may be published of
+    strata is not looked into.
     """
+    if found is None:
+        return frozenset()
     names = [one.name for one in metrics if one.role == KEPT]
-    hidden = withheld_losses(pair.original, pair.rules) if names else ()
+    enough = found.table["overlap"].count() >= checks.FEWEST_REPORTED
+    mean = enough and not any(guard.reason for guard in found.guards.values())
     return frozenset(
-        (name, place, WHOLE) for name in names for place in groups if place != WHOLE or name in hidden
+        (name, place, WHOLE)
+        for name in names
+        for place in groups
+        if not (mean and name == KEPT and place == WHOLE)
     )
 
 

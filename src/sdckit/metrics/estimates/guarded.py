@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sdckit.core.text import plural, shortened
-from sdckit.metrics.estimates.guards import ERRORS, PERCENTS, Guard
+from sdckit.metrics.estimates.classes import ERRORS, PERCENTS, Class, class_of
+from sdckit.metrics.estimates.guards import Guard
 from sdckit.metrics.estimates.result import name_of_row
 from sdckit.metrics.estimates.shares import FEW_RECORDS, NO_FIGURE
 
@@ -36,19 +36,6 @@ SCHEMA: dict[str, Any] = {
     "significance": pl.String,
     "withheld": pl.String,
 }
-
-
-class Class(NamedTuple):
-    """A class of change from `low` up to `high`, None where it has no end; both are ends of classes."""
-
-    low: float
-    high: float | None
-
-    def text(self, unit: str) -> str:
-        """Return the class in words, such as "1 to 5 %"."""
-        if self.high is None:
-            return f"above {self.low:g} {unit}"
-        return f"{self.low:g} to {self.high:g} {unit}" if self.low else f"below {self.high:g} {unit}"
 
 
 @dataclass(frozen=True)
@@ -83,15 +70,6 @@ class PublicRow:
         """Return both classes of change in words."""
         ours, theirs = self.change, self.change_in_se
         return (None if ours is None else ours.text("%")), (None if theirs is None else theirs.text("s.e."))
-
-
-def class_of(change: float | None, ends: Sequence[float], first: float | None) -> Class | None:
-    """Return the class of a change, whatever its direction; the first class ends at `first`."""
-    if change is None or first is None:
-        return None
-    kept = [0.0, *(end for end in ends if end >= first)]
-    size = abs(change)
-    return next((Class(low, high) for low, high in pairwise(kept) if size < high), Class(kept[-1], None))
 
 
 def public_rows(found: Estimates) -> list[PublicRow]:

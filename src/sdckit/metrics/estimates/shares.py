@@ -61,6 +61,11 @@ class Share:
     amounts: dict[str, Amount] = field(default_factory=dict)
     hidden: float = 0.0
 
+    @property
+    def sensitive(self) -> bool:
+        """True if the sums themselves must not follow from others."""
+        return bool(self.reason and self.amounts and self.reason != NO_FIGURE)
+
     def hide(self, size: float, net: float) -> None:
         """Let no contribution of the given size to a sum follow from the estimate."""
         if size > 0:
@@ -115,7 +120,7 @@ def column_shares(file: SurveyFile, request: Request, rows: Rows) -> Iterator[Sh
     """Yield what records contribute to a total, mean, quantile, share, ratio, correlation or Gini."""
     sample = sample_of(file, request)
     counted = np.ones(file.n, np.bool_) if sample.weights is None else sample.weights > 0
-    parts = _summed(request, sample)
+    parts = summed(request, sample)
     for domain, members in enumerate(members_of(file, request.by, counted)):
         key = request.text, file.grouping(request.by).labels[domain]
         share = Share(key, rows[key], request.by, domain, members.reason)
@@ -143,7 +148,7 @@ def _add_amount(share: Share, name: str, contributions: Floats, members: Members
         share.hide(amount.largest, net)
 
 
-def _summed(request: Request, sample: Sample) -> dict[str, Floats]:
+def summed(request: Request, sample: Sample) -> dict[str, Floats]:
     """Return each record's weighted contribution to the sums that an estimate is made of, by their names."""
     weights = 1.0 if sample.weights is None else sample.weights
     if request.kind in {"median", "quantile"}:
