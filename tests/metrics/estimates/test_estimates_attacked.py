@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from estimates_intruder import interval, is_told, sums_of, total_of, value_of
-from sdckit.metrics.estimates.guarded import public_rows, public_table, some_withheld, summary_sentences
+from sdckit.metrics.estimates.guarded import public_rows, public_table, summary_sentences
 from sdckit.metrics.estimates.guards import Guard, Protection
 from sdckit.metrics.estimates.measuring import measure
 from sdckit.metrics.estimates.models import levels_of
@@ -95,7 +95,7 @@ def test_domains_of_one_and_nine_records_are_withheld_and_one_of_ten_is_not():
         assert told.reason(text, "ten") is told.reason(text, "many") is None
     assert told.of["total(x) by g", "ten"]["change"] == "below 5 %"  # a record has more than a tenth of it
     assert told.of["total(x) by g", "many"]["change"] == "below 1 %"
-    assert some_withheld(told.public)
+    assert told.found.some_withheld
 
 
 ONE, TWO = [3000.0], [1200.0, 1150.0]

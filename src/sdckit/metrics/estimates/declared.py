@@ -194,7 +194,7 @@ def withheld_rows_of_losses(
         return frozenset()
     names = [one.name for one in metrics if one.role == KEPT]
     enough = found.table["overlap"].count() >= checks.FEWEST_REPORTED
-    mean = enough and not any(guard.reason for guard in found.guards.values())
+    mean = enough and not found.some_withheld
     return frozenset(
         (name, place, WHOLE)
         for name in names

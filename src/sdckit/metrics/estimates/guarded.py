@@ -111,11 +111,6 @@ def told_table(found: Estimates, *, private: bool) -> pl.DataFrame:
     return found.table if private else public_table(public_rows(found))
 
 
-def some_withheld(rows: Sequence[PublicRow]) -> bool:
-    """Return True if a row is withheld: then no exact figure over all rows can be told, either."""
-    return any(row.withheld for row in rows)
-
-
 def summary_sentences(rows: Sequence[PublicRow], most: int = 3) -> list[str]:
     """Return sentences on how many estimates moved how far, with the names of those that moved most."""
     told = [row.change_in_se for row in rows if row.change_in_se is not None]

@@ -161,7 +161,8 @@ class Protection:
         found: set[tuple[Key, bool]] = set()
         for share in self.shares:
             if share.key in slacks and max(slacks[share.key].ends) < NEAR * share.hidden:
-                found.add((share.key, slacks[share.key].by_percent(above=True)))
+                # Standard errors say more of a change than percents do, so these go first.
+                found.add((share.key, guards[share.key].percent is not None))
         for name in dict.fromkeys(one.name for one in self.sums):
             found |= self._offending_sums(name, slacks)
         return found

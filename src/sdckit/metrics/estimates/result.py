@@ -34,6 +34,11 @@ class Estimates:
     guards: Guards = field(default_factory=dict, repr=False)
 
     @property
+    def some_withheld(self) -> bool:
+        """True if some row may not be published: then no exact figure over all rows may be, either."""
+        return len(self.guards) < self.table.height or any(one.reason for one in self.guards.values())
+
+    @property
     def summary(self) -> dict[str, Any]:
         """What became of all estimates, as a dict.
 
