@@ -127,7 +127,7 @@ def compared(file: File, seed: int) -> dict[str, tuple[str, float, float]]:
     """
     options: dict[str, Any] = {"plan": PLAN, "estimates": file.estimates, "rng": seed, "replications": 3}
     options |= file.roles
-    swept = sdc.sweep(file.data, metrics=["estimates", "brmae", "linkage"], **options)
+    swept = sdc.sweep(file.data, metrics=[*LOSSES, "linkage"], **options)
     points = {str(point): point.values for curve in swept.curves for point in curve}
     found = {}
     for loss in LOSSES:
