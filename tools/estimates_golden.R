@@ -10,7 +10,8 @@ for (name in unique(jobs$file)) files[[name]] <- read.csv(file.path(folder, past
 design_of <- function(job, data) {
   formula_of <- function(name, absent) if (name == "") absent else as.formula(paste0("~", name))
   svydesign(ids = formula_of(job$unit, ~1), strata = formula_of(job$strata, NULL),
-            weights = formula_of(job$weights, ~rep(1, nrow(data))), data = data, nest = TRUE)
+            weights = formula_of(job$weights, ~rep(1, nrow(data))), fpc = formula_of(job$population, NULL),
+            data = data, nest = TRUE)
 }
 
 normal <- function(value, se) c(value, se, value - qnorm(0.975) * se, value + qnorm(0.975) * se)

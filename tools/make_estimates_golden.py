@@ -19,14 +19,14 @@ import statsmodels.api as sm
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests" / "helpers"))
-from surveys import DESIGN, survey  # noqa: E402 - from the folder above
+from surveys import DESIGN, FINITE, survey  # noqa: E402 - from the folder above
 
 TARGET = HERE.parent / "tests" / "metrics" / "estimates" / "golden.csv"
 WEIGHTED = {"weights": "weight"}
 DESIGNS = {
     "sample": [{}, WEIGHTED],
     "tarragona": [{}],
-    "survey": [{}, WEIGHTED, {"weights": "weight", "strata": "stratum"}, DESIGN],
+    "survey": [{}, WEIGHTED, {"weights": "weight", "strata": "stratum"}, DESIGN, FINITE],
 }
 ESTIMATES = {  # kind, columns, level, domains
     "sample": [
@@ -102,13 +102,13 @@ def jobs(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
         for design in designs:
             for kind, a, b, level, by in ESTIMATES[name]:
                 for domain in sorted(data[name][by].unique()) if by else [""]:
-                    options = {role: design.get(role, "") for role in DESIGN}
+                    options = {role: design.get(role, "") for role in FINITE}
                     text = label(kind, a, b, level, by)
                     asked = {"kind": kind, "a": a, "b": b, "level": level, "by": by, "domain": domain}
                     rows.append(dict(file=name, **options, text=text, **asked))
     for weights in ("", "weight"):
         for term, own in LOGIT_TERMS.items():
-            empty = dict.fromkeys(("strata", "unit", "level", "by", "domain"), "")
+            empty = dict.fromkeys(("strata", "unit", "population", "level", "by", "domain"), "")
             text = f"logit: {LOGIT} [{own}]"
             rows.append(
                 dict(file="survey", weights=weights, text=text, kind="logit", a=LOGIT, b=term, **empty)
@@ -126,7 +126,7 @@ def by_r(data: dict[str, pd.DataFrame]) -> tuple[pd.DataFrame, str]:
         subprocess.run(["Rscript", HERE / "estimates_golden.R", folder], check=True)  # noqa: S603, S607 - ours
         answers = pd.read_csv(folder / "answers.csv", skipinitialspace=True)
         found = asked.assign(domain=asked["domain"].replace("", "all"))
-        columns = [*("file", *DESIGN, "text", "domain")]
+        columns = [*("file", *FINITE, "text", "domain")]
         return pd.concat([found[columns], answers], axis=1), (folder / "versions.txt").read_text()
 
 
@@ -145,8 +145,8 @@ def by_statsmodels(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
     rows = []
     for name, models in MODELS.items():
         for design in DESIGNS[name]:
-            if set(design) == {"weights", "strata"}:
-                continue  # models leave strata aside
+            if set(design) == {"weights", "strata"} or "population" in design:
+                continue  # models leave strata and the population aside
             for kind, formula, response, terms in models:
                 if kind == "logit" and "unit" not in design:
                     continue  # statsmodels' HC1 of nonlinear models lacks the factor n / (n - p): by R
@@ -156,7 +156,7 @@ def by_statsmodels(data: dict[str, pd.DataFrame]) -> pd.DataFrame:
                 y, x = whole.loc[good, [response]], sm.add_constant(whole.loc[good].drop(columns=response))
                 weights = table.loc[good, design["weights"]] if design else pd.Series(1.0, index=y.index)
                 fitted = fit(kind, y[response], x, weights, table.loc[good], design.get("unit"))
-                options = {role: design.get(role, "") for role in DESIGN}
+                options = {role: design.get(role, "") for role in FINITE}
                 for term, value, se in zip(x.columns, fitted.params, fitted.bse, strict=True):
                     text = f"{kind}: {formula} [{'Intercept' if term == 'const' else term}]"
                     rows.append(dict(file=name, **options, text=text, domain="all", value=value, se=se))

@@ -6,6 +6,7 @@ import numpy as np
 
 N = 420
 DESIGN = {"weights": "weight", "strata": "stratum", "unit": "house"}
+FINITE = DESIGN | {"population": "houses"}
 
 
 def survey():
@@ -23,6 +24,7 @@ def survey():
     return {
         "stratum": [f"s{one}" for one in stratum],
         "house": [f"h{one}" for one in row // 3],
+        "houses": np.array([90, 120, 200, 400])[stratum],
         "region": [("north", "south", "west")[int(3 * one)] for one in even[3]],
         "weight": np.round(5 + 30 * even[2] ** 2 + 4 * stratum, 3),
         "income": income,

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from surveys import DESIGN, survey
+from surveys import FINITE, survey
 
 GOLDEN = pl.read_csv(Path(__file__).with_name("golden.csv"), comment_prefix="#")
-CASES = GOLDEN.select("file", *DESIGN).unique(maintain_order=True).rows()
+CASES = GOLDEN.select("file", *FINITE).unique(maintain_order=True).rows()
 CLOSE = 1e-8
 
 
@@ -34,12 +34,12 @@ def close(found, expected):
 def test_estimates_are_those_of_other_programs(files, case):
     name, *design = case
     conditions = [
-        pl.col(column).eq_missing(pl.lit(value)) for column, value in zip(DESIGN, design, strict=True)
+        pl.col(column).eq_missing(pl.lit(value)) for column, value in zip(FINITE, design, strict=True)
     ]
     expected = GOLDEN.filter(pl.col("file") == name, *conditions)
     texts = dict.fromkeys(text.split(" [")[0] for text in expected["text"])
     data = files(name)
-    found = sdc.estimates(data, data, texts, **dict(zip(DESIGN, design, strict=True)))
+    found = sdc.estimates(data, data, texts, **dict(zip(FINITE, design, strict=True)))
     rows = {(row["estimate"], row["domain"]): row for row in found.table.iter_rows(named=True)}
     assert len(rows) == expected.height
     for row in expected.iter_rows(named=True):

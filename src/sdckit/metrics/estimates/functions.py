@@ -22,6 +22,7 @@ def estimates(
     weights: Any = None,
     by: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
+    population: str | None = None,
     unit: str | None = None,
     na: Any = None,
     replications: Sequence[Any] = (),
@@ -48,6 +49,9 @@ def estimates(
         Columns whose values form the domains of estimates without a `by` of their own.
     strata : str or list of str, optional
         Columns of the strata in which the sample was drawn, for standard errors.
+    population : str, optional
+        Column with the number of units in the population of each record's stratum, for a finite-population
+        correction: errors shrink by the share that was drawn.
     unit : str, optional
         Column of the units that were drawn, such as households or firms with several records; errors are
         clustered by them.
@@ -64,9 +68,10 @@ def estimates(
     Notes
     -----
     Totals, means, shares, ratios, correlations and Gini coefficients have linearised (Taylor) standard
-    errors: units drawn with replacement within strata, no finite-population correction, and records outside a
-    domain counted as 0. Quantiles have Woodruff's intervals. Linear and logistic models have sandwich errors,
-    HC1 or, with `unit`, clustered; they leave strata aside. Intervals are value -+ 1.96 standard errors.
+    errors: units drawn with replacement within strata, a finite-population correction only where `population`
+    is given, and records outside a domain counted as 0. Quantiles have Woodruff's intervals. Linear and
+    logistic models have sandwich errors, HC1 or, with `unit`, clustered; they leave strata and the population
+    aside. Intervals are value -+ 1.96 standard errors.
 
     The overlap is that of `ci_overlap`. With replications, `spread` is the standard deviation of the masked
     estimate over the maskings, and `se_inflated` the square root of the original's squared error plus the
@@ -88,7 +93,13 @@ def estimates(
     """
     requests = parse_estimates(estimates, tuple(names_of(by)))
     ours, (theirs, *others) = survey_files(
-        original, [masked, *replications], weights=weights, strata=strata, unit=unit, na=na
+        original,
+        [masked, *replications],
+        weights=weights,
+        strata=strata,
+        population=population,
+        unit=unit,
+        na=na,
     )
     files = (ours, theirs, *others)
     for file in files:

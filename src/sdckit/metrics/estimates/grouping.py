@@ -24,9 +24,13 @@ class Design:
 
     `stratum` and `unit` have a number for each record, None where all are in one stratum or are units
     themselves. A unit that lies in two strata counts as two. `sizes` are the units of each stratum.
+    `left` is the share of each stratum's units that was not drawn: 1 without `population`, the number of
+    units in the population of each record's stratum.
     """
 
-    def __init__(self, n: int, strata: Domains | None, units: Domains | None) -> None:
+    def __init__(
+        self, n: int, strata: Domains | None, units: Domains | None, population: Floats | None = None
+    ) -> None:
         self.stratum = None if strata is None else strata.numbers
         self.strata = 1 if strata is None else strata.count
         self.unit: Ints | None = None
@@ -39,6 +43,25 @@ class Design:
             count = int(self.unit.max(initial=-1)) + 1
             of_unit = None if self.stratum is None else _of_groups(self.unit, self.stratum, count)
         self.sizes = np.array([float(count)]) if of_unit is None else np.bincount(of_unit).astype(float)
+        self.left = (
+            np.ones(self.sizes.size) if population is None else 1 - self.sizes / self._each(population)
+        )
+
+    def _each(self, population: Floats) -> Floats:
+        """Return the population of each stratum; raise ValueError if records disagree or it is too small."""
+        numbers = np.zeros(population.size, np.int64) if self.stratum is None else self.stratum
+        found = np.empty(self.sizes.size)
+        found[numbers] = population
+        if not (found[numbers] == population).all():
+            raise ValueError("the population differs between records of a stratum; give one number for each")
+        few = np.flatnonzero(found < self.sizes)
+        if few.size:
+            at = int(few[0])
+            raise ValueError(
+                f"a stratum has {self.sizes[at]:g} units and a population of {found[at]:g}; give the number "
+                "of units that could have been drawn"
+            )
+        return found
 
 
 class Grouping:
@@ -108,9 +131,12 @@ class Grouping:
         return pairs, self._small if cells is self.numbers else cells.astype(np.int32), sizes
 
     @cached_property
-    def _units(self) -> Floats:
-        """Number of units in the stratum of each cell."""
-        return np.tile(self.design.sizes, self.count + 1)
+    def _factors(self) -> Floats:
+        """By what squares about a mean are multiplied in each cell: units / (units - 1), and what is left."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factors = self.design.sizes / (self.design.sizes - 1) * self.design.left
+        factors[self.design.left == 0] = 0.0  # also of one unit, which is the whole stratum
+        return np.tile(factors, self.count + 1)
 
     def totals(self, values: Floats, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Return each domain's weighted sum of the values and its variance.
@@ -170,10 +196,10 @@ class Grouping:
         domain, the squares about the mean of all n are those of the m about their own mean, and
         (n - m) / (n m) times their squared sum.
         """
-        sizes, units = self._parts[2], self._units
+        sizes, units = self._parts[2], np.tile(self.design.sizes, self.count + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             whole = squares + sums**2 * (units - sizes) / (sizes * units)
-            found = np.where(sizes > 0, whole * units / (units - 1), 0.0)
+            found = np.where(sizes > 0, whole * self._factors, 0.0)
         return np.asarray(found.reshape(-1, self.design.strata)[: self.count].sum(1))
 
 

@@ -27,13 +27,15 @@ if TYPE_CHECKING:
 class Options(NamedTuple):
     """How both files were sampled: weights, strata, units; and the numbers that stand for missing cells.
 
-    `weights` is the name of a column, or one number per record of both files.
+    `weights` is the name of a column, or one number per record of both files. `population` is the column with
+    the number of units in the population of each record's stratum.
     """
 
     weights: Any = None
     strata: tuple[str, ...] = ()
     unit: str | None = None
     na: tuple[float, ...] = ()
+    population: str | None = None
 
 
 class SurveyFile:
@@ -152,7 +154,23 @@ class SurveyFile:
         """Strata and units of the records."""
         strata = self._complete(self.options.strata, "stratum") if self.options.strata else None
         unit = self._complete((self.options.unit,), "unit") if self.options.unit is not None else None
-        return Design(self.n, strata, unit)
+        return Design(self.n, strata, unit, self._population)
+
+    @property
+    def _population(self) -> Floats | None:
+        """Number of units in the population of each record's stratum; None where it is not given."""
+        name = self.options.population
+        if name is None:
+            return None
+        self.require([name])
+        found = self.numbers(name)
+        absent = int(np.isnan(found).sum())
+        if absent:
+            raise ValueError(
+                f"the population {name!r} is missing in {absent} {plural(absent, 'record')} of the "
+                f"{self.which} data; complete it"
+            )
+        return found
 
     def _complete(self, names: Sequence[str], what: str) -> Domains:
         """Return the strata or units that columns form; raise ValueError where a record has none."""
@@ -168,7 +186,14 @@ class SurveyFile:
 
 
 def survey_files(
-    original: Any, masked: Sequence[Any], *, weights: Any, strata: Any, unit: Any, na: Any
+    original: Any,
+    masked: Sequence[Any],
+    *,
+    weights: Any,
+    strata: Any,
+    unit: Any,
+    na: Any,
+    population: str | None = None,
 ) -> tuple[SurveyFile, list[SurveyFile]]:
     """Return the original and the masked files as surveys; prepared data bring their own roles along."""
     if isinstance(original, Original):
@@ -176,7 +201,7 @@ def survey_files(
     else:
         table = Table(original)
         options = Options(weights, (), checks.checked_unit(names_of(unit)), tuple(checks.missing_codes(na)))
-    options = options._replace(strata=tuple(names_of(strata)))
+    options = options._replace(strata=tuple(names_of(strata)), population=population)
     first = SurveyFile(table, "original", options)
     others = [SurveyFile(Table(one), "masked", options) for one in masked]
     for file in (first, *others):
