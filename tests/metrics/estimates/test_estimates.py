@@ -197,15 +197,15 @@ def test_quantiles_of_equal_weights_are_those_of_the_twin_in_any_order():
     [
         ([9, 9, 9, 8], "the population differs between records of a stratum; "),
         ([3, 3, 3, 3], "a stratum has 4 units and a population of 3; "),
-        ([9, None, 9, 9], "the population 'all' is missing in 1 record of the original data; "),
+        ([9, None, 9, 9], "the population 'size' is missing in 1 record of the original data; "),
     ],
 )
 def test_a_population_that_cannot_be_is_refused(population, said):
-    data = pl.DataFrame({"x": [1.0, 2.0, 4.0, 7.0], "all": population})
+    data = pl.DataFrame({"x": [1.0, 2.0, 4.0, 7.0], "size": population})
     with pytest.raises(ValueError, match=said):
-        sdc.estimates(data, data, "mean(x)", population="all")
+        sdc.estimates(data, data, "mean(x)", population="size")
 
 
 def test_a_census_has_no_sampling_error():
-    data = pl.DataFrame({"x": [1.0, 2.0, 4.0, 7.0], "all": [4, 4, 4, 4]})
-    assert sdc.estimates(data, data, "total(x)", population="all").table["se_original"].to_list() == [0.0]
+    data = pl.DataFrame({"x": [1.0, 2.0, 4.0, 7.0], "size": [4, 4, 4, 4]})
+    assert sdc.estimates(data, data, "total(x)", population="size").table["se_original"].to_list() == [0.0]
