@@ -82,8 +82,17 @@ class Problem:
 
     @cached_property
     def steps(self) -> tuple[Step | None, ...]:
-        """Step between the values of each column; None for a column that is not rounded."""
-        return tuple(map(grid_of, self.values.T))
+        """Step between the values of each column; None for a column that is not rounded.
+
+        A coarse step that all values share, such as thousands, is kept, but not in columns that share rules:
+        on grids of different steps a sum may have no solution.
+        """
+        several = [rule.columns for rule in (self.rules.rules if self.rules else ()) if len(rule.columns) > 1]
+        ruled = {name for names in several for name in names}
+        return tuple(
+            grid_of(column, coarse=name not in ruled)
+            for name, column in zip(self.columns, self.values.T, strict=True)
+        )
 
     @cached_property
     def limits(self) -> Limits:
@@ -130,13 +139,13 @@ def on_grid(bound: Fraction, step: Step | None, *, up: bool) -> float:
     return float((ceil(bound / unit) if up else floor(bound / unit)) * unit)
 
 
-def grid_of(column: Floats) -> Step | None:
+def grid_of(column: Floats, *, coarse: bool = True) -> Step | None:
     """Return the step that all values of a column are multiples of; None if the column is not rounded.
 
-    A coarse step that most values share, such as thousands, is taken where all of them share it.
+    It is a power of ten up to 1 or, if `coarse`, the usual step of the values where all of them share it.
     """
     seen = column[~np.isnan(column)]
-    step = usual_step(seen)
+    step = usual_step(seen) if coarse else Step(decimals_of(seen))
     if not np.array_equal(step.rounded(seen), seen):
         step = Step(decimals_of(seen))
     large = float(np.abs(seen).max(initial=0.0)) / float(unit_of(step)) > EXACT

@@ -1,0 +1,105 @@
+"""Exact totals as an intruder's knowledge: those from which the value of a record would follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdckit.core.checks import FEWEST_REPORTED
+from sdckit.core.quoting import quoted
+from sdckit.core.text import listed
+from sdckit.metrics.guarded_figures import tells_a_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.estimates.parse import Request
+    from sdckit.metrics.estimates.survey_file import SurveyFile
+    from sdckit.rules import Rules
+
+REASON = f"fewer than {FEWEST_REPORTED} records contribute to it or one of them dominates it"
+REMEDY = "take larger domains or drop this total"
+
+Division = tuple[str, ...]  # the columns whose values form domains
+
+
+def require_safe(
+    file: SurveyFile, requests: Sequence[Request], rules: Rules | None, masked: Iterable[str]
+) -> None:
+    """Raise ValueError if published exact totals of the original would give the value of a record away.
+
+    An intruder who knows the total of a domain and all records but one computes that one; the second largest
+    contributor computes the largest one, nearly, where it dominates. So at least ten records must contribute
+    to each total and none may dominate it (half of the sum, or the p % rule with p = 10). The same holds for
+    what totals of one column over several divisions have in common, since differences of totals tell it,
+    and for totals that follow from others by an edit rule.
+
+    Parameters
+    ----------
+    file
+        The original.
+    requests
+        The totals.
+    rules
+        Edit rules, which everybody knows, or None.
+    masked
+        The masked columns; the totals of others follow from the published file.
+    """
+    for one in requests:
+        _require_safe_sums(file, _parts(file, one.columns[0]), one.by, one.text)
+    for column in dict.fromkeys(one.columns[0] for one in requests):
+        same = [one for one in requests if one.columns[0] == column]
+        if len(same) > 1:
+            _require_safe_together(file, column, same)
+    for rule in () if rules is None else rules.rules:
+        if rule.equality:
+            _require_safe_rest(file, rule.text, dict(rule.terms), requests, set(masked))
+
+
+def _parts(file: SurveyFile, column: str) -> Floats:
+    """Return what each record contributes to the weighted total of a column; 0 for a missing cell."""
+    cells = np.nan_to_num(file.numbers(column))
+    return cells if file.weights is None else cells * file.weights
+
+
+def _require_safe_sums(file: SurveyFile, parts: Floats, by: Division, text: str) -> None:
+    """Raise ValueError if the sum of the contributions in a domain gives a record away."""
+    domains = file.domains(by)
+    order = np.argsort(domains.numbers, kind="stable")
+    edges = np.searchsorted(domains.numbers[order], np.arange(domains.count + 1))
+    for label, first, last in zip(domains.labels, edges[:-1], edges[1:], strict=True):
+        if tells_a_record(parts[order[first:last]]):
+            where = f" in the domain {quoted(label)}" if by else ""
+            raise ValueError(f"{text}{where} would give a record away: {REASON}; {REMEDY}")
+
+
+def _require_safe_together(file: SurveyFile, column: str, requests: Sequence[Request]) -> None:
+    """Raise ValueError if totals of one column tell, by differences, the total of records that they share."""
+    divisions = np.stack([file.domains(one.by).numbers for one in requests])
+    inside: Ints = np.flatnonzero((divisions >= 0).any(axis=0))
+    _, classes = np.unique(divisions[:, inside], axis=1, return_inverse=True)
+    parts = _parts(file, column)[inside]
+    for number in range(int(classes.max(initial=-1)) + 1):
+        if tells_a_record(parts[classes == number]):
+            texts = listed([one.text for one in requests])
+            raise ValueError(
+                f"{texts} together would give a record away by their differences: fewer than "
+                f"{FEWEST_REPORTED} records are in the same domains of all, or one of them dominates; "
+                "drop one of these totals"
+            )
+
+
+def _require_safe_rest(
+    file: SurveyFile, text: str, factors: dict[str, int], requests: Sequence[Request], masked: set[str]
+) -> None:
+    """Raise ValueError if a rule and the totals of some of its columns tell an unsafe total of the others."""
+    for by in dict.fromkeys(one.by for one in requests):
+        known = {one.columns[0] for one in requests if one.by == by}
+        others = [name for name in factors if name in masked and name not in known]
+        if not others or not known & set(factors):
+            continue
+        parts = sum((factors[name] * _parts(file, name) for name in others), np.zeros(file.n))
+        named = f"the total of {listed(others)}, which follows by the rule {text},"
+        _require_safe_sums(file, parts, by, named)
