@@ -107,7 +107,7 @@ def calibrate(
     --------
     >>> import sdckit as sdc
     >>> original = sdc.load_sample()
-    >>> masked = sdc.mask(original, "mdav", k=10, key="firm", decimals="original")
+    >>> masked = sdc.mask(original, "mdav", k=10, key="firm", weights="weight", decimals="original")
     >>> found = sdc.calibrate(original, masked, "total(turnover)", rng=1)
     >>> found.table["missed"].to_list()
     [0.0]
