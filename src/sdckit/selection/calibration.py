@@ -112,51 +112,66 @@ def calibrate(
     >>> found.table["missed"].to_list()
     [0.0]
     """
-    requests = parse_estimates(totals, tuple(names_of(by)))
+    requests = parse_totals(totals, tuple(names_of(by)))
+    ours, (theirs,) = survey_files(original, [masked], weights=weights, strata=None, unit=None, na=na)
+    task = CalibrationTask(ours, requests, rules, None if columns is None else names_of(columns))
+    return task.calibrated(theirs, randomness.generator(rng))
+
+
+def parse_totals(texts: str | Iterable[str], by: tuple[str, ...] = ()) -> list[Request]:
+    """Return the totals in one text or several; raise ValueError for an estimate of another kind."""
+    requests = parse_estimates(texts, by)
     for one in requests:
         if one.kind != "total":
             raise ValueError(
                 f"{one.text!r} is no total; calibrate takes totals such as total(turnover) by sector"
             )
-    ours, (theirs,) = survey_files(original, [masked], weights=weights, strata=None, unit=None, na=na)
-    for file in (ours, theirs):
-        require_readable(file, requests)
-    files = _Files(ours, theirs, requests, rules, columns)
-    require_safe(ours, requests, files.rules, files.masked)
-    problem = files.problem()
-    found = calibrated(problem, randomness.generator(rng))
-    return Calibration(files.written(problem, found), _table(problem, found), tuple(_notes(problem, found)))
+    return requests
 
 
-class _Files:
-    """The original and the masked file, the declared totals, edit rules, and columns that may change."""
+class CalibrationTask:
+    """An original with declared totals and edit rules, all checked, to which masked files are calibrated.
+
+    `columns` are the masked columns, which may change; None for all that have totals or share rules with
+    those.
+    """
 
     def __init__(
-        self, ours: SurveyFile, theirs: SurveyFile, requests: Sequence[Request], rules: Any, columns: Any
+        self, original: SurveyFile, requests: Sequence[Request], rules: Any, columns: Sequence[str] | None
     ) -> None:
-        self.ours, self.theirs, self.requests = ours, theirs, requests
-        self.rules = _read_rules(rules, ours, requests)
+        self.original, self.requests = original, requests
+        require_readable(original, requests)
+        self.rules = _read_rules(rules, original, requests)
         named = dict.fromkeys(one.columns[0] for one in requests)
         self.names = tuple({**named, **dict.fromkeys(() if self.rules is None else self.rules.columns)})
-        self.masked = list(self.names) if columns is None else names_of(columns)
+        self.masked = self.names if columns is None else tuple(columns)
         for name in named:
             if name not in self.masked:
                 raise ValueError(
                     f"column {name!r} has a declared total and is not masked; mask it or drop the total"
                 )
-        theirs.require(self.names)
+        require_safe(original, requests, self.rules, self.masked)
 
-    def problem(self) -> Problem:
+    def calibrated(self, masked: SurveyFile, rng: np.random.Generator) -> Calibration:
+        """Return a masked file with the least change that makes the totals hold."""
+        masked.require(self.names)
+        require_readable(masked, self.requests)
+        problem = self._problem(masked)
+        found = calibrated(problem, rng)
+        notes = tuple(_notes(problem, found))
+        return Calibration(self._written(masked, problem, found), _table(problem, found), notes)
+
+    def _problem(self, masked: SurveyFile) -> Problem:
         """Return what is to be calibrated."""
-        values = np.column_stack([self.theirs.numbers(name) for name in self.names])
-        weights = np.ones(self.theirs.n) if self.theirs.weights is None else self.theirs.weights
+        values = np.column_stack([masked.numbers(name) for name in self.names])
+        weights = np.ones(masked.n) if masked.weights is None else masked.weights
         free = np.array([name in self.masked for name in self.names])
-        totals = tuple(map(self._totals, self.requests))
+        totals = tuple(self._totals(masked, one) for one in self.requests)
         return Problem(self.names, np.asfortranarray(values), weights, totals, self.rules, free)
 
-    def _totals(self, request: Request) -> Totals:
+    def _totals(self, masked: SurveyFile, request: Request) -> Totals:
         """Return the original's totals for the domains of the masked file, which must be the same."""
-        ours, theirs = self.ours.domains(request.by), self.theirs.domains(request.by)
+        ours, theirs = self.original.domains(request.by), masked.domains(request.by)
         for label in set(ours.labels) ^ set(theirs.labels):
             which = "masked" if label in ours.labels else "original"
             raise ValueError(
@@ -164,17 +179,17 @@ class _Files:
                 "recode both files alike or drop this total"
             )
         places = np.array([*(ours.labels.index(label) for label in theirs.labels), -1])
-        column = self.ours.numbers(request.columns[0])
-        weights = np.ones(self.ours.n) if self.ours.weights is None else self.ours.weights
+        column = self.original.numbers(request.columns[0])
+        weights = np.ones(self.original.n) if self.original.weights is None else self.original.weights
         empty = Totals(request.text, 0, ours.numbers, ours.labels, ())
         targets = [exact_total(column[rows], weights[rows]) for rows in empty.rows_of_domains()]
         place = self.names.index(request.columns[0])
         return Totals(request.text, place, places[theirs.numbers], ours.labels, targets)
 
-    def written(self, problem: Problem, found: Calibrated) -> Any:
+    def _written(self, masked: SurveyFile, problem: Problem, found: Calibrated) -> Any:
         """Return the masked table with the calibrated cells, codes of missing cells as they were."""
-        table: Table = self.theirs.table
-        codes = np.isin(found.values, self.theirs.options.na)
+        table: Table = masked.table
+        codes = np.isin(found.values, masked.options.na)
         warn_of_codes_hit(int(codes.sum()))
         names = [name for name in self.names if name in self.masked]
         places = [self.names.index(name) for name in names]
