@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import randomness
+from sdckit.core.decimals import usual_step
 from sdckit.core.quoting import quoted
 from sdckit.core.table import Table, names_of
 from sdckit.core.text import plural
@@ -95,9 +96,10 @@ def calibrate(
     The sum over cells of weight * change² / (|value| * mean |value| of the column) is least: without limits,
     all cells of a domain are multiplied by one factor. Cells of 0 stay 0, no cell changes its sign or leaves
     the range of its masked column, and edit rules hold; columns that share a rule are calibrated together.
-    Cells are then rounded to the grid of the masked column (its decimals, or a coarser step that all its
-    values share), each to a neighbour. Totals without weights hold to the last digit; a total with weights
-    cannot always be met on a grid, and `missed` says by how much it is not.
+    Cells are then rounded to the grid of the masked column (its decimals, or the usual step of the original
+    column where all masked cells share it), each to a neighbour. Totals without weights hold to the last
+    digit of the grid; a total with weights, or one that is no multiple of the step, cannot always be met, and
+    `missed` says by how much it is not.
 
     References
     ----------
@@ -167,7 +169,8 @@ class CalibrationTask:
         weights = np.ones(masked.n) if masked.weights is None else masked.weights
         free = np.array([name in self.masked for name in self.names])
         totals = tuple(self._totals(masked, one) for one in self.requests)
-        return Problem(self.names, np.asfortranarray(values), weights, totals, self.rules, free)
+        usual = {name: usual_step(self.original.numbers(name)) for name in self.names}
+        return Problem(self.names, np.asfortranarray(values), weights, totals, self.rules, free, usual)
 
     def _totals(self, masked: SurveyFile, request: Request) -> Totals:
         """Return the original's totals for the domains of the masked file, which must be the same."""

@@ -146,6 +146,17 @@ def _calibrate_column(
         values[chosen, j] = valued(whole, step)
 
 
+def _require_reachable(problem: Problem, totals: Totals, targets: Floats) -> None:
+    """Raise ValueError for a total that its cells cannot have between their limits, whatever others hold."""
+    step = problem.steps[totals.column]
+    unit = 1.0 if step is None else float(unit_of(step))
+    low, high = (problem.weights * side[:, totals.column] / unit for side in problem.limits)
+    for domain, (rows, target) in enumerate(zip(totals.rows_of_domains(), targets, strict=True)):
+        noise = one_column.NOISE * float(np.nansum(np.abs(low[rows]) + np.abs(high[rows])))
+        if not np.nansum(low[rows]) - noise <= target <= np.nansum(high[rows]) + noise:
+            raise ValueError(f"{totals.named(domain)} cannot hold: {KEPT}; {REMEDY}")
+
+
 def _weight_unit(weights: Floats) -> float:
     """Return the power of ten that makes all weights whole numbers; 1 if none of a usual size does."""
     digits = decimals_of(weights)
@@ -158,10 +169,15 @@ def _calibrate_group(group: Joint, values: Floats, continuous: Floats, rng: np.r
     steps = {j: problem.steps[j] for j in group.columns}
     targets = [_targets(problem, one) for one in group.totals]
     units = [1.0 if (step := steps[one.column]) is None else float(unit_of(step)) for one in group.totals]
+    for one, wanted in zip(group.totals, targets, strict=True):
+        _require_reachable(problem, one, wanted)
+    if not group.moving.any():
+        return
     found = group.nearest([unit * target for unit, target in zip(units, targets, strict=True)])
     texts = listed([one.text for one in group.totals])
     if found is None:
-        raise ValueError(f"{texts} cannot hold together: {KEPT}; {REMEDY}")
+        together = " together" if len(group.totals) > 1 else ""
+        raise ValueError(f"{texts} cannot hold{together}: {KEPT}; {REMEDY}")
     continuous[group.moving] = found[group.moving]
     rounded = [j for j, step in steps.items() if step is not None]
     if not rounded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sdckit.core.decimals import Step, usual_step
+from sdckit.core.decimals import Step
 from sdckit.core.quoting import quoted
 from sdckit.core.table import MOST_DECIMALS, decimals_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.rules import Rules
@@ -71,6 +71,8 @@ class Problem:
         Edit rules, which hold in the masked file, or None.
     free
         Which columns may change.
+    usual
+        Steps coarser than decimals, such as thousands, that some columns usually have, by name.
     """
 
     columns: tuple[str, ...]
@@ -79,18 +81,19 @@ class Problem:
     totals: tuple[Totals, ...]
     rules: Rules | None
     free: Bools
+    usual: Mapping[str, Step] = field(default_factory=dict)
 
     @cached_property
     def steps(self) -> tuple[Step | None, ...]:
         """Step between the values of each column; None for a column that is not rounded.
 
-        A coarse step that all values share, such as thousands, is kept, but not in columns that share rules:
-        on grids of different steps a sum may have no solution.
+        A usual step is kept if all values share it, but not in columns that share rules: on grids of
+        different steps a sum may have no solution.
         """
         several = [rule.columns for rule in (self.rules.rules if self.rules else ()) if len(rule.columns) > 1]
         ruled = {name for names in several for name in names}
         return tuple(
-            grid_of(column, coarse=name not in ruled)
+            grid_of(column, None if name in ruled else self.usual.get(name))
             for name, column in zip(self.columns, self.values.T, strict=True)
         )
 
@@ -139,14 +142,14 @@ def on_grid(bound: Fraction, step: Step | None, *, up: bool) -> float:
     return float((ceil(bound / unit) if up else floor(bound / unit)) * unit)
 
 
-def grid_of(column: Floats, *, coarse: bool = True) -> Step | None:
-    """Return the step that all values of a column are multiples of; None if the column is not rounded.
+def grid_of(column: Floats, usual: Step | None = None) -> Step | None:
+    """Return the usual step of a column if all values are multiples of it, else the step of its decimals.
 
-    It is a power of ten up to 1 or, if `coarse`, the usual step of the values where all of them share it.
+    None for a column that is not rounded.
     """
     seen = column[~np.isnan(column)]
-    step = usual_step(seen) if coarse else Step(decimals_of(seen))
-    if not np.array_equal(step.rounded(seen), seen):
+    step = usual
+    if step is None or not np.array_equal(step.rounded(seen), seen):
         step = Step(decimals_of(seen))
     large = float(np.abs(seen).max(initial=0.0)) / float(unit_of(step)) > EXACT
     return None if step.decimals >= MOST_DECIMALS or large else step
