@@ -17,6 +17,9 @@ SMALL = 1e-11  # residuals at the solution, in units of the cells' scales
 PRODUCT = 1e-18  # mean product of gaps and multipliers: both may go to 0, each as the root of it
 DAMPING = 1e-11  # share of the diagonal that is added where equations depend on each other
 CLOSE = 1e-20  # least distance to a limit, as a difference of floats can be 0
+NEARLY = 1e-12  # mean product with which a point is taken if rounding errors allow no smaller one
+SLOW = 0.9  # of the mean product before a step: where more is left, a plain step is taken
+CENTRE = 0.3  # of the mean product, where a plain step goes to
 BACK = 0.995  # share of the way to the nearest limit that a step takes at most
 
 
@@ -84,23 +87,25 @@ class _Iteration:
         self.limits = int(self.has_low.sum() + self.has_high.sum())
 
     def solved(self) -> Floats | None:
-        """Return the solution; None where the steps do not reach it."""
-        point = self._first()
+        """Return the solution as exactly as rounding errors allow; None where the steps do not reach it."""
+        point, found = self._first(), None
         for _ in range(ITERATIONS):
             dual, primal = self._residuals(point)
             gap = self._mean_product(point)
             size = max(1.0, float(np.abs(point.x).max(initial=0.0)))
             missed = max(np.abs(dual).max(initial=0.0), np.abs(primal).max(initial=0.0))
-            if missed <= SMALL * size and gap <= PRODUCT * size:
-                return point.x
+            if missed <= SMALL * size and gap <= NEARLY * size:
+                found = point.x
+                if gap <= PRODUCT * size:
+                    break
             try:
                 solve = self._factorised(point)
             except RuntimeError:  # SuperLU: the matrix is singular
-                return None
+                break
             self._advance(point, solve, gap)
             if not np.isfinite(point.x).all():
-                return None
-        return None
+                break
+        return found
 
     def _first(self) -> _Point:
         """Return a point inside all limits, near 0."""
@@ -151,12 +156,19 @@ class _Iteration:
         """Move the point, in place, by a predictor step that is corrected and centred."""
         zero = np.zeros_like(point.x)
         guess = self._step(point, solve, zero, zero, 0.0)
-        share = self._longest(point, guess)
-        ahead = _moved(point, guess, *share)
+        ahead = _moved(point, guess, self._longest(point, guess))
         centre = gap * (self._mean_product(ahead) / gap) ** 3 if gap > 0 else 0.0
-        step = self._step(point, solve, guess.x * guess.below, -guess.x * guess.above, centre)
-        new = _moved(point, step, *(BACK * one if one < 1 else one for one in self._longest(point, step)))
+        new = self._inside(
+            point, self._step(point, solve, guess.x * guess.below, -guess.x * guess.above, centre)
+        )
+        if self._mean_product(new) > SLOW * gap:  # corrections can go round in circles
+            new = self._inside(point, self._step(point, solve, zero, zero, CENTRE * gap))
         point.x, point.equations, point.below, point.above = new.x, new.equations, new.below, new.above
+
+    def _inside(self, point: _Point, step: _Point) -> _Point:
+        """Return the point moved by a step, or by as much as leaves gaps and multipliers above 0."""
+        share = self._longest(point, step)
+        return _moved(point, step, BACK * share if share < 1 else share)
 
     def _step(
         self,
@@ -176,14 +188,13 @@ class _Iteration:
             x, equations, want_below - point.below / below * x, want_above + point.above / above * x
         )
 
-    def _longest(self, point: _Point, step: _Point) -> tuple[float, float]:
-        """Return the longest shares, up to 1, of a step that keep gaps and multipliers above 0."""
+    def _longest(self, point: _Point, step: _Point) -> float:
+        """Return the longest share, up to 1, of a step that keeps gaps and multipliers above 0."""
         below, above = self._gaps(point)
         primal = min(_room(below, step.x, self.has_low), _room(above, -step.x, self.has_high))
         every = np.ones(point.x.size, np.bool_)
         dual = min(_room(point.below, step.below, every), _room(point.above, step.above, every))
-        both = min(primal, dual)  # a cost with squares needs one share for both
-        return both, both
+        return min(primal, dual)  # a cost with squares needs one share for both
 
 
 def _room(gaps: Floats, steps: Floats, chosen: Bools) -> float:
@@ -192,11 +203,11 @@ def _room(gaps: Floats, steps: Floats, chosen: Bools) -> float:
     return float(min(1.0, (gaps[shrinking] / -steps[shrinking]).min(initial=np.inf)))
 
 
-def _moved(point: _Point, step: _Point, share: float, dual: float) -> _Point:
-    """Return the point moved by shares of a step."""
+def _moved(point: _Point, step: _Point, share: float) -> _Point:
+    """Return the point moved by a share of a step."""
     return _Point(
         point.x + share * step.x,
-        point.equations + dual * step.equations,
-        point.below + dual * step.below,
-        point.above + dual * step.above,
+        point.equations + share * step.equations,
+        point.below + share * step.below,
+        point.above + share * step.above,
     )
