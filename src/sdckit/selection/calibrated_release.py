@@ -60,8 +60,8 @@ def calibration_task(texts: Sequence[str], rules: Any, original: Original) -> Ca
 
 
 def _options(original: Original) -> Options:
-    """Return weights and missing codes of prepared data."""
-    return Options(weights=original.roles.weights, na=original.roles.na)
+    """Return weights, unit and missing codes of prepared data."""
+    return Options(weights=original.roles.weights, unit=original.roles.unit, na=original.roles.na)
 
 
 def calibrate_masking(

@@ -59,6 +59,7 @@ def calibrate(
     by: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     rules: Any = None,
+    unit: str | None = None,
     na: Any = None,
     rng: Any = None,
 ) -> Calibration:
@@ -81,6 +82,9 @@ def calibrate(
         The masked columns, which may change; by default those with totals and those in rules.
     rules : optional
         Edit rules that hold in the masked file and shall hold in the calibrated one, as `mask` takes them.
+    unit : str, optional
+        Column of units with several records, such as firms or households: ten of them must contribute to a
+        total, and none may dominate it.
     na : number or list of numbers, optional
         Values that stand for a missing cell. Missing cells stay missing.
     rng : int or numpy.random.Generator, optional
@@ -115,7 +119,7 @@ def calibrate(
     [0.0]
     """
     requests = parse_totals(totals, tuple(names_of(by)))
-    ours, (theirs,) = survey_files(original, [masked], weights=weights, strata=None, unit=None, na=na)
+    ours, (theirs,) = survey_files(original, [masked], weights=weights, strata=None, unit=unit, na=na)
     task = CalibrationTask(ours, requests, rules, None if columns is None else names_of(columns))
     return task.calibrated(theirs, randomness.generator(rng))
 

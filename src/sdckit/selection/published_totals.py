@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdckit.core.checks import FEWEST_REPORTED
+from sdckit.core.classes import number_values
 from sdckit.core.quoting import quoted
 from sdckit.core.text import listed
 from sdckit.metrics.guarded_figures import tells_a_record
@@ -34,7 +35,7 @@ def require_safe(
     contributor computes the largest one, nearly, where it dominates. So at least ten records must contribute
     to each total and none may dominate it (half of the sum, or the p % rule with p = 10). The same holds for
     what totals of one column over several divisions have in common, since differences of totals tell it,
-    and for totals that follow from others by an edit rule.
+    and for totals that follow from others by an edit rule. The records of a unit count as one.
 
     Parameters
     ----------
@@ -64,13 +65,21 @@ def _parts(file: SurveyFile, column: str) -> Floats:
     return cells if file.weights is None else cells * file.weights
 
 
+def _tells(file: SurveyFile, parts: Floats, rows: Ints) -> bool:
+    """Return True if the sum of some records' contributions gives a record, or a unit of several, away."""
+    chosen = parts[rows]
+    if file.design.unit is not None:
+        chosen = np.asarray(np.bincount(number_values(file.design.unit[rows]), chosen), np.float64)
+    return tells_a_record(chosen)
+
+
 def _require_safe_sums(file: SurveyFile, parts: Floats, by: Division, text: str) -> None:
     """Raise ValueError if the sum of the contributions in a domain gives a record away."""
     domains = file.domains(by)
     order = np.argsort(domains.numbers, kind="stable")
     edges = np.searchsorted(domains.numbers[order], np.arange(domains.count + 1))
     for label, first, last in zip(domains.labels, edges[:-1], edges[1:], strict=True):
-        if tells_a_record(parts[order[first:last]]):
+        if _tells(file, parts, order[first:last]):
             where = f" in the domain {quoted(label)}" if by else ""
             raise ValueError(f"{text}{where} would give a record away: {REASON}; {REMEDY}")
 
@@ -80,9 +89,9 @@ def _require_safe_together(file: SurveyFile, column: str, requests: Sequence[Req
     divisions = np.stack([file.domains(one.by).numbers for one in requests])
     inside: Ints = np.flatnonzero((divisions >= 0).any(axis=0))
     _, classes = np.unique(divisions[:, inside], axis=1, return_inverse=True)
-    parts = _parts(file, column)[inside]
+    parts = _parts(file, column)
     for number in range(int(classes.max(initial=-1)) + 1):
-        if tells_a_record(parts[classes == number]):
+        if _tells(file, parts, inside[classes == number]):
             texts = listed([one.text for one in requests])
             raise ValueError(
                 f"{texts} together would give a record away by their differences: fewer than "
