@@ -104,6 +104,22 @@ def test_what_the_second_largest_contributor_can_compute_is_refused():
     assert 10 < sum(seen) < 50
 
 
+def test_the_records_of_a_unit_count_as_one():
+    data = small(range(50, 90), firm=list(range(8)) * 5)
+    assert sdc.calibrate(data, data, "total(x)").table["missed"].to_list() == [0.0]
+    with pytest.raises(ValueError, match="fewer than 10 records contribute"):
+        sdc.calibrate(data, data, "total(x)", unit="firm")
+
+
+def test_a_file_with_the_totals_stays_as_it_is():
+    data = pl.DataFrame({"a": np.random.default_rng(1).exponential(1, 40)}).with_columns(
+        b=1 + 2 * pl.col("a")
+    )
+    found = sdc.calibrate(data, data, ["total(a)", "total(b)"], rules=["a <= b"])
+    assert found.data.equals(data)
+    assert found.notes == ("declared totals hold (total(a); total(b)): 0 of 80 masked cells were changed",)
+
+
 def test_differences_of_totals_are_refused_where_they_tell_of_few_records():
     values = list(range(50, 90))
     data = small(values, size=[None] * 3 + ["small"] * 37)

@@ -12,7 +12,7 @@ import polars as pl
 from sdckit.core import randomness
 from sdckit.core.decimals import usual_step
 from sdckit.core.quoting import quoted
-from sdckit.core.table import Table, names_of
+from sdckit.core.table import Table, decimals_of, names_of
 from sdckit.core.text import plural
 from sdckit.masking.mask_table import warn_of_codes_hit
 from sdckit.metrics.estimates.measuring import require_readable
@@ -173,8 +173,17 @@ class CalibrationTask:
         weights = np.ones(masked.n) if masked.weights is None else masked.weights
         free = np.array([name in self.masked for name in self.names])
         totals = tuple(self._totals(masked, one) for one in self.requests)
-        usual = {name: usual_step(self.original.numbers(name)) for name in self.names}
-        return Problem(self.names, np.asfortranarray(values), weights, totals, self.rules, free, usual)
+        before = {name: self.original.numbers(name) for name in self.names}
+        return Problem(
+            self.names,
+            np.asfortranarray(values),
+            weights,
+            totals,
+            self.rules,
+            free,
+            usual={name: usual_step(column) for name, column in before.items()},
+            decimals={name: decimals_of(column) for name, column in before.items()},
+        )
 
     def _totals(self, masked: SurveyFile, request: Request) -> Totals:
         """Return the original's totals for the domains of the masked file, which must be the same."""
@@ -254,7 +263,12 @@ def _notes(problem: Problem, found: Calibrated) -> list[str]:
     notes = [f"declared totals hold ({texts}): {moved.sum()} of {seen.sum()} masked cells were changed"]
     if moved.any():
         notes[0] += f", by {_usual_change(before[moved], after[moved]):.2g} % in the median"
-    missed = [abs(miss) for misses in found.misses for miss in misses if miss]
+    missed = [
+        abs(miss)
+        for one, misses in zip(problem.totals, found.misses, strict=True)
+        for miss in misses
+        if miss and problem.steps[one.column] is not None  # else by the rounding of floats
+    ]
     if missed:
         notes.append(
             f"{len(missed)} declared {plural(len(missed), 'total')} could not be met exactly on the grid; "

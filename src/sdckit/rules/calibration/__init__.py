@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.core.decimals import Step
-from sdckit.core.table import decimals_of
+from sdckit.core.table import MOST_DECIMALS, decimals_of
 from sdckit.core.text import listed, plural
 from sdckit.rules.calibration import grid, grid_rules, one_column
 from sdckit.rules.calibration.exact import exact_total
@@ -17,12 +17,13 @@ from sdckit.rules.calibration.joint import Joint
 from sdckit.rules.calibration.problem import Problem, Totals, counted, steps_in, unit_of, valued
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdckit.kernels.jit import Floats
 
 __all__ = ["Calibrated", "Problem", "Totals", "calibrated", "exact_total"]
 
+NOISE = Fraction(1, 10**14)  # share of a total that the rounding of floats can explain
 WEIGHT_DECIMALS = 6  # of weights with which totals are added in whole numbers, at most
 SLACKS = (0.1, 1.0)  # of the largest weight: grid steps by which a weighted total under rules may be missed
 REMEDY = "drop this total, take larger domains or a weaker masking"
@@ -68,18 +69,30 @@ def calibrated(problem: Problem, rng: np.random.Generator) -> Calibrated:
     _require_rules(problem)
     values, continuous = problem.values.copy(order="F"), problem.values.copy(order="F")
     for group in _groups(problem):
+        if _holds(group):
+            continue
         if len(group.columns) == 1 and len(group.totals) == 1 and not group.rules:
             _calibrate_column(problem, group.totals[0], values, continuous, rng)
         else:
             _calibrate_group(group, values, continuous, rng)
-    misses = [
-        [
-            exact_total(values[rows, one.column], problem.weights[rows]) - target
-            for rows, target in zip(one.rows_of_domains(), one.targets, strict=True)
-        ]
-        for one in problem.totals
+    return Calibrated(values, continuous, [_misses(problem, one, values) for one in problem.totals])
+
+
+def _misses(problem: Problem, totals: Totals, values: Floats) -> list[Fraction]:
+    """Return by how much the cells miss each of the totals, computed without rounding."""
+    return [
+        exact_total(values[rows, totals.column], problem.weights[rows]) - target
+        for rows, target in zip(totals.rows_of_domains(), totals.targets, strict=True)
     ]
-    return Calibrated(values, continuous, misses)
+
+
+def _holds(group: Joint) -> bool:
+    """Return True if the masked cells of a group have all totals already, up to rounding errors of floats."""
+    for one in group.totals:
+        misses = _misses(group.problem, one, group.problem.values)
+        if any(abs(miss) > NOISE * abs(total) for miss, total in zip(misses, one.targets, strict=True)):
+            return False
+    return True
 
 
 def _require_rules(problem: Problem) -> None:
@@ -179,16 +192,10 @@ def _calibrate_group(group: Joint, values: Floats, continuous: Floats, rng: np.r
         together = " together" if len(group.totals) > 1 else ""
         raise ValueError(f"{texts} cannot hold{together}: {KEPT}; {REMEDY}")
     continuous[group.moving] = found[group.moving]
-    rounded = [j for j, step in steps.items() if step is not None]
-    if not rounded:
+    if None in steps.values():
+        _require_unrounded(problem, steps, texts)
         values[group.moving] = _without_noise(problem, found)[group.moving]
         return
-    if len(rounded) < len(steps):
-        names = listed([problem.columns[j] for j in steps if j not in rounded])
-        raise ValueError(
-            f"{texts} cannot be calibrated: of columns that share edit rules, {names} are not rounded and "
-            "others are; mask with decimals"
-        )
     whole = _on_common_grid(group, found, targets, rng)
     if whole is None:
         raise ValueError(
@@ -199,6 +206,23 @@ def _calibrate_group(group: Joint, values: Floats, continuous: Floats, rng: np.r
         step, moving = steps[j], group.moving[:, j]
         assert step is not None  # noqa: S101 - checked above
         values[moving, j] = valued(whole[moving, j], step)
+
+
+def _require_unrounded(problem: Problem, steps: Mapping[int, Step | None], texts: str) -> None:
+    """Raise ValueError if some columns of a group are rounded as in the original and others are not at all.
+
+    A column with more decimals than in the original is not rounded either: its means happen to have few.
+    """
+    rounded = [
+        problem.columns[j]
+        for j, step in steps.items()
+        if step is not None and step.decimals <= problem.decimals.get(problem.columns[j], MOST_DECIMALS)
+    ]
+    if rounded:
+        raise ValueError(
+            f"{texts} cannot be calibrated: of columns that share edit rules, {listed(rounded)} are rounded "
+            "and others are not; mask with decimals"
+        )
 
 
 def _without_noise(problem: Problem, found: Floats) -> Floats:

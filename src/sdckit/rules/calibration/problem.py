@@ -73,6 +73,8 @@ class Problem:
         Which columns may change.
     usual
         Steps coarser than decimals, such as thousands, that some columns usually have, by name.
+    decimals
+        Decimals of columns of the original, by name.
     """
 
     columns: tuple[str, ...]
@@ -82,6 +84,7 @@ class Problem:
     rules: Rules | None
     free: Bools
     usual: Mapping[str, Step] = field(default_factory=dict)
+    decimals: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def steps(self) -> tuple[Step | None, ...]:
