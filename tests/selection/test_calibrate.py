@@ -143,6 +143,16 @@ def test_totals_that_follow_by_a_rule_are_refused_where_one_record_dominates():
         sdc.calibrate(data, data, ["total(t)", "total(a)"], rules=["t = a + b"])
 
 
+def test_totals_that_follow_by_two_rules_are_refused_too():
+    parts, other = np.arange(50.0, 80.0), np.array([1000.0, *[1.0] * 29])
+    data = pl.DataFrame({"a": parts + other, "b": parts + 7, "c": parts, "d": other})
+    data = data.with_columns(t=pl.col("a") + pl.col("b"))
+    texts, rules = ["total(t)", "total(b)", "total(c)"], ["t = a + b", "a = c + d"]
+    assert sdc.calibrate(data, data, texts[:2], rules=rules).notes
+    with pytest.raises(ValueError, match=r"the total of d, which follows by the rule a = c \+ d, would give"):
+        sdc.calibrate(data, data, texts, rules=rules)
+
+
 @pytest.mark.parametrize(
     ("change", "totals", "options", "message"),
     [

@@ -54,9 +54,11 @@ def require_safe(
         same = [one for one in requests if one.columns[0] == column]
         if len(same) > 1:
             _require_safe_together(file, column, same)
-    for rule in () if rules is None else rules.rules:
-        if rule.equality:
-            _require_safe_rest(file, rule.text, dict(rule.terms), requests, set(masked))
+    if rules is None:
+        return
+    for by in dict.fromkeys(one.by for one in requests):
+        known = {one.columns[0] for one in requests if one.by == by}
+        _require_safe_rests(file, rules, by, known, set(masked))
 
 
 def _parts(file: SurveyFile, column: str) -> Floats:
@@ -100,15 +102,24 @@ def _require_safe_together(file: SurveyFile, column: str, requests: Sequence[Req
             )
 
 
-def _require_safe_rest(
-    file: SurveyFile, text: str, factors: dict[str, int], requests: Sequence[Request], masked: set[str]
+def _require_safe_rests(
+    file: SurveyFile, rules: Rules, by: Division, known: set[str], masked: set[str]
 ) -> None:
-    """Raise ValueError if a rule and the totals of some of its columns tell an unsafe total of the others."""
-    for by in dict.fromkeys(one.by for one in requests):
-        known = {one.columns[0] for one in requests if one.by == by}
-        others = [name for name in factors if name in masked and name not in known]
-        if not others or not known & set(factors):
-            continue
-        parts = sum((factors[name] * _parts(file, name) for name in others), np.zeros(file.n))
-        named = f"the total of {listed(others)}, which follows by the rule {text},"
-        _require_safe_sums(file, parts, by, named)
+    """Raise ValueError if rules and the totals of the columns `known` tell an unsafe total of others.
+
+    A column whose total follows is known then, so that more may follow from it by another rule.
+    """
+    left = [rule for rule in rules.rules if rule.equality]
+    while True:
+        useful = [rule for rule in left if known.intersection(rule.columns)]
+        if not useful:
+            return
+        rule = min(useful, key=lambda one: len(masked.intersection(one.columns) - known))
+        left.remove(rule)
+        others = [name for name in rule.columns if name in masked and name not in known]
+        if others:
+            factors = dict(rule.terms)
+            parts = sum((factors[name] * _parts(file, name) for name in others), np.zeros(file.n))
+            named = f"the total of {listed(others)}, which follows by the rule {rule.text},"
+            _require_safe_sums(file, parts, by, named)
+        known = known.union(others) if len(others) == 1 else known
