@@ -24,6 +24,7 @@ __version__ = VERSION
 # so that importing the package, and with it `sdckit --help`, takes no time. `tools/make_reference.py` writes
 # the same names for type checkers and editors into `__init__.pyi`.
 _MODULES = {
+    "Calibration": "selection.calibration",
     "Choice": "selection.choice",
     "Description": "core.description",
     "Disclosure": "core.disclosure",
@@ -36,6 +37,7 @@ _MODULES = {
     "Original": "metrics.original",
     "Release": "selection.release",
     "Sweep": "selection.sweeping",
+    "calibrate": "selection.calibration",
     "compare": "metrics.estimates.bootstrap",
     "describe": "core.description",
     "estimates": "metrics.estimates.functions",

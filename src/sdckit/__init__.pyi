@@ -57,6 +57,8 @@ from sdckit.metrics.risk.trade_off_score import score as score
 from sdckit.metrics.risk.unique_records import uniques as uniques
 from sdckit.metrics.risk.unit_linkage import linkage_units as linkage_units
 from sdckit.progress import show_progress as show_progress
+from sdckit.selection.calibration import Calibration as Calibration
+from sdckit.selection.calibration import calibrate as calibrate
 from sdckit.selection.choice import Choice as Choice
 from sdckit.selection.limits import LimitsMissed as LimitsMissed
 from sdckit.selection.recommendation import recommend as recommend

@@ -72,10 +72,10 @@ def test_an_unknown_format_is_refused_by_its_number(office):
     from sdckit.record.entry import checksum
 
     _, store = office
-    content = json.loads((store.folder / only_entry(store).id / ENTRY).read_bytes()) | {"format": 2}
+    content = json.loads((store.folder / only_entry(store).id / ENTRY).read_bytes()) | {"format": 3}
     del content["checksum"]
     data = json.dumps(content | {"checksum": checksum(content)}).encode()
-    with pytest.raises(ValueError, match="has format 2 and this version reads 1; update sdckit"):
+    with pytest.raises(ValueError, match="has format 3 and this version reads 2; update sdckit"):
         Entry.from_json(data, "release.json")
 
 

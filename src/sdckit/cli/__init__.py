@@ -12,6 +12,7 @@ import click
 from sdckit.cli import app_command, examples, listing_group, parsing, record_group, streams, terminal
 from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
+    calibrate_option,
     crosswalk_option,
     decimals_option,
     described_roles,
@@ -140,6 +141,7 @@ def describe(data: Path, **given: Any) -> None:
 @click.option("--method", metavar="NAME", required=True, help="How to mask; see `sdckit methods`.")
 @set_option
 @rule_option
+@calibrate_option
 @click.option(
     "--groups", metavar="NAME", help="Add a column with the number of each record's group, under this name."
 )

@@ -101,6 +101,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
         keep_order=given["keep_order"],
         numbered=given["numbered"],
         in_place=not handed_out,
+        calibrate=given["calibrate"],
     )
     if given["no_measure"]:
         notes = release_output.write_unmeasured(plan, source, original, checked, given | {"output": output})

@@ -42,6 +42,7 @@ MASKING = (
     "recode",
     "unit",
     "estimates",
+    "calibrate",
 )
 SINGULAR = {"crosswalks": "crosswalk", "rules": "rule", "estimates": "estimate"}  # flags of repeated options
 

@@ -86,6 +86,13 @@ estimate_option = click.option(
     help='What users of the file compute, such as "total(turnover) by sector" or "model: y ~ log(x)": its '
     "loss is measured, too; repeatable.",
 )
+calibrate_option = click.option(
+    "--calibrate",
+    multiple=True,
+    metavar="TEXT",
+    help='Change masked cells as little as possible so that a total of the original holds, such as "total('
+    'turnover) by sector"; repeatable.',
+)
 roles = _combine_options(described_roles, estimate_option)
 measured_roles = _combine_options(
     _role_options("measured by itself, and with --made-by also masked by itself"), estimate_option

@@ -49,11 +49,15 @@ NO_RULE = "no edit rule names a masked column, so that no cell was changed to sa
 
 @dataclass(frozen=True)
 class Masking:
-    """A masked table, notes on it, and the disclosure record: method, parameters, strata, rules, columns."""
+    """A masked table, notes on it, and the disclosure record: method, parameters, strata, rules, columns.
+
+    `uncalibrated` is the masking from which this one was calibrated; None without calibration.
+    """
 
     data: Any
     notes: list[str]
     disclosure: Disclosure
+    uncalibrated: Masking | None = None
 
 
 @dataclass(frozen=True)

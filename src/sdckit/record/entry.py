@@ -16,11 +16,12 @@ from sdckit.io.digest import checksum
 from sdckit.selection.release import ReleasePlan
 
 FORMAT = 1  # version of the form of release.json
+CALIBRATED = 2  # version with the totals of a calibrated release
 ROLES = (  # options of `prepare` that an entry keeps; recodings and missing codes have entries of their own
     *("key", "weights", "by", "untouched", "known", "unknown", "confidential", "unit", "drop"),
 )
 REPEATED = (  # fields of the plan that decide the bytes of the file
-    *("method", "parameters", "decimals", "groups", "keep_order", "numbered"),
+    *("method", "parameters", "decimals", "groups", "keep_order", "numbered", "calibrate"),
 )
 
 
@@ -35,7 +36,8 @@ class Entry:
     `input` has name, SHA-256 digest (None for a table that was no file), digest of the cells, and number of
     rows; `output` has name, suffix, digest and rows. `draws` and `entropy` (as hexadecimal text) say which
     draw was released. `rules` are edit rules as given, `rules_in_full` with those that were discovered.
-    `crosswalk` and `fingerprints` have the digests of these files of the record. All values are plain JSON.
+    `crosswalk` and `fingerprints` have the digests of these files of the record. `calibrate` are totals that
+    hold in the file. All values are plain JSON.
     """
 
     id: str
@@ -67,10 +69,13 @@ class Entry:
     cpu: list[str]
     crosswalk: dict[str, str]
     fingerprints: dict[str, str]
+    calibrate: list[str] = field(default_factory=list)
 
     def to_json(self) -> bytes:
         """Return the entry as JSON with the number of its format and a checksum over all the rest."""
-        content = {"format": FORMAT} | asdict(self)
+        content = {"format": CALIBRATED if self.calibrate else FORMAT} | asdict(self)
+        if not self.calibrate:  # earlier versions read such an entry, too
+            content.pop("calibrate")
         text = json.dumps(content | {"checksum": checksum(content)}, indent=1, ensure_ascii=True)
         return f"{text}\n".encode()
 
@@ -85,9 +90,9 @@ class Entry:
             raise damaged(name) from error
         if not isinstance(form, int) or checksum({"format": form} | content) != stated:
             raise damaged(name)
-        if form != FORMAT:
-            raise ValueError(f"'{name}' has format {form} and this version reads {FORMAT}; update sdckit")
-        if set(content) != {one.name for one in fields(cls)}:
+        if form not in {FORMAT, CALIBRATED}:
+            raise ValueError(f"'{name}' has format {form} and this version reads {CALIBRATED}; update sdckit")
+        if set(content) != {one.name for one in fields(cls)} - ({"calibrate"} if form == FORMAT else set()):
             raise damaged(name)
         return cls(**content)
 

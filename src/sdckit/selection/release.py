@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,8 @@ from sdckit.metrics.original import Original  # noqa: TC001 - typing.get_type_hi
 from sdckit.metrics.pair import Pair, pair_by_row
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import wording
+from sdckit.selection.calibrated_release import calibrate_masking, calibration_task, with_larger_risks
+from sdckit.selection.calibration import CalibrationTask  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import (
     LimitsMissed,
@@ -113,7 +116,7 @@ class ReleasePlan:
     times. The limits of `scenarios` are among them, under names such as "linkage (press)".
     What is handed out has no key, and its rows are shuffled unless `keep_order`; with `in_place`, the table
     is a working copy that keeps its key and the order of its rows. `numbered` names a column to add, with
-    fresh numbers of the records.
+    fresh numbers of the records. `calibrate` has totals of the original that shall hold in the table.
     """
 
     method: str
@@ -131,13 +134,14 @@ class ReleasePlan:
     keep_order: bool = False
     in_place: bool = False
     numbered: str | None = None
+    calibrate: Sequence[str] = ()
 
     def __str__(self) -> str:
         return settings.method_text(self.method, self.parameters)
 
     def mask(self, original: Original, rng: np.random.Generator) -> Masking:
-        """Mask the data once with the planned method; limits are not checked here."""
-        return mask_prepared(
+        """Mask the data once with the planned method and calibrate them; limits are not checked here."""
+        made = mask_prepared(
             original,
             self.method,
             rng=rng,
@@ -146,6 +150,13 @@ class ReleasePlan:
             groups=self.groups,
             parameters=dict(self.parameters),
         )
+        if not self.calibrate:
+            return made
+        return calibrate_masking(made, self.calibration(original), original, rng)
+
+    def calibration(self, original: Original) -> CalibrationTask:
+        """Return how maskings of the data are calibrated; raise ValueError for totals that are not safe."""
+        return calibration_task(self.calibrate, self.rules, original)
 
     def random_numbers(
         self, entropy: bytes, draw: int, rng: Any = None
@@ -180,7 +191,22 @@ class ReleasePlan:
 
     def evaluate(self, pair: Pair, made: Masking, rng: Any) -> Evaluation:
         """Measure a masked table; return its evaluation with the masking's notes added."""
-        how = Measuring.of(
+        result = evaluate_pair(pair, made.disclosure, self._measuring(pair, made, rng))
+        return replace(result, notes=(*result.notes, *made.notes))
+
+    def evaluate_undone(self, made: Masking, original: Original, secret: bytes, rng: Any) -> Evaluation:
+        """Measure the risks of a masking before its calibration, published in the same order of rows."""
+        published = self.publish(made, original, secret)
+        pair = self.pair(original, published.data, published)
+        how = self._measuring(pair, made, rng)
+        risks = [metric for metric in how.metrics if metric.family == "risk"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # given for the calibrated table
+            return evaluate_pair(pair, made.disclosure, replace(how, metrics=risks))
+
+    def _measuring(self, pair: Pair, made: Masking, rng: Any) -> Measuring:
+        """Return how a masked table is measured."""
+        return Measuring.of(
             self.metrics,
             made.disclosure,
             ties=self.ties,
@@ -190,8 +216,6 @@ class ReleasePlan:
             scenarios=self.scenarios,
             sampling=release_sampling(pair.original.n, self.limits),
         )
-        result = evaluate_pair(pair, made.disclosure, how)
-        return replace(result, notes=(*result.notes, *made.notes))
 
     def limits_error(self, draws: int) -> LimitsMissed:
         """Return the error that says that a limit was still missed after so many draws."""
@@ -229,6 +253,8 @@ def make_release(
     share)` is called during the work. `warned` are the texts of earlier warnings.
     """
     declared_of(original)  # raises an error for an estimate that the data do not allow
+    if plan.calibrate:
+        plan.calibration(original)  # raises an error for totals that are not safe
     entropy = b"" if plan.in_place else randomness.checked_entropy(entropy)
     if plan.numbered is not None:
         known = [*([] if original.table is None else original.table.names), plan.groups or ""]
@@ -253,6 +279,9 @@ def make_release(
                     pair = plan.pair(original, written, published)
                     step(11.0, 8.0, "measuring")
                     result = plan.evaluate(pair, made, ties)
+                    if made.uncalibrated is not None:
+                        undone = plan.evaluate_undone(made.uncalibrated, original, secret, ties)
+                        result = with_larger_risks(result, undone)
                     step(19.0)
                 require_limits(plan.limits, result)
                 with collect_warnings(warned):

@@ -8,6 +8,7 @@ from typing import Any, overload
 from sdckit.core import checks, randomness
 from sdckit.core.prepared import PreparedTable  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of
+from sdckit.core.table import names_of
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.original import Original
@@ -51,6 +52,7 @@ def release(
     recode: Mapping[str, Any] | None = None,
     estimates: str | Sequence[str] | None = None,
     rules: Any = None,
+    calibrate: str | Sequence[str] = (),
     groups: str | None = None,
     metrics: str | Iterable[str] | None = None,
     ties: str = "average",
@@ -86,6 +88,7 @@ def release(
     recode: Mapping[str, Any] | None = None,
     estimates: str | Sequence[str] | None = None,
     rules: Any = None,
+    calibrate: str | Sequence[str] = (),
     groups: str | None = None,
     metrics: str | Iterable[str] | None = None,
     ties: str = "average",
@@ -118,6 +121,10 @@ def release(
         Survey weights of the losses; a column of that name is not masked.
     untouched, known, unknown, confidential, unit, drop, recode, estimates
         Other roles of columns, as for `prepare`.
+    calibrate : str or list of str
+        Totals of the original that shall hold in the table, such as `total(turnover) by sector`: as for
+        `calibrate`, with the weights given here. What is measured is the calibrated table; its risks are at
+        least those of an intruder who undoes the calibration.
     metrics, ties, missing
         As for `evaluate`.
     max_risk : dict, optional
@@ -180,6 +187,7 @@ def release(
         tries=checks.checked_count("tries", tries),
         keep_order=keep_order,
         numbered=numbered,
+        calibrate=tuple(names_of(calibrate)),
     )
     warned: list[str] = []
     with collect_warnings(warned):
