@@ -8,6 +8,9 @@ import pytest
 
 import naive_calibration as naive
 import sdckit as sdc
+from sdckit.metrics.estimates.guarded import public_rows
+from sdckit.metrics.estimates.guards import EXACT
+from sdckit.metrics.notes import NOT_UNDONE
 from sdckit.record.entry import Entry
 from sdckit.record.replay import replay
 from sdckit.record.store import Store
@@ -79,6 +82,8 @@ def test_an_intruder_can_undo_a_calibration_so_that_the_risk_is_not_below_that_w
     )
     assert swapped.evaluation["linkage"] == plain.evaluation["linkage"] > alone["linkage"]
     assert swapped.evaluation.meaning["linkage"].startswith(UNDONE)
+    assert NOT_UNDONE in alone.notes
+    assert NOT_UNDONE not in swapped.evaluation.notes
 
 
 def test_limits_count_the_risk_of_the_undone_file(original, swapped):
@@ -117,6 +122,38 @@ def test_a_calibrated_release_is_made_again_from_its_record(original, tmp_path):
     older = replace(entry, calibrate=[]).to_json()
     assert b"calibrate" not in older
     assert Entry.from_json(older, "release.json").calibrate == []
+
+
+def test_classes_beside_exact_totals_give_no_small_domain_away():
+    """The exact total less a domain whose class is told would tell the small rest to within ten percent."""
+    rng = np.random.default_rng(3)
+    small = np.arange(207) >= 201  # in whole groups, so that no domain moves far
+    sales = np.where(small, 600.0, 100.0).round() + rng.integers(-9, 10, 207)
+    data = pl.DataFrame({"size": np.where(small, "b", "a"), "sales": sales})
+    texts = ["total(sales)", "total(sales) by size"]
+    found = {}
+    for exact in ((), ("total(sales)",)):
+        made = sdc.release(
+            data,
+            "mdav",
+            k=3,
+            columns="sales",
+            untouched="size",
+            metrics="estimates",
+            estimates=texts,
+            calibrate=exact,
+            entropy=ENTROPY,
+        )
+        found[exact] = {(row.estimate, row.domain): row for row in public_rows(made.evaluation.estimates)}
+    told = found[()]["total(sales) by size", "a"]
+    assert told.change is not None
+    rest = sales.sum() - told.masked
+    assert told.change.end / 100 * told.masked < 0.1 * rest  # what is left of the exact total is told by it
+    hidden = found["total(sales)",]
+    assert (
+        hidden["total(sales) by size", "a"].withheld == hidden["total(sales) by size", "a"].withheld == EXACT
+    )
+    assert not hidden["total(sales)", "all"].withheld
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ class Disclosure:
     `method` is a name of `sdc.METHODS`, None where it is not known; `parameters` has a value for each of its
     parameters, or values by stratum; those that are not given have their default. `rules` are edit rules that
     records satisfy. `by` names the columns that form strata, if each stratum was masked separately.
-    `columns` names the masked columns; it is empty where they are not known.
+    `columns` names the masked columns; it is empty where they are not known. `calibrated` are totals of the
+    original, such as "total(turnover) by sector", to which the masked file was calibrated: they hold exactly.
 
     The other fields follow from the method unless they are given. `window(stratum, values, columns)` is the
     largest move in ranks among the original values of a stratum ("all" for the whole file), for all columns
@@ -48,10 +49,14 @@ class Disclosure:
     keeps: tuple[str, ...] = BY_METHOD
     deterministic: bool = BY_METHOD
     columns: tuple[str, ...] = ()
+    calibrated: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._set(
-            by=tuple(names_of(self.by)), columns=tuple(names_of(self.columns)), rules=frozen(self.rules)
+            by=tuple(names_of(self.by)),
+            columns=tuple(names_of(self.columns)),
+            rules=frozen(self.rules),
+            calibrated=tuple(names_of(self.calibrated)),
         )
         if self.method is None:
             _require_method(self.parameters)

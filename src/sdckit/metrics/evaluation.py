@@ -27,6 +27,7 @@ from sdckit.metrics.evaluation_together import evaluate_together, given_releases
 from sdckit.metrics.knowledge import knowledge_of_pair
 from sdckit.metrics.measuring import Measuring, score_groups
 from sdckit.metrics.notes import (
+    calibration_notes,
     missing_notes,
     rule_notes,
     small_strata_notes,
@@ -286,6 +287,7 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
         notes |= dict.fromkeys(unpaired_notes(pair, how.left_out))
     notes |= dict.fromkeys(uninformed_notes(disclosure, how.metrics))
     notes |= dict.fromkeys(unmasked_notes(disclosure, pair.columns))
+    notes |= dict.fromkeys(calibration_notes(disclosure, how.metrics))
     records: dict[str, Any] = {}
     parts: dict[str, dict[str, float]] = {}
     scores = score_groups(groups, how, notes)

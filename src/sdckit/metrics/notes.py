@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from sdckit.metrics.comparison import Comparison
     from sdckit.metrics.pair import Pair
 
+NOT_UNDONE = (
+    "the file was calibrated to totals of the original; risks measured here leave out an intruder who undoes "
+    "that, whom those of the release count"
+)
 FEW = 3  # records below which a loss nearly shows those of single records
 
 
@@ -64,6 +68,12 @@ def uninformed_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[
         return []
     verb = "assumes" if len(named) == 1 else "assume"
     return [f"{', '.join(named)} {verb} the intruder does not know the method; else give method="]
+
+
+def calibration_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[str]:
+    """Return a note that the risks leave out who undoes a calibration, where the file was calibrated."""
+    risky = any(metric.family == "risk" for metric in metrics)
+    return [NOT_UNDONE] if disclosure.calibrated and risky else []
 
 
 def unmasked_notes(disclosure: Disclosure, columns: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -199,14 +199,16 @@ def _published_values(store: Store, entry: Entry, columns: Sequence[str]) -> tup
 
 
 def _disclosure_of(entry: Entry) -> Disclosure:
-    """Return what an earlier release published about its masking."""
-    return Disclosure.of(
+    """Return what an earlier release published about its masking; calibration rounds cells at random."""
+    found = Disclosure.of(
         entry.method,
         entry.parameters,
         by=entry.roles["by"],
         rules=entry.rules_in_full or None,
         columns=entry.variables,
     )
+    totals = tuple(entry.calibrate)
+    return replace(found, deterministic=False, calibrated=totals) if totals else found
 
 
 def _joint_figures(

@@ -17,6 +17,7 @@ from sdckit.core import registry
 from sdckit.core.table import Table
 from sdckit.masking.mask_units import warn_of_split_units
 from sdckit.metrics.estimates.survey_file import Options, SurveyFile
+from sdckit.metrics.notes import NOT_UNDONE
 from sdckit.selection.calibration import CalibrationTask, parse_totals
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def calibrate_masking(
     if made.disclosure.paired:
         warn_of_split_units(original, Table(found.data).floats(original.columns, original.roles.na))
     # Which cells are rounded up is random: the published cells do not follow from the originals.
-    disclosure = replace(made.disclosure, deterministic=False)
+    totals = tuple(one.text for one in task.requests)
+    disclosure = replace(made.disclosure, deterministic=False, calibrated=totals)
     return replace(
         made,
         data=found.data,
@@ -109,8 +111,15 @@ def with_larger_risks(result: Evaluation, undone: Evaluation) -> Evaluation:
         parts[name] = undone.parts.get(name, {})
         if records is not None and undone.records is not None and name in undone.records.columns:
             records = records.with_columns(undone.records[name])
-    scenarios = _larger_scenarios(result.scenarios, undone.scenarios)
-    return replace(result, table=table, meaning=meaning, parts=parts, records=records, scenarios=scenarios)
+    return replace(
+        result,
+        table=table,
+        meaning=meaning,
+        notes=tuple(note for note in result.notes if note != NOT_UNDONE),
+        parts=parts,
+        records=records,
+        scenarios=_larger_scenarios(result.scenarios, undone.scenarios),
+    )
 
 
 def _is_larger(undone: Evaluation, result: Evaluation, name: str) -> bool:

@@ -167,7 +167,9 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
     if not named:
         return None
     declared, masked = masked_rows(pair, named[0])
-    return declared.comparison(masked, declared.protection(pair.rules).guards(masked))
+    totals = pair.disclosure.calibrated
+    exact = parse_estimates(totals) if totals else ()
+    return declared.comparison(masked, declared.protection(pair.rules).guards(masked, exact))
 
 
 def withheld_losses(original: Original, rules: Rules | None) -> frozenset[str]:

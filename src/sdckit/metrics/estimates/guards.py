@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.estimates.survey_file import SurveyFile
 
 FOLLOWS = "a record or a small domain would follow"
+EXACT = "totals of its column hold exactly, and a small domain would follow"
 LINEAR = ("total", "mean", "share", "ratio")
 NEAR = PERCENT / 100  # as a share of a value: who is nearer knows it
 AT_ONCE = 100  # records that follow and are protected before all are looked at again
@@ -132,20 +133,28 @@ class Protection:
     ) -> None:
         self.shares: list[Share] = []
         self.sums: list[Sums] = []
+        self._columns: dict[Key, set[str]] = {}
         for one in requests:
-            if one.formula is not None:
-                self.shares += model_shares(file, one, levels, rows)
-                continue
-            found = list(column_shares(file, one, rows))
+            model = one.formula is not None
+            found = list(model_shares(file, one, levels, rows) if model else column_shares(file, one, rows))
             self.shares += found
+            self._columns |= {share.key: set(one.columns) for share in found}
             if one.kind in LINEAR:
                 self.sums += _sums_of(file, one, found)
         self._tied = [set(group) for group in sums]
         self.first = {share.key: _first_guard(share) for share in self.shares}
 
-    def guards(self, masked: Rows) -> Guards:
-        """Return what may be told of each estimate beside those of a masked file."""
+    def guards(self, masked: Rows, exact: Sequence[Request] = ()) -> Guards:
+        """Return what may be told of each estimate beside those of a masked file.
+
+        `exact` are totals that are known exactly, as those to which the file was calibrated: no other
+        estimate of their columns, or of columns tied to them, is told, since differences would tell more.
+        """
         found = dict(self.first)
+        known = set().union(*(_tied(one.columns[0], self._tied) for one in exact))
+        for key, columns in self._columns.items():
+            if columns & known and key[0] not in {one.text for one in exact}:
+                found[key] = Guard(found[key].reason or EXACT, None, None)
         while offending := self._offending(found, masked):
             for key, percent in offending:
                 found[key] = found[key].coarser(percent=percent)
