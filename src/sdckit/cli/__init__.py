@@ -288,6 +288,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @folder_option
 @keep_order_option
 @numbered_option
+@calibrate_option
 @crosswalk_option
 @private_option
 @decimals_option

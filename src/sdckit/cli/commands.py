@@ -29,6 +29,7 @@ from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.rank_summary import rank_table_of_pair
 from sdckit.selection import recommendation, sweeping, wording
+from sdckit.selection.calibrated_release import calibration_task
 from sdckit.selection.release import ReleasePlan
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
@@ -331,6 +332,8 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     files.check_format(output, release_output.published_columns(source, checked, handed_out=True), source)
     original = checked.prepare(source, "masked")
     require_decided(original.roles.undecided)
+    if given["calibrate"]:
+        calibration_task(given["calibrate"], checked.rules, original)  # raises an error for unsafe totals
     job = job_commands.keep_job(given, source.frame.columns)
 
     def make_page(build: Any, made: Release[Any], pair: Pair, summary: Summary) -> str:
@@ -369,6 +372,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
             per_record=release_output.reported(given),
             keep_order=given["keep_order"],
             numbered=given["numbered"],
+            calibrate=given["calibrate"],
         )
         paths = {"data": data, "output": output}
         made = write_release(plan, source, original, checked, given | paths, make_page)

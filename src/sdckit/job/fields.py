@@ -204,7 +204,7 @@ FIELDS: tuple[Field, ...] = (
     Field("output", "numbered", "text", RELEASES, "name of a column of fresh record numbers"),
     Field("output", "decimals", "number", RELEASES, "decimals of masked cells"),
     Field("output", "groups", "text", ("mask",), "name of a column of group numbers"),
-    Field("output", "calibrate", "texts", ("mask",), "totals of the original that hold in the file"),
+    Field("output", "calibrate", "texts", RELEASES, "totals of the original that hold in the file"),
     Field("output", "format", "text", ("sweep",), "parquet or csv", "form"),
     Field("output", "report", "path", COMMANDS, "HTML report"),
     Field("private", "private", "path", ("mask", "evaluate", "recommend"), "folder of the private record"),

@@ -56,7 +56,7 @@ def python_text(job: Job) -> str:
         note=NOTES.get(PurePath(data).suffix.lower(), STAT_NOTE),
         read=_call("read", [_path(job, data), *dialect], {}),
         recommend=_call("sdc.recommend", ["original"], _search_arguments(job)),
-        apply=_call("choice.apply", ["original"], _given(output, "keep_order", "numbered")),
+        apply=_call("choice.apply", ["original"], _given(output, "keep_order", "numbered", "calibrate")),
         publish=_call("release.publish", [_path(job, output["output"])], _paths(job, private, "private")),
     )
     others = [content.get(section, {}).get(key) for section, key in ONLY_COMMAND]

@@ -9,6 +9,7 @@ from typing import Any
 
 from sdckit.core import checks, randomness, registry
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.table import names_of
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
@@ -190,6 +191,7 @@ class Choice:
         tries: int = TRIES,
         keep_order: bool = False,
         numbered: str | None = None,
+        calibrate: str | Sequence[str] = (),
         progress: ProgressCallback | None = None,
     ) -> Release[Any]:
         """Mask data as recommended and measure the masked table; draw again if it misses a limit.
@@ -212,6 +214,8 @@ class Choice:
             Leave the rows in the order of the original, which an intruder may use; the figures count that.
         numbered : str, optional
             Name of a column to add: numbers of the records from 1, in an order that tells nothing.
+        calibrate : str or list of str
+            Totals of the original that shall hold in the table, as for `release`.
         progress : callable, optional
             Called as `progress(step, share done)` during the work; the share rises from 0 to 1.
 
@@ -228,6 +232,7 @@ class Choice:
             tries=checks.checked_count("tries", tries),
             keep_order=keep_order,
             numbered=numbered,
+            calibrate=calibrate,
         )
         original = self.required_conditions.prepare(data)
         return make_release(plan, original, entropy=entropy, progress=progress)
@@ -249,6 +254,7 @@ class Choice:
         per_record: bool = False,
         keep_order: bool = False,
         numbered: str | None = None,
+        calibrate: str | Sequence[str] = (),
     ) -> ReleasePlan:
         """Return the plan for a release: recommended method and parameters, limits, rules of the search."""
         conditions = self.required_conditions
@@ -262,6 +268,7 @@ class Choice:
             per_record=per_record,
             keep_order=keep_order,
             numbered=numbered,
+            calibrate=tuple(names_of(calibrate)),
         )
 
     def require_met(self) -> None:
