@@ -190,3 +190,14 @@ def test_quantiles_of_equal_weights_are_those_of_the_twin_in_any_order():
         expected = [naive.quantile([1.0] * len(one), one, share) if one else math.nan for one in own]
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(weighted.quantiles(np.full(4, share)), expected)
+
+
+def test_missing_codes_name_no_domain_and_no_class_but_a_unit():
+    coded = pl.DataFrame({"y": [1.0, 2.0, 4.0, 7.0] * 5, "group": [0, 1, 1, 2] * 5})
+    texts = ["mean(y) by group", "model: y ~ C(group)"]
+    blank = coded.with_columns(pl.col("group").replace(0, None))
+    wanted = sdc.estimates(blank, blank, texts).table
+    assert sdc.estimates(coded, coded, texts, na=0).table.equals(wanted)
+    assert wanted["domain"].to_list()[:2] == ["1", "2"]
+    found = sdc.estimates(coded, coded, "mean(y)", unit="group", na=0).table
+    assert found["records_original"].to_list() == [20]
