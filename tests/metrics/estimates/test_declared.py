@@ -123,8 +123,12 @@ def test_a_worker_measures_the_same_without_the_table(data):
     sent = pickle.loads(pickle.dumps(task.without_table()))  # noqa: S301 - as a worker gets it
     assert sent.whole.original.table is None
     assert np.array_equal(sent.measure(run, 3), task.measure(run, 3), equal_nan=True)
-    other = sdc.prepare(data, estimates=TEXTS[:1], **ROLES)
-    assert make_task(other, conditions, settings, metrics=metrics, **options)[0].identity != task.identity
+    others = [{"estimates": TEXTS[:1]}, {"unit": "town", "untouched": "size"}, {"na": -9}]
+    for other in others:  # that give other estimates, so that a folder of the first sweep does not serve
+        prepared = sdc.prepare(data, **ROLES | {"estimates": TEXTS} | other)
+        assert (
+            make_task(prepared, conditions, settings, metrics=metrics, **options)[0].identity != task.identity
+        )
 
 
 def test_a_search_keeps_limits_on_losses_and_finds_the_smaller_loss(data):
