@@ -13,7 +13,7 @@ import textwrap
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.text import as_sentence, number, printable, shortened
+from sdckit.core.text import as_sentence, number, plural, printable, shortened
 from sdckit.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ ARGUMENT = re.compile(  # of the library's functions, as its errors and notes na
 LEVEL = re.compile(
     "unrelated|^chance alone|^ties leave"
 )  # parts of explanations that state a level or a range
+WIDE = 80  # characters of a screen that has room for all columns of declared estimates
 ESTIMATES = 12  # declared estimates in a table, those that changed most
 OTHER_NAMES = {"method": "made-by", "estimates": "estimate"}  # options that are not named like their argument
 
@@ -276,17 +277,26 @@ def scenario_tables(result: Evaluation) -> list[Table]:
 
 
 def estimate_tables(result: Evaluation) -> list[Table]:
-    """Return a rich table of the declared estimates that changed most, with exact figures."""
+    """Return a rich table of the declared estimates that changed most, with exact figures.
+
+    On a narrow screen it leaves out both values.
+    """
     if result.estimates is None:
         return []
     found = result.estimates.table.sort("overlap", nulls_last=True, maintain_order=True)
-    columns = ("original", "masked", "change", "change_in_se", "overlap")
+    heads = {"original": "original", "masked": "masked", "change": "change, %", "change_in_se": "in s.e."}
+    columns = [*heads, "overlap"] if console().width >= WIDE else [*heads, "overlap"][2:]
     rows = [
         [row["estimate"], row["domain"], *(number(row[name]) for name in columns)]
         for row in found.head(ESTIMATES).iter_rows(named=True)
     ]
-    heads = ["estimate", "domain", "original", "masked", "change, %", "in s.e.", "overlap"]
-    return [plain_table(heads, rows, right=2)]
+    table = plain_table(["estimate", "domain", *(heads.get(name, name) for name in columns)], rows, right=2)
+    for column in table.columns[2:]:
+        column.no_wrap = True
+    shown = f"{len(rows)} of {found.height}" if found.height > len(rows) else str(found.height)
+    table.title = f"{shown} declared {plural(found.height, 'estimate')}, least overlap first; for you alone"
+    table.title_justify, table.title_style = "left", ""
+    return [table]
 
 
 def file_facts(n: int, original: Path, *masked: Path) -> dict[str, Any]:
