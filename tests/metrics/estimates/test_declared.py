@@ -97,15 +97,11 @@ def test_domains_of_a_masked_column_are_those_of_its_masked_values(data):
 
 
 def test_recoded_columns_count_as_they_are_published(data):
-    release = sdc.release(
-        data,
-        "mdav",
-        k=2,
-        recode={"town": "rare:45"},
-        estimates="mean(sales) by town",
-        **ROLES | {"untouched": "size"},
-    )
+    recode = {"recode": {"town": "rare:45"}, "estimates": "mean(sales) by town"}
+    prepared = sdc.prepare(data, **ROLES | {"untouched": "size"} | recode)
+    release = sdc.release(prepared, "mdav", k=2)
     found = release.evaluation.estimates.table
+    assert sdc.estimates(prepared, release.data, "mean(sales) by town").table.equals(found)
     assert sorted(found["domain"]) == sorted(release.data["town"].unique())
     assert found["overlap"].null_count() == 0
     assert found["overlap"].min() > 0

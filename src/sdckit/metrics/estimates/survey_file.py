@@ -192,7 +192,10 @@ def survey_files(
 
 
 def _prepared(original: Original, *, weights: Any, unit: Any, na: Any) -> tuple[Table, Options]:
-    """Return table and options of prepared data; an option that contradicts their roles is refused."""
+    """Return table and options of prepared data; an option that contradicts their roles is refused.
+
+    Recoded columns are taken as they are published.
+    """
     if original.table is None:
         raise ValueError("the prepared data have no table to read columns from; prepare the table anew")
     named = weights if isinstance(weights, (str, int)) else None
@@ -202,4 +205,6 @@ def _prepared(original: Original, *, weights: Any, unit: Any, na: Any) -> tuple[
             "the data are prepared with weights as numbers, whose scale is not kept; pass weights= again"
         )
     found = roles.weights if weights is None or named is not None else weights
-    return original.table, Options(found, (), roles.unit, roles.na)
+    recoded = [*original.recoded.values()]
+    table = Table(original.table.with_columns(recoded)) if recoded else original.table
+    return table, Options(found, (), roles.unit, roles.na)
