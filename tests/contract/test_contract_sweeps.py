@@ -95,14 +95,16 @@ def test_method_in_a_sweep_keeps_the_roles_of_columns(method):
     table = frame().with_columns(firm=n // 2, ill=n % 7 % 2, town=n % 5)
     roles = {"columns": NAMES, "unit": "firm", "confidential": ["c", "ill"], "untouched": ["ill", "town"]}
     metrics = [metric.name for metric in sdc.METRICS.values() if metric.role]
-    found = sdc.sweep(table, ends(method), metrics=metrics, **roles, rng=9, workers=1)
+    measured = {"metrics": metrics, "estimates": ["mean(a) by town", "model: b ~ a"]}
+    found = sdc.sweep(table, ends(method), **measured, **roles, rng=9, workers=1)
     rows = iter(found.table.rows(named=True))
     for run in runs_of(settings_of(ends(method)), 1):
         options = run.setting.options
         masked = sdc.mask(
             table, method.name, **roles, rng=stream_generator(9, run.stream("common")), **options
         )
-        alone = sdc.evaluate(table, masked, metrics=metrics, **roles, method=method.name, parameters=options)
+        known = {"method": method.name, "parameters": options}
+        alone = sdc.evaluate(table, masked, **measured, **roles, **known)
         assert [next(rows)["value"] for _ in metrics] == [alone[name] for name in metrics]
     assert next(rows, None) is None
 

@@ -12,7 +12,9 @@ from sdckit.metrics.pair import pair_of
 
 IN_MEMORY = {"covariance_loss", "pil", "pmse"}  # need all records at once
 UNWEIGHTED = {"ks", "wasserstein", "mse_marginal", "mse_permutation"}  # the exchange has no weights for them
-LOSSES = [one for one in METRICS.values() if one.family == "loss" and one.name not in IN_MEMORY]
+LOSSES = [
+    one for one in METRICS.values() if one.family == "loss" and one.name not in IN_MEMORY and not one.role
+]
 NAN = float("nan")
 
 

@@ -13,6 +13,7 @@ from sdckit.cli import (
     engine_request,
     gate,
     job_commands,
+    json_output,
     release_output,
     request,
     sweep_output,
@@ -122,7 +123,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     paths = {"data": data, "output": output}
     made, notes, more = write_release(plan, source, original, checked, given | paths, make_page)
     print_held_warnings()
-    about = terminal.file_facts(original.n, data, output)
+    about = json_output.file_facts(original.n, data, output)
     terminal.show_result(replace(made.evaluation, records=None), given, notes=notes, more=more, about=about)
 
 
@@ -150,7 +151,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     gate.warn_of_order(limits, checked, orders)
     given |= {"notes": notes}
     aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))
-    given |= {"limits": limits, "about": terminal.file_facts(prepared.n, original, *masked)}
+    given |= {"limits": limits, "about": json_output.file_facts(prepared.n, original, *masked)}
     given["job"] = job_commands.keep_job(given, source.frame.columns)
     if given["together"]:
         _evaluate_together(source, prepared, aligned, checked, given)
@@ -352,7 +353,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
             )
         )
 
-    about = terminal.file_facts(original.n, data)
+    about = json_output.file_facts(original.n, data)
     with gate.misses_printed(given, about) as choices, progress.track("searching", 1.0) as report:
         report(0.0, SEARCHING)
         with terminal.resumable(given["folder"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import parsing, request, terminal
+from sdckit.cli import json_output, parsing, request, terminal
 from sdckit.cli.job_commands import SUFFIXES
 from sdckit.cli.job_options import input_section
 from sdckit.core.description import describe_table
@@ -49,7 +49,7 @@ def run(data: Path, given: dict[str, Any]) -> None:
 def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) -> None:
     """Print a description as tables and sentences, JSON or CSV; `about` begins the JSON."""
     if given["as_json"]:
-        terminal.print_line(terminal.as_json(dict(about) | found.to_dict()))
+        terminal.print_line(json_output.as_json(dict(about) | found.to_dict()))
     elif given["as_csv"]:
         terminal.print_csv(found.table)
     else:

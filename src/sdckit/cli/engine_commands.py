@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sdckit import progress
-from sdckit.cli import column_notes, gate, job_commands, request, terminal
+from sdckit.cli import column_notes, gate, job_commands, json_output, request, terminal
 from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
 from sdckit.core.table import names_of
 from sdckit.engines.evaluation import check_measuring
@@ -54,7 +54,7 @@ def evaluate(
             with warnings_named_after(str(path)) if len(masked) > 1 else nullcontext():
                 results[str(path)] = _measure(where, original, path, checked, **options)
     print_held_warnings()
-    about = terminal.file_facts(find_files(original).rows, original, *masked)
+    about = json_output.file_facts(find_files(original).rows, original, *masked)
     if len(results) > 1:
         notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
         verdicts = gate.verdicts_on_files(results, limits, checked)
@@ -104,7 +104,7 @@ def mask(where: Settings, data: Path, output: Path, checked: CheckedOptions, giv
         terminal.print_notes([*notes, f"wrote {made.path}", unmeasured], given)
         return
     notes += [*privacy_notes(found[0].table, per_record=False), f"wrote {made.path}"]
-    about = terminal.file_facts(find_files(data).rows, data, output)
+    about = json_output.file_facts(find_files(data).rows, data, output)
     terminal.show_result(found[0], given, notes=notes, about=about)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import request, terminal
+from sdckit.cli import json_output, request, terminal
 from sdckit.cli.verdict import Verdict
 from sdckit.core import registry
 from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of, risk_of
@@ -131,7 +131,7 @@ def misses_printed(given: Mapping[str, Any], about: Mapping[str, Any]) -> Iterat
         if given["as_json"]:
             nearest = found[0].public().to_dict() if found else _nothing_tried(given)
             choice = nearest | {"met": False, "reason": str(reason)}
-            terminal.print_line(terminal.as_json(dict(about) | {"choice": choice}))
+            terminal.print_line(json_output.as_json(dict(about) | {"choice": choice}))
         raise
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import request, terminal
+from sdckit.cli import json_output, request, terminal
 from sdckit.core.settings import method_text
 from sdckit.record.checking import NotInRecord, check_file, release_rows
 from sdckit.record.replay import check_suffix, replay
@@ -56,7 +56,7 @@ def run_check(masked: Path, given: dict[str, Any]) -> None:
         for one in limits
     ]
     if given["as_json"]:
-        terminal.print_line(terminal.as_json(facts | {"limits": rows}))
+        terminal.print_line(json_output.as_json(facts | {"limits": rows}))
     elif given["as_csv"]:
         lines = [f"{row['metric']},{row['value']},{row['limit']},{str(row['met']).lower()}" for row in rows]
         terminal.print_line("\n".join(["metric,value,limit,met", *lines]))

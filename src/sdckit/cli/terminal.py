@@ -1,10 +1,8 @@
-"""Printed output of the commands: tables, JSON, CSV and one-line errors."""
+"""Printed output of the commands: tables, CSV and one-line errors."""
 
 from __future__ import annotations
 
 import ast
-import json
-import math
 import os
 import re
 import shlex
@@ -13,8 +11,8 @@ import textwrap
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.text import as_sentence, number, printable, shortened
-from sdckit.core.version import VERSION
+from sdckit.cli import json_output
+from sdckit.core.text import as_sentence, number, plural, printable, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +36,7 @@ ARGUMENT = re.compile(  # of the library's functions, as its errors and notes na
 LEVEL = re.compile(
     "unrelated|^chance alone|^ties leave"
 )  # parts of explanations that state a level or a range
+WIDE = 80  # characters of a screen that has room for all columns of declared estimates
 ESTIMATES = 12  # declared estimates in a table, those that changed most
 OTHER_NAMES = {"method": "made-by", "estimates": "estimate"}  # options that are not named like their argument
 
@@ -226,32 +225,11 @@ def cards_text(heads: list[str], bodies: list[dict[str, str]]) -> str:
     return "\n".join(lines).rstrip()
 
 
-def as_json(content: Any) -> str:
-    """Return content as JSON text, with null for NaN."""
-    return json.dumps(_json_ready(content), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def _json_ready(content: Any) -> Any:
-    """Return nested dicts and lists with None for NaN and text for infinite numbers."""
-    if isinstance(content, dict):
-        return {key: _json_ready(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_json_ready(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None if math.isnan(content) else str(content)
-    return content
-
-
 def publishable(result: Evaluation, given: dict[str, Any]) -> Evaluation:
     """Return the evaluation without figures that one record dominates, unless --private-output is given."""
     from sdckit.metrics.evaluation_result import public_evaluation  # noqa: PLC0415 - not needed for --help
 
     return result if given.get("private_output") else public_evaluation(result)
-
-
-def known_columns(result: Evaluation) -> Any:
-    """Return the columns that the intruder is assumed to know, JSON-ready; None without a risk."""
-    return None if result.knowledge is None else result.knowledge.to_dict()
 
 
 def knowledge_lines(knowledge: Knowledge | None) -> list[str]:
@@ -276,41 +254,26 @@ def scenario_tables(result: Evaluation) -> list[Table]:
 
 
 def estimate_tables(result: Evaluation) -> list[Table]:
-    """Return a rich table of the declared estimates that changed most, with exact figures."""
+    """Return a rich table of the declared estimates that changed most, with exact figures.
+
+    On a narrow screen it leaves out both values.
+    """
     if result.estimates is None:
         return []
     found = result.estimates.table.sort("overlap", nulls_last=True, maintain_order=True)
-    columns = ("original", "masked", "change", "change_in_se", "overlap")
+    heads = {"original": "original", "masked": "masked", "change": "change, %", "change_in_se": "in s.e."}
+    columns = [*heads, "overlap"] if console().width >= WIDE else [*heads, "overlap"][2:]
     rows = [
         [row["estimate"], row["domain"], *(number(row[name]) for name in columns)]
         for row in found.head(ESTIMATES).iter_rows(named=True)
     ]
-    heads = ["estimate", "domain", "original", "masked", "change, %", "in s.e.", "overlap"]
-    return [plain_table(heads, rows, right=2)]
-
-
-def file_facts(n: int, original: Path, *masked: Path) -> dict[str, Any]:
-    """Return what every JSON output begins with: version, number of records, and names of files."""
-    names = [path.name for path in masked]
-    return {"version": VERSION, "n": n, "original": original.name, "masked": names}
-
-
-def evaluation_content(result: Evaluation, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the measures of one file as a JSON-ready dict."""
-    from sdckit.metrics.estimates.guarded import told_table  # noqa: PLC0415 - not needed for --help
-
-    content = {"table": result.table.rows(named=True), "meaning": result.meaning, "parts": result.parts}
-    others = {} if result.scenarios is None else {"scenarios": result.scenarios.rows(named=True)}
-    if result.estimates is not None:
-        told = told_table(result.estimates, private=bool(given.get("private_output")))
-        others["estimates"] = told.rows(named=True)
-    return content | {"knowledge": known_columns(result)} | others
-
-
-def limits_content(verdicts: Sequence[Verdict], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of a JSON output on limits, met or missed; empty without limits."""
-    private = bool(given.get("private_output"))
-    return {"limits": [one.to_dict(private=private) for one in verdicts]} if verdicts else {}
+    table = plain_table(["estimate", "domain", *(heads.get(name, name) for name in columns)], rows, right=2)
+    for column in table.columns[2:]:
+        column.no_wrap = True
+    shown = f"{len(rows)} of {found.height}" if found.height > len(rows) else str(found.height)
+    table.title = f"{shown} declared {plural(found.height, 'estimate')}, least overlap first; for you alone"
+    table.title_justify, table.title_style = "left", ""
+    return [table]
 
 
 def show_result(
@@ -329,8 +292,12 @@ def show_result(
     if given["as_json"] or given["as_csv"]:
         result = publishable(result, given)
     if given["as_json"]:
-        content = evaluation_content(result, given) | {"notes": everything} | limits_content(verdicts, given)
-        print_line(as_json(dict(about) | content | (more or {})))
+        content = (
+            json_output.evaluation_content(result, given)
+            | {"notes": everything}
+            | json_output.limits_content(verdicts, given)
+        )
+        print_line(json_output.as_json(dict(about) | content | (more or {})))
     elif given["as_csv"]:
         print_csv(result.table)
     elif not given["quiet"]:
@@ -369,12 +336,12 @@ def show_results(
             name: {
                 "table": r.table.rows(named=True),
                 "meaning": r.meaning,
-                "knowledge": known_columns(r),
+                "knowledge": json_output.known_columns(r),
             }
             for name, r in results.items()
         }
-        content = {"files": files, "notes": list(notes)} | limits_content(verdicts, given)
-        print_line(as_json(dict(about) | content))
+        content = {"files": files, "notes": list(notes)} | json_output.limits_content(verdicts, given)
+        print_line(json_output.as_json(dict(about) | content))
     elif given["as_csv"]:
         tables = [
             result.table.select(pl.lit(name).alias("file"), pl.all()) for name, result in results.items()
@@ -398,7 +365,7 @@ def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
     """Print a list of metrics or methods as paragraphs, JSON or CSV."""
     check_format(given)
     if given["as_json"]:
-        print_line(as_json(rows))
+        print_line(json_output.as_json(rows))
     elif given["as_csv"]:
         import polars as pl  # noqa: PLC0415
 

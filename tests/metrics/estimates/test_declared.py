@@ -97,15 +97,11 @@ def test_domains_of_a_masked_column_are_those_of_its_masked_values(data):
 
 
 def test_recoded_columns_count_as_they_are_published(data):
-    release = sdc.release(
-        data,
-        "mdav",
-        k=2,
-        recode={"town": "rare:45"},
-        estimates="mean(sales) by town",
-        **ROLES | {"untouched": "size"},
-    )
+    recode = {"recode": {"town": "rare:45"}, "estimates": "mean(sales) by town"}
+    prepared = sdc.prepare(data, **ROLES | {"untouched": "size"} | recode)
+    release = sdc.release(prepared, "mdav", k=2)
     found = release.evaluation.estimates.table
+    assert sdc.estimates(prepared, release.data, "mean(sales) by town").table.equals(found)
     assert sorted(found["domain"]) == sorted(release.data["town"].unique())
     assert found["overlap"].null_count() == 0
     assert found["overlap"].min() > 0
@@ -123,8 +119,12 @@ def test_a_worker_measures_the_same_without_the_table(data):
     sent = pickle.loads(pickle.dumps(task.without_table()))  # noqa: S301 - as a worker gets it
     assert sent.whole.original.table is None
     assert np.array_equal(sent.measure(run, 3), task.measure(run, 3), equal_nan=True)
-    other = sdc.prepare(data, estimates=TEXTS[:1], **ROLES)
-    assert make_task(other, conditions, settings, metrics=metrics, **options)[0].identity != task.identity
+    others = [{"estimates": TEXTS[:1]}, {"unit": "town", "untouched": "size"}, {"na": -9}]
+    for other in others:  # that give other estimates, so that a folder of the first sweep does not serve
+        prepared = sdc.prepare(data, **ROLES | {"estimates": TEXTS} | other)
+        assert (
+            make_task(prepared, conditions, settings, metrics=metrics, **options)[0].identity != task.identity
+        )
 
 
 def test_a_search_keeps_limits_on_losses_and_finds_the_smaller_loss(data):

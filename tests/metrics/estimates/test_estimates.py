@@ -209,3 +209,26 @@ def test_a_population_that_cannot_be_is_refused(population, said):
 def test_a_census_has_no_sampling_error():
     data = pl.DataFrame({"x": [1.0, 2.0, 4.0, 7.0], "size": [4, 4, 4, 4]})
     assert sdc.estimates(data, data, "total(x)", population="size").table["se_original"].to_list() == [0.0]
+
+
+def test_missing_codes_name_no_domain_and_no_class_but_a_unit():
+    coded = pl.DataFrame({"y": [1.0, 2.0, 4.0, 7.0] * 5, "group": [0, 1, 1, 2] * 5})
+    texts = ["mean(y) by group", "model: y ~ C(group)"]
+    blank = coded.with_columns(pl.col("group").replace(0, None))
+    wanted = sdc.estimates(blank, blank, texts).table
+    assert sdc.estimates(coded, coded, texts, na=0).table.equals(wanted)
+    assert wanted["domain"].to_list()[:2] == ["1", "2"]
+    found = sdc.estimates(coded, coded, "mean(y)", unit="group", na=0).table
+    assert found["records_original"].to_list() == [20]
+
+
+def test_the_order_of_rows_costs_an_estimate_without_an_error_nothing():
+    rng = np.random.default_rng(3)
+    a, b = rng.lognormal(3, 1, (2, 90)).round(1)
+    group = np.arange(90) % 9
+    columns = {"a": a, "b": b, "sum": (a + b).round(1), "group": group, "same": 0.1 + group / 7}
+    data = pl.DataFrame(columns | {"weight": rng.uniform(1, 3, 90)})
+    texts = ["mean(same) by group", "ratio(sum, sum)", "model: sum ~ 0 + a + b"]
+    found = sdc.estimates(data, data.reverse(), texts, weights="weight").table
+    assert found["overlap"].to_list() == [1.0] * found.height
+    assert found["change_in_se"].abs().max() == 0

@@ -87,3 +87,11 @@ def test_blocks_of_rows_give_the_products_and_triangle_of_the_whole(shape):
     assert upper.shape == (shape[1], shape[1])
     assert not np.tril(upper, -1).any()
     np.testing.assert_allclose(upper.T @ upper, whole, rtol=1e-10, atol=1e-9)
+
+
+def test_a_column_has_classes_only_in_the_models_that_say_so(data):
+    plain = "model: income ~ members"
+    alone = sdc.estimates(data, data, plain).table
+    beside = sdc.estimates(data, data, [plain, "model: log(income) ~ C(members)"]).table
+    assert beside[: alone.height].equals(alone)
+    assert beside["estimate"][-1].startswith("model: log(income) ~ C(members) [C(members)[T.")

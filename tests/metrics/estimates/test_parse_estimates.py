@@ -54,6 +54,8 @@ BAD = {
     "model: y ~ turnover sector": "Missing operator between `turnover` and `sector`",
     "model: y ~ log(sector)": "cannot be computed",
     "model: sector ~ turnover": "the response of model 'sector ~ turnover' is no number",
+    "model: y + turnover ~ sector": "has 2 terms; write a sum as I(a + b)",
+    "model: y ~ 0": "model 'y ~ 0' has no term",
     "model: y ~ eval('1')": "unknown function of a model 'eval'",
     "model: y ~ I(turnover.__class__)": "unknown column 'turnover.__class__'",
     "model: y ~ turnover + '1'": "cannot be read at \"'1'\"",

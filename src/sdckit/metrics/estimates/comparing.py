@@ -15,6 +15,7 @@ from sdckit.metrics.loss.moments import overlap
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+ROUNDING = 1e-10  # of an estimate: what sums in another order may differ by, and no sampling error
 FLOATS = (  # columns of the table, in the order of `_figures`
     *("original", "se_original", "masked", "se_masked", "change", "change_in_se", "overlap"),
     *("low_original", "high_original", "low_masked", "high_masked"),
@@ -54,7 +55,8 @@ def _figures(ours: Row, theirs: Row) -> tuple[float, ...]:
     """Return values and errors, change in percent and in standard errors, overlap, and both intervals."""
     gap = theirs.value - ours.value
     change = 0.0 if gap == 0 else 100 * gap / abs(ours.value) if ours.value else math.nan
-    in_errors = gap / ours.error if ours.error > 0 else 0.0 if gap == 0 else math.nan
+    some_error = ours.error > ROUNDING * abs(ours.value)
+    in_errors = gap / ours.error if some_error else 0.0 if gap == 0 else math.nan
     ends = (ours.low, ours.high, theirs.low, theirs.high)
     return (
         *(ours.value, ours.error, theirs.value, theirs.error, change, in_errors),
@@ -63,12 +65,18 @@ def _figures(ours: Row, theirs: Row) -> tuple[float, ...]:
 
 
 def interval_overlap(ours: Row, theirs: Row) -> float:
-    """Return the overlap of both intervals; NaN without one in the original, 0 without one in the masked."""
+    """Return the overlap of both intervals; NaN without one in the original, 0 without one in the masked.
+
+    Intervals that are equal up to rounding overlap by 1, even if they have no length, as those of a constant.
+    """
     if math.isnan(ours.low) or math.isnan(ours.high):
         return math.nan
     if math.isnan(theirs.low) or math.isnan(theirs.high):
         return 0.0
-    return overlap((ours.low, ours.high), (theirs.low, theirs.high))
+    ends = (ours.low, ours.high), (theirs.low, theirs.high)
+    if all(math.isclose(one, other, rel_tol=ROUNDING) for one, other in zip(*ends, strict=True)):
+        return 1.0
+    return overlap(*ends)
 
 
 def _inflated(ours: Row, theirs: Row, values: Sequence[float]) -> tuple[float, float, float, float]:

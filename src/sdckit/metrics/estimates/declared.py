@@ -83,8 +83,8 @@ class Declared:
 
     @cached_property
     def digest(self) -> bytes:
-        """Digest of the estimates and of the columns that they are computed from."""
-        found = hashlib.sha256(repr([one.text for one in self.requests]).encode())
+        """Digest of the estimates, of the sampling, and of the columns that they are computed from."""
+        found = hashlib.sha256(repr(([one.text for one in self.requests], self.file.options)).encode())
         for name in self.file.table.names:
             domains = self.file.domains([name])
             found.update(repr((name, domains.labels)).encode() + domains.numbers.tobytes())

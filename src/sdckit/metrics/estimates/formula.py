@@ -164,11 +164,18 @@ def formulaic_matrix(formula: Formula, columns: Sequence[Cells]) -> tuple[ModelM
 
 @lru_cache
 def formula_terms(formula: Formula) -> Any:
-    """Return the formula as formulaic reads it; raise ValueError where it is no formula."""
+    """Return the formula as formulaic reads it; raise ValueError where it is no formula of one response."""
     try:
-        return _libraries()[0].Formula(formula.code)
+        found = _libraries()[0].Formula(formula.code)
     except _libraries()[0].errors.FormulaicError as error:
         raise _formula_error(formula, error) from error
+    if len(found.lhs) != 1:
+        raise ValueError(
+            f"the response of model {formula.text!r} has {len(found.lhs)} terms; write a sum as I(a + b)"
+        )
+    if not len(found.rhs):
+        raise ValueError(f"model {formula.text!r} has no term; add one, or 1 for a mean")
+    return found
 
 
 def _formula_error(formula: Formula, error: Exception) -> ValueError:

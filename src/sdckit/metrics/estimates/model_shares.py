@@ -60,8 +60,10 @@ def model_shares(file: SurveyFile, request: Request, levels: Levels, rows: Rows)
 def _compared(file: SurveyFile, request: Request, levels: Levels) -> dict[str, Ints]:
     """Return 1 for the records in the first class of each column of classes, 0 for others, by column."""
     found = {}
-    for name in levels.keys() & set(request.columns):
-        own, first = file.domains([name]), levels[name][0]
+    for name in request.columns:
+        if (request.text, name) not in levels:
+            continue
+        own, first = file.domains([name]), levels[request.text, name][0]
         places = np.array([*(int(label == first) for label in own.labels), 0], np.int64)
         found[name] = places[own.numbers]
     return found

@@ -22,24 +22,28 @@ if TYPE_CHECKING:
 
 FITS = {"model": fit_linear, "logit": fit_logistic}
 NO_LEVEL = "no record of the domain has this class"
-Levels = dict[str, list[str]]  # the classes of columns that are no numbers
+Levels = dict[tuple[str, str], list[str]]  # classes, by the text of a model and a column that it takes so
 
 
 def levels_of(file: SurveyFile, requests: Sequence[Request]) -> Levels:
-    """Return the classes of all columns that models take as categories, those of this file in order."""
-    names = {name for one in requests if one.formula for name in _categories(file, one)}
-    return {name: file.domains([name]).labels for name in sorted(names)}
+    """Return the classes of the columns that each model takes as categories, those of this file in order."""
+    models = [one for one in requests if one.formula]
+    return {
+        (one.text, name): file.domains([name]).labels for one in models for name in _categories(file, one)
+    }
 
 
 def shared_levels(first: Levels, second: Levels) -> Levels:
     """Return the classes of both files, those of the first before others, so that both leave out the same."""
-    return {name: list(dict.fromkeys([*first.get(name, []), *labels])) for name, labels in second.items()}
+    return {
+        key: list(dict.fromkeys([*first.get(key, []), *second.get(key, [])])) for key in {**first, **second}
+    }
 
 
 def model_data(file: SurveyFile, request: Request, levels: Levels) -> tuple[ModelData, Bools]:
     """Return the terms of a model for all records, and which records have a value of each of them."""
     assert request.formula is not None  # noqa: S101 - a model has one
-    columns = [_cells(file, name, levels) for name in request.columns]
+    columns = [_cells(file, name, levels.get((request.text, name))) for name in request.columns]
     matrix = model_matrix(request.formula, columns)
     weights = np.ones(file.n) if file.weights is None else file.weights
     seen = np.isfinite(matrix.response) & np.isfinite(matrix.terms).all(1)
@@ -97,11 +101,11 @@ def _categories(file: SurveyFile, request: Request) -> list[str]:
     return [name for name in request.columns if name in inside or not file.is_number(name)]
 
 
-def _cells(file: SurveyFile, name: str, levels: Levels) -> Cells:
-    """Return the cells of a column as floats or, where it has classes, as these."""
-    if name not in levels:
+def _cells(file: SurveyFile, name: str, labels: Sequence[str] | None) -> Cells:
+    """Return the cells of a column as floats or, where labels of classes are given, as these."""
+    if labels is None:
         return file.numbers(name)
     own = file.domains([name])
-    places = {label: place for place, label in enumerate(levels[name])}
+    places = {label: place for place, label in enumerate(labels)}
     numbers = np.array([*(places[label] for label in own.labels), -1], np.int64)
-    return Classes(tuple(levels[name]), numbers[own.numbers])
+    return Classes(tuple(labels), numbers[own.numbers])

@@ -117,10 +117,13 @@ class SurveyFile:
         return joint_domains([self.column_domains[name] for name in names], self.n)
 
     def _cells(self, name: str) -> pl.Series:
-        """Return the cells of a column, as numbers where these replace it."""
+        """Return the cells of a column, as numbers where these replace it; missing codes are null."""
         if name in self.masked_columns:
             return pl.Series(name, self.columns[name])
-        return polars_column(self.table.column(name))
+        found = polars_column(self.table.column(name))
+        if not self.options.na or not found.dtype.is_numeric():
+            return found
+        return found.set(found.cast(pl.Float64).is_in(self.options.na), None)
 
     def grouping(self, by: tuple[str, ...]) -> Grouping:
         """Return the domains of the columns of `by` with the sampling design, computed once."""
@@ -173,9 +176,13 @@ class SurveyFile:
         return found
 
     def _complete(self, names: Sequence[str], what: str) -> Domains:
-        """Return the strata or units that columns form; raise ValueError where a record has none."""
+        """Return the strata or units that columns form; raise ValueError where a record has none.
+
+        Missing codes do not count here: they are codes of values, and a unit may be called 0.
+        """
         self.require(names)
-        found = self.domains(names)
+        columns = [domains_of(polars_column(self.table.column(name))) for name in names]
+        found = joint_domains(columns, self.n)
         absent = int((found.numbers < 0).sum())
         if absent:
             raise ValueError(
@@ -210,7 +217,10 @@ def survey_files(
 
 
 def _prepared(original: Original, *, weights: Any, unit: Any, na: Any) -> tuple[Table, Options]:
-    """Return table and options of prepared data; an option that contradicts their roles is refused."""
+    """Return table and options of prepared data; an option that contradicts their roles is refused.
+
+    Recoded columns are taken as they are published.
+    """
     if original.table is None:
         raise ValueError("the prepared data have no table to read columns from; prepare the table anew")
     named = weights if isinstance(weights, (str, int)) else None
@@ -220,4 +230,6 @@ def _prepared(original: Original, *, weights: Any, unit: Any, na: Any) -> tuple[
             "the data are prepared with weights as numbers, whose scale is not kept; pass weights= again"
         )
     found = roles.weights if weights is None or named is not None else weights
-    return original.table, Options(found, (), roles.unit, roles.na)
+    recoded = [*original.recoded.values()]
+    table = Table(original.table.with_columns(recoded)) if recoded else original.table
+    return table, Options(found, (), roles.unit, roles.na)

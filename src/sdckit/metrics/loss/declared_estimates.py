@@ -64,7 +64,7 @@ def _explain_estimates(score: Score) -> str:
     count, low = (int(score.parts[part]) for part in ("estimates", "overlap below half"))
     return (
         f"the 95 % intervals of {count} declared {plural(count, 'estimate')} before and after masking share "
-        f"{100 * (1 - score.value.overall):.3g} % on average; {low} share less than half"
+        f"{100 * (1 - score.value.overall):.3g} % on average, {low} of them less than half"
     )
 
 
