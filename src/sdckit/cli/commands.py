@@ -14,6 +14,7 @@ from sdckit.cli import (
     gate,
     job_commands,
     json_output,
+    parsing,
     release_output,
     request,
     sweep_output,
@@ -66,7 +67,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     progress.show_progress(not given["quiet"])
     checked = request.check_options(given)
     method = registry.method_named(given["method"])
-    parameters = request.parse_settings(given["settings"])
+    parameters = parsing.parse_settings(given["settings"])
     settings.check_parameters(method, parameters)
     registry.metrics_for_rows(checked.metrics, paired=method.keeps_pairing(method.defaults() | parameters))
     decimals = request.check_decimals(given)

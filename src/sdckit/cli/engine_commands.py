@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from sdckit import progress
-from sdckit.cli import column_notes, gate, job_commands, json_output, request, terminal
+from sdckit.cli import column_notes, gate, job_commands, json_output, parsing, request, terminal
 from sdckit.cli.held_warnings import print_held_warnings, warnings_named_after
 from sdckit.core.table import names_of
 from sdckit.engines.evaluation import check_measuring
@@ -75,7 +75,7 @@ def mask(where: Settings, data: Path, output: Path, checked: CheckedOptions, giv
     columns = _columns(data)
     checked = checked.with_columns_of(given, columns)
     job_commands.keep_job(given, columns)
-    options = _roles(checked) | request.parse_settings(given["settings"])
+    options = _roles(checked) | parsing.parse_settings(given["settings"])
     options |= {"rng": checked.seed, "rules": checked.rules, "decimals": request.check_decimals(given)}
     found: list[Evaluation] = []
     with _errors_of_spark(), progress.track("masking", 1.0) as report:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import json_output, request, terminal
+from sdckit.cli import json_output, parsing, request, terminal
 from sdckit.cli.verdict import Verdict
 from sdckit.core import registry
 from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of, risk_of
@@ -32,7 +32,7 @@ WHOLE = ("all", "all")  # stratum and variable of a figure on the whole file
 def limits_from_options(given: Mapping[str, Any]) -> dict[str, float]:
     """Return the limits that --max-risk and --max-loss give, by metric; raise ValueError for wrong ones."""
     risks = request.parse_limits(given["limits"])
-    losses = request.parse_settings(given["loss_limits"], "--max-loss", "brmae=0.3")
+    losses = parsing.parse_settings(given["loss_limits"], "--max-loss", "brmae=0.3")
     limits = (checked_risk_limits(risks) if risks else {}) | check_loss_limits(losses)
     if given["together"]:
         metrics_together(list(limits) or None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import parsing
-from sdckit.cli.request import parse_settings
+from sdckit.cli.parsing import parse_settings
 from sdckit.cli.scenario_options import parse_scenarios
 from sdckit.job.fields import Field, fields_of
 from sdckit.job.read import Job

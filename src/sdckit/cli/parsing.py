@@ -98,3 +98,19 @@ def _split_names(text: str, known: Collection[str]) -> list[str]:
         for raw, cell in zip(exact, found, strict=True)
         if cell.strip()
     ]
+
+
+def parse_settings(words: Sequence[str], option: str = "--set", example: str = "k=5") -> dict[str, str]:
+    """Parse words of the form NAME=VALUE, such as the parameters of a method; return a dict of texts."""
+    found: dict[str, str] = {}
+    for word in words:
+        split = word.partition if option == "--set" else word.rpartition  # names of metrics may contain =
+        name, _, value = (part.strip() for part in split("="))
+        if not name or not value:
+            raise ValueError(
+                f"{option} {word!r} has no name or no value; write NAME=VALUE, such as {example}"
+            )
+        if name in found:
+            raise ValueError(f"{option} gives {name!r} twice; give it once")
+        found[name] = value
+    return found

@@ -205,7 +205,7 @@ def check_options(given: dict[str, Any], default_rule: str = "pairwise") -> Chec
             given["delimiter"], given["decimal_comma"], given["encoding"], missing=tuple(given["na"])
         ),
         made_by=given.get("made_by"),
-        made_with=parse_settings(given["settings"]) or None if "made_by" in given else None,
+        made_with=parsing.parse_settings(given["settings"]) or None if "made_by" in given else None,
         window=given.get("window") and checks.checked_share("window", given["window"]),
         stratified=True if given.get("stratified") else False if given.get("unstratified") else None,
         paired=not given.get("unpaired", False),
@@ -282,7 +282,7 @@ def check_search_options(given: dict[str, Any]) -> dict[str, Any]:
     plan = _plan_from_options(given)
     settings_of(plan)
     checked_scenarios(parse_scenarios(given["scenario"]), limited=True)
-    losses = parse_settings(given["loss_limits"], "--max-loss", "suppressed=0.01")
+    losses = parsing.parse_settings(given["loss_limits"], "--max-loss", "suppressed=0.01")
     limits = check_limits_and_loss(parse_limits(given["limits"]), given["minimise"], max_loss=losses)
     return {
         "plan": plan,
@@ -306,7 +306,7 @@ def _role_options(given: dict[str, Any], known: Collection[str] = ()) -> dict[st
         "known": parsing.parse_names(given["known"], known),
         **{name: parsing.parse_names(given[name], known) or [] for name in SEVERAL},
         **{name: parsing.parse_name(given[name], known) for name in ("weights", "unit")},
-        "recode": parse_settings(given.get("recode", ()), "--recode", "age=5"),
+        "recode": parsing.parse_settings(given.get("recode", ()), "--recode", "age=5"),
         "estimates": _estimates(given.get("estimates", ())),
         "scenarios": parse_scenarios(given.get("scenario", ()), known),
     }
@@ -317,22 +317,6 @@ def _estimates(texts: Sequence[str]) -> list[str]:
     return [one.text for one in parse_estimates(texts)] if texts else []
 
 
-def parse_settings(words: Sequence[str], option: str = "--set", example: str = "k=5") -> dict[str, str]:
-    """Parse words of the form NAME=VALUE, such as the parameters of a method; return a dict of texts."""
-    found: dict[str, str] = {}
-    for word in words:
-        split = word.partition if option == "--set" else word.rpartition  # names of metrics may contain =
-        name, _, value = (part.strip() for part in split("="))
-        if not name or not value:
-            raise ValueError(
-                f"{option} {word!r} has no name or no value; write NAME=VALUE, such as {example}"
-            )
-        if name in found:
-            raise ValueError(f"{option} gives {name!r} twice; give it once")
-        found[name] = value
-    return found
-
-
 def check_decimals(given: dict[str, Any]) -> int | str | None:
     """Return the decimals of masked cells: a number, "original", or None (option value "none")."""
     return checks.checked_decimals(None if given["decimals"].lower() == "none" else given["decimals"])
@@ -340,7 +324,7 @@ def check_decimals(given: dict[str, Any]) -> int | str | None:
 
 def parse_limits(words: Sequence[str]) -> dict[str, str]:
     """Parse words of the form RISK=LIMIT; return a dict of texts."""
-    return parse_settings(words, "--max-risk", "linkage=0.1")
+    return parsing.parse_settings(words, "--max-risk", "linkage=0.1")
 
 
 def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, paired: bool) -> None:
