@@ -253,7 +253,7 @@ def unrelated(seed):
 
 
 def test_unrelated_columns_have_no_sums():
-    for seed in range(50):
+    for seed in range(20):
         values = unrelated(seed)
         assert texts([f"v{j}" for j in range(values.shape[1])], values) == []
 
