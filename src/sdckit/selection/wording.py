@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from sdckit.core.registry import short_title
+from sdckit.core.registry import may_be_withheld, short_title
 from sdckit.core.text import plural
 
 if TYPE_CHECKING:
@@ -21,9 +21,10 @@ def loosened(limit: float) -> float:
     return min(LOOSENING * limit, 1.0)
 
 
-def _value_text(value: float) -> str:
-    """Return a measured risk with four decimals; "without a value" for NaN."""
-    return "without a value" if math.isnan(value) else f"{value:.4f}"
+def _value_text(name: str, value: float) -> str:
+    """Return a measured risk or loss with four decimals; for NaN why it is absent."""
+    absent = "withheld" if may_be_withheld(name) else "without a value"
+    return absent if math.isnan(value) else f"{value:.4f}"
 
 
 def title_of(name: str) -> str:
@@ -50,7 +51,7 @@ def limits_text(allowed: Mapping[str, float], label: Callable[[str], str] = str)
 def risks_text(point: Point, allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
     """Return the measured risks of a setting as text, each beside its limit."""
     return ", ".join(
-        f"{label(risk)} {_value_text(point.values[risk])} ({_end_text(point, risk)}limit {limit:g})"
+        f"{label(risk)} {_value_text(risk, point.values[risk])} ({_end_text(point, risk)}limit {limit:g})"
         for risk, limit in allowed.items()
     )
 

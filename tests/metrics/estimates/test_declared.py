@@ -81,7 +81,7 @@ def test_domains_of_a_masked_column_are_those_of_its_masked_values(data):
     data = data.with_columns(size=pl.Series(np.where(data["size"] == "big", 1.0, 2.0)))
     masked = data.with_columns(size=pl.when(pl.col("size") == 1).then(2.5).otherwise(1.0))
     wanted = sdc.estimates(data, masked, "mean(sales) by size", weights="weight").table
-    assert wanted["domain"].to_list() == ["1", "2", "2.5"]
+    assert wanted["domain"].to_list() == ["1", "2.5", "2"]  # first those of the masked file
     prepared = sdc.prepare(
         data, estimates="mean(sales) by size", **ROLES | {"columns": ["sales", "size"], "untouched": "town"}
     )
