@@ -8,7 +8,7 @@ import numpy as np
 
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.estimates.figures import FACTOR, NO_VALUE, NO_WEIGHT, Figures, absent
-from sdckit.metrics.estimates.formula import Classes
+from sdckit.metrics.estimates.formula import Classes, count_terms
 from sdckit.metrics.estimates.model_matrix import model_matrix
 from sdckit.metrics.estimates.regression import Fit, ModelData, fit_linear, fit_logistic
 
@@ -21,14 +21,34 @@ if TYPE_CHECKING:
     from sdckit.metrics.estimates.survey_file import SurveyFile
 
 FITS = {"model": fit_linear, "logit": fit_logistic}
+MOST_TERMS = 2000  # more take minutes and much memory
 NO_LEVEL = "no record of the domain has this class"
 Levels = dict[str, list[str]]  # the classes of columns that are no numbers
 
 
 def levels_of(file: SurveyFile, requests: Sequence[Request]) -> Levels:
-    """Return the classes of all columns that models take as categories, those of this file in order."""
+    """Return the classes of all columns that models take as categories, those of this file in order.
+
+    Raises ValueError for a model without terms, or with more than can be fitted.
+    """
     names = {name for one in requests if one.formula for name in _categories(file, one)}
-    return {name: file.domains([name]).labels for name in sorted(names)}
+    found = {name: file.domains([name]).labels for name in sorted(names)}
+    counts = {name: len(labels) for name, labels in found.items()}
+    for one in requests:
+        if one.formula is not None:
+            _require_terms(one.text, count_terms(one.formula, counts))
+    return found
+
+
+def _require_terms(text: str, count: int) -> None:
+    """Raise ValueError unless a model has some terms, and not too many."""
+    if not count:
+        raise ValueError(f"estimate {text!r} has no terms; write 'model: response ~ term + term'")
+    if count > MOST_TERMS:
+        raise ValueError(
+            f"estimate {text!r} has up to {count:,} terms and at most {MOST_TERMS:,} are fitted; recode or "
+            "leave out columns with many classes"
+        )
 
 
 def shared_levels(first: Levels, second: Levels) -> Levels:
