@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sdckit.cli import terminal
-from sdckit.core.registry import shown_metrics
+from sdckit.core import registry
 from sdckit.core.text import number
 from sdckit.io import atomic, drafts, files, output_folder
 from sdckit.report import charts
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sdckit.selection.sweeping import Sweep
 
 PRIVATE = "private"
+EXACT = "estimates.csv"  # in the private folder
 FORMATS = ("parquet", "csv")
 FITTING = 8  # number of columns with figures that fit into a terminal
 
@@ -42,12 +43,20 @@ def _output_files(folder: Path, form: str) -> list[Path]:
 
 
 def write_files(found: Sweep, folder: Path, form: str) -> list[Path]:
-    """Write table, summary and chart of a sweep; delete an earlier table in another format."""
+    """Write table, summary and chart of a sweep; delete an earlier table in another format.
+
+    Exact losses over declared estimates go to the private folder.
+    """
     table, summary, picture = _output_files(folder, form)
-    files.write(table, found.table, overwrite=True)
-    files.write(summary, found.summary, overwrite=True)
+    public = found.public()
+    files.write(table, public.table, overwrite=True)
+    files.write(summary, public.summary, overwrite=True)
     with atomic.atomic(picture, overwrite=True) as draft:
-        draft.write_text(charts.svg(found.plot()), encoding="utf-8")
+        draft.write_text(charts.svg(public.plot()), encoding="utf-8")
+    exact = found.table.filter(pl.col("metric").is_in(list(registry.estimate_losses())))
+    (folder / PRIVATE / EXACT).unlink(missing_ok=True)
+    if exact.height:
+        files.write(folder / PRIVATE / EXACT, exact, private=True)
     for other in FORMATS:
         if other != form:
             (folder / f"sweep.{other}").unlink(missing_ok=True)
@@ -56,7 +65,7 @@ def write_files(found: Sweep, folder: Path, form: str) -> list[Path]:
 
 def metrics_that_fit(metrics: list[str]) -> list[str]:
     """Return the metrics to print: all if they fit on a terminal, else the main ones."""
-    known = sorted(shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
+    known = sorted(registry.shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
     leading = [metric.name for metric in known if metric.name in metrics]
     return metrics if len(metrics) <= FITTING or not leading else leading
 

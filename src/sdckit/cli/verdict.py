@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from sdckit.core.registry import public_value
 from sdckit.core.text import number
 
 
@@ -37,7 +38,8 @@ class Verdict:
             return f"{start}{self.metric} has no value, and its limit is {self.limit:g}"
         interval = " at the upper end of its interval" if self.estimated else ""
         compared = "at most" if self.met else "above"
-        value = "withheld" if self.withheld else f"{number(self.value)}{interval}"
+        value = f"{number(public_value(self.metric, self.value))}{interval}"
+        value = "withheld" if self.withheld else value
         return f"{start}{self.metric} is {value}, {compared} {self.limit:g}"
 
     @property
@@ -47,6 +49,6 @@ class Verdict:
 
     def to_dict(self, *, private: bool) -> dict[str, Any]:
         """Return the verdict as a JSON-ready dict; without `private`, a withheld value is None."""
-        value = None if self.withheld and not private else self.value
+        value = self.value if private else None if self.withheld else public_value(self.metric, self.value)
         found = {"metric": self.metric, "value": value, "limit": self.limit, "met": self.met}
         return found | ({"file": self.file} if self.file else {})

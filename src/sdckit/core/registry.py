@@ -27,6 +27,7 @@ METRICS: dict[str, Metric] = {}
 METHODS: dict[str, Method] = {}
 
 LAST = 1000  # position in lists of a record without a `place`
+PUBLIC_DECIMALS = 2  # of losses over declared estimates
 Shown = Literal["headline", "overview", "table"]
 Function = TypeVar("Function", bound="Callable[..., object]")
 Record = TypeVar("Record", "Metric", "Method")
@@ -299,6 +300,19 @@ def may_be_withheld(name: str) -> bool:
     """Return True for a metric, with or without options in its name, whose value is not always published."""
     metric = METRICS.get(name.partition(":")[0])
     return metric is not None and (metric.dominated is not None or metric.role == "estimates")
+
+
+def estimate_losses() -> frozenset[str]:
+    """Return the names of the losses over declared estimates."""
+    return frozenset(one.name for one in METRICS.values() if one.role == "estimates")
+
+
+def public_value(name: str, value: float) -> float:
+    """Return a measured value as it may be published: with two decimals over declared estimates.
+
+    More would tell the overlap of one estimate by the difference of two reports that differ in it.
+    """
+    return round(value, PUBLIC_DECIMALS) if name in estimate_losses() else value
 
 
 def short_title(name: str) -> str | None:

@@ -129,7 +129,11 @@ class Evaluation:
 
 
 def public_evaluation(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation with the figures that one record dominates replaced by None."""
+    """Return the evaluation with the figures that one record dominates replaced by None.
+
+    Losses over declared estimates are rounded (see `registry.public_value`).
+    """
+    evaluation = replace(evaluation, table=rounded_losses(evaluation.table))
     if not evaluation.dominated:
         return evaluation
     rows = pl.DataFrame(
@@ -146,6 +150,16 @@ def public_evaluation(evaluation: Evaluation) -> Evaluation:
         table=marked.with_columns(figures).drop("withheld"),
         meaning=evaluation.meaning | dict.fromkeys(names, WITHHELD),
         parts={name: {} if name in names else parts for name, parts in evaluation.parts.items()},
+    )
+
+
+def rounded_losses(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of measures with losses over declared estimates rounded as they may be published."""
+    named = pl.col("metric").is_in(list(registry.estimate_losses()))
+    figures = [name for name in FIGURES if name in table.columns]
+    return table.with_columns(
+        pl.when(named).then(pl.col(name).round(registry.PUBLIC_DECIMALS)).otherwise(name).alias(name)
+        for name in figures
     )
 
 

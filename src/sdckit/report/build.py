@@ -13,7 +13,7 @@ from sdckit.core import checks, registry
 from sdckit.core.text import listed, plural
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
-from sdckit.metrics.evaluation_result import public_evaluation
+from sdckit.metrics.evaluation_result import public_evaluation, rounded_losses
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.report import Points, charts, report
 from sdckit.report.measures import metric_of
@@ -117,7 +117,7 @@ def report_on_sweep(
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.require_reportable_size(found.records)
     choice = choice and choice.public(release)
-    settings = metrics_by_setting(found.summary)
+    settings = metrics_by_setting(rounded_losses(found.summary))
     settings = settings.with_columns(
         pl.lit(None, pl.Float64).alias(name)
         for name in settings.columns

@@ -272,9 +272,9 @@ class Choice:
         )
 
     def require_met(self) -> None:
-        """Raise `LimitsMissed` if no setting meets the limits."""
+        """Raise `LimitsMissed`, in words that may be published, if no setting meets the limits."""
         if not self.met:
-            raise LimitsMissed(self.describe_miss())
+            raise LimitsMissed(self.public().describe_miss())
 
 
 def choose(

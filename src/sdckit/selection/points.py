@@ -47,11 +47,12 @@ class Point:
     def public(self, hidden: Collection[str] = ()) -> Point:
         """Return a copy in which losses that one record may dominate, or that are withheld, are NaN.
 
-        `hidden` are losses that are withheld of the release itself.
+        `hidden` are losses that are withheld of the release itself. Others are as `public_value` has them.
         """
         withheld = {*self.withheld, *hidden}
         lost = [name for name in self.values if registry.may_be_dominated(name) or name in withheld]
-        return replace(self, values=self.values | dict.fromkeys(lost, math.nan))
+        told = {name: registry.public_value(name, value) for name, value in self.values.items()}
+        return replace(self, values=told | dict.fromkeys(lost, math.nan))
 
     def judged(self, name: str) -> float:
         """Return what is compared with the limit: the upper end of an interval, or the value itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from sdckit.masking.mask_units import require_whole_units
 from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
 from sdckit.metrics.estimates.declared import declared_of
+from sdckit.metrics.evaluation_result import rounded_losses
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
 from sdckit.metrics.original import Original
 from sdckit.metrics.query_sample import sampling_of
@@ -88,6 +89,17 @@ class Sweep:
         ends = self.table.filter(WHOLE & pl.col("ci_high").is_not_null())
         keys = [*points.KEYS[:2], "metric"]
         return ends.group_by(keys, maintain_order=True).agg(pl.col("ci_high").median())
+
+    def public(self) -> Sweep:
+        """Return a copy with losses over declared estimates as they may be published.
+
+        They are rounded (see `registry.public_value`); withheld ones and those of strata are left out.
+        """
+        told = registry.estimate_losses() - self.withheld
+        hidden = pl.col("metric").is_in(list(registry.estimate_losses())) & ~(
+            WHOLE & pl.col("metric").is_in(list(told))
+        )
+        return replace(self, table=rounded_losses(self.table.filter(~hidden)))
 
     @cached_property
     def curves(self) -> list[points.Curve]:

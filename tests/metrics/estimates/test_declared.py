@@ -81,7 +81,7 @@ def test_domains_of_a_masked_column_are_those_of_its_masked_values(data):
     data = data.with_columns(size=pl.Series(np.where(data["size"] == "big", 1.0, 2.0)))
     masked = data.with_columns(size=pl.when(pl.col("size") == 1).then(2.5).otherwise(1.0))
     wanted = sdc.estimates(data, masked, "mean(sales) by size", weights="weight").table
-    assert wanted["domain"].to_list() == ["1", "2", "2.5"]
+    assert wanted["domain"].to_list() == ["1", "2.5", "2"]  # first those of the masked file
     prepared = sdc.prepare(
         data, estimates="mean(sales) by size", **ROLES | {"columns": ["sales", "size"], "untouched": "town"}
     )
@@ -90,7 +90,7 @@ def test_domains_of_a_masked_column_are_those_of_its_masked_values(data):
     overlaps = declared.overlaps(declared.rows_of(beside))
     assert (
         [*overlaps.values()]
-        == wanted["overlap"][:2].to_list()
+        == wanted["overlap"][::2].to_list()
         == [pytest.approx(overlaps["mean(sales) by size", "1"]), 0]
     )
     assert sdc.loss.estimates(prepared, masked) == 1 - sum(overlaps.values()) / 2
@@ -153,6 +153,11 @@ def test_a_search_keeps_limits_on_losses_and_finds_the_smaller_loss(data):
             "needs column 'town', which is not published",
         ),
         ({"estimates": "mean(town)"}, "column 'town' is not numeric"),
+        ({"estimates": "model: sales ~ 0"}, "has no term; "),
+        ({"estimates": "model: sales ~ C(sales):C(weight)"}, "terms and at most 2,000 are fitted"),
+        ({"estimates": "model: sales ~ log(weight, sales)"}, "cannot be read at ','"),
+        ({"estimates": "model: sales ~ poly(weight, (99))"}, "cannot be read at ','"),
+        ({"estimates": "model: sales ~ poly(weight, 99)"}, "cannot be read at '99'"),
         ({"estimates": "mean(sales)", "weights": np.ones(120)}, "need the weights in a column"),
         ({"estimates": "mean(sales)", "engine": "local"}, "estimates"),
     ],

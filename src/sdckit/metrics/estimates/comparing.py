@@ -44,9 +44,12 @@ def comparison_table(original: Rows, masked: Rows, replications: Sequence[Rows] 
 
 
 def _keys(original: Rows, masked: Rows) -> list[tuple[str, str]]:
-    """Return estimates and domains of both files, those of one estimate together."""
+    """Return estimates and domains of both files, those of one estimate together.
+
+    Those of the masked file come first: in an order that is public, the others would stand out.
+    """
     texts: dict[str, dict[tuple[str, str], None]] = {}
-    for key in (*original, *masked):
+    for key in (*masked, *original):
         texts.setdefault(key[0], {}).setdefault(key)
     return [key for keys in texts.values() for key in keys]
 

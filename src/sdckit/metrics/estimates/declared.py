@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdckit.core import checks
-from sdckit.core.registry import METRICS
+from sdckit.core import checks, registry
 from sdckit.core.table import Table
 from sdckit.metrics.estimates.comparing import comparison_table, interval_overlap
 from sdckit.metrics.estimates.domains import WHOLE
@@ -58,9 +57,14 @@ class Declared:
         found = {key: interval_overlap(ours, masked.get(key, ABSENT)) for key, ours in self.rows.items()}
         return {key: value for key, value in found.items() if not np.isnan(value)}
 
-    def comparison(self, masked: Rows, guards: Guards) -> Estimates:
+    def comparison(self, masked: Rows, guards: Guards, *, computable: bool) -> Estimates:
         """Return the exact figures of both files, which are for the owner alone."""
-        return Estimates(comparison_table(self.rows, masked), guards)
+        return Estimates(comparison_table(self.rows, masked), guards, computable)
+
+    @property
+    def beside(self) -> set[str]:
+        """Columns of weights and units."""
+        return {name for name in (self.file.options.weights, self.file.options.unit) if name is not None}
 
     def protection(self, rules: Rules | None) -> Protection:
         """Return what guards the estimates in public, found once for the columns that rules tie."""
@@ -167,9 +171,12 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
     if not named:
         return None
     declared, masked = masked_rows(pair, named[0])
+    kept = set(pair.original.roles.published(declared.beside))
+    computable = not declared.beside or (declared.beside == kept and _named_table(pair, kept) is not None)
     totals = pair.disclosure.calibrated
     exact = parse_estimates(totals) if totals else ()
-    return declared.comparison(masked, declared.protection(pair.rules).guards(masked, exact))
+    guards = declared.protection(pair.rules).guards(masked, exact)
+    return declared.comparison(masked, guards, computable=computable)
 
 
 def withheld_losses(original: Original, rules: Rules | None) -> frozenset[str]:
@@ -180,7 +187,7 @@ def withheld_losses(original: Original, rules: Rules | None) -> frozenset[str]:
     declared = declared_of(original)
     if declared is None:
         return frozenset()
-    names = frozenset(one.name for one in METRICS.values() if one.role == KEPT)
+    names = registry.estimate_losses()
     return names - {KEPT} if declared.may_publish_mean(rules) else names
 
 
@@ -205,17 +212,20 @@ def withheld_rows_of_losses(
     )
 
 
+def _named_table(pair: Pair, names: set[str]) -> Table | None:
+    """Return the masked file if its columns have names, these among them; else None."""
+    table = pair.table
+    return table if table is not None and table.frame is not None and names <= set(table.names) else None
+
+
 def _masked_file(declared: Declared, pair: Pair) -> SurveyFile:
     """Return the masked file as a survey.
 
     All its columns count where it is whole. In a sweep, in a stratum, and where weights or units are not
     published, masked values stand beside the original's other columns.
     """
-    if pair.table is not None and pair.rows is None and pair.table.frame is not None:
-        options = declared.file.options
-        beside = [name for name in (options.weights, options.unit) if name is not None]
-        if set(beside) <= set(pair.table.names):
-            return SurveyFile(pair.table, "masked", options)
+    if pair.rows is None and (table := _named_table(pair, declared.beside)) is not None:
+        return SurveyFile(table, "masked", declared.file.options)
     known = set(declared.file.table.names)
     columns = [(j, name) for j, name in enumerate(pair.columns) if name in known]
     return declared.file.replaced({name: np.ascontiguousarray(pair.masked[:, j]) for j, name in columns})

@@ -6,6 +6,7 @@ the functions below, and names of our own that stand for the columns.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +20,7 @@ from sdckit.metrics.estimates.words import CLOSE, OPEN, Word, unreadable
 from sdckit.rules.parse import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sdckit.kernels.jit import Floats, Ints
 
@@ -32,7 +33,8 @@ OWN: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
 }
 FUNCTIONS = (*OWN, "C", "I", "center", "scale", "poly")  # the last five are formulaic's own
-TILDE, POWER = Word("mark", "~"), Word("mark", "^")
+TILDE, POWER, COMMA = Word("mark", "~"), Word("mark", "^"), Word("mark", ",")
+LARGEST_POWER = 9
 PLACEHOLDER = re.compile(r"column_(\d+)_")
 
 
@@ -113,12 +115,24 @@ def _code_of(
         columns.setdefault(word.says)
         return f"column_{list(columns).index(word.says)}_"
     if word == POWER:  # powers of powers of numbers are large enough to stop the machine
-        if after.kind != "number" or before.kind == "number" or float(after.says) > 9:
+        if after.kind != "number" or before.kind == "number" or float(after.says) > LARGEST_POWER:
             raise unreadable(text, f"^ {after.says}")
         return "**" if inside else "^"
+    if COMMA in {word, before} and not _is_small_argument(word, before, after):
+        raise unreadable(text, word.written)
     if word.kind in {"text", "relation"} or (word == before and word.says == "*"):
         raise unreadable(text, word.written)
     return word.says
+
+
+def _is_small_argument(word: Word, before: Word, after: Word) -> bool:
+    """Return True for a comma or the word after it if that is the last argument, a small number.
+
+    Only poly() takes one, its degree. A second column would be written to by numpy's functions.
+    """
+    if word == COMMA:
+        return after.kind == "number"
+    return before == COMMA and float(word.says) <= LARGEST_POWER and after == CLOSE
 
 
 def _normal_text(words: Sequence[Word]) -> str:
@@ -176,6 +190,15 @@ def formula_terms(formula: Formula) -> Any:
     if not len(found.rhs):
         raise ValueError(f"model {formula.text!r} has no term; add one, or 1 for a mean")
     return found
+
+
+def count_terms(formula: Formula, classes: Mapping[str, int]) -> int:
+    """Return how many terms a formula has at most, given the number of classes of columns that have some."""
+    count = 0
+    for term in formula_terms(formula).rhs:
+        names = {formula.columns[int(place)] for place in PLACEHOLDER.findall(str(term))}
+        count += math.prod(classes[name] for name in names & classes.keys())
+    return count
 
 
 def _formula_error(formula: Formula, error: Exception) -> ValueError:

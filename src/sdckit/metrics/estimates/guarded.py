@@ -7,13 +7,14 @@ without its direction, and not at all where a `Guard` withholds it.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sdckit.core.text import plural, shortened
 from sdckit.metrics.estimates.classes import ERRORS, PERCENTS, Class, class_of
+from sdckit.metrics.estimates.domains import WHOLE
 from sdckit.metrics.estimates.guards import Guard
 from sdckit.metrics.estimates.result import name_of_row
 from sdckit.metrics.estimates.shares import FEW_RECORDS, NO_FIGURE
@@ -73,25 +74,34 @@ class PublicRow:
 
 
 def public_rows(found: Estimates) -> list[PublicRow]:
-    """Return all rows of a comparison as they may be published, in their order."""
+    """Return the rows of a comparison as they may be published, in the order of the masked file.
+
+    A domain or class that the masked file does not have is not named: of a masked column, its label is a
+    value of the original.
+    """
+    rows = (row for row in found.table.iter_rows(named=True) if _has_public_name(row))
     return [
-        _public_row(row, found.guards.get((row["estimate"], row["domain"]), UNKNOWN))
-        for row in found.table.iter_rows(named=True)
+        _public_row(row, found.guards.get((row["estimate"], row["domain"]), UNKNOWN), found.computable)
+        for row in rows
     ]
 
 
-def _public_row(row: Mapping[str, Any], guard: Guard) -> PublicRow:
-    """Return one row as it may be published."""
-    own = PublicRow(row["estimate"], row["domain"], row["masked"], row["se_masked"])
+def _has_public_name(row: Mapping[str, Any]) -> bool:
+    """Return True if the masked file has the estimate, or if its name holds no cell of the original."""
+    return row["masked"] is not None or (row["domain"] == WHOLE and row["estimate"].count("[") < 2)
+
+
+def _public_row(row: Mapping[str, Any], guard: Guard, computable: bool) -> PublicRow:  # noqa: FBT001 - private
+    """Return one row as it may be published, without masked figures that users cannot compute."""
+    figures = (row["masked"], row["se_masked"]) if computable else (None, None)
+    own = PublicRow(row["estimate"], row["domain"], *figures)
     change = class_of(row["change"], PERCENTS, guard.percent)
     in_errors = class_of(row["change_in_se"], ERRORS, guard.errors)
     reason = guard.reason or ("" if change or in_errors else NO_FIGURE)
     if reason:
-        return PublicRow(own.estimate, own.domain, own.masked, own.se_masked, withheld=reason)
+        return replace(own, withheld=reason)
     sign, significance = (KEPT.get(row[name]) for name in ("sign", "significance"))
-    return PublicRow(
-        own.estimate, own.domain, own.masked, own.se_masked, change, in_errors, sign, significance
-    )
+    return replace(own, change=change, change_in_se=in_errors, sign=sign, significance=significance)
 
 
 def public_table(rows: Sequence[PublicRow]) -> pl.DataFrame:

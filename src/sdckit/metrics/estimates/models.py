@@ -8,7 +8,7 @@ import numpy as np
 
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.estimates.figures import FACTOR, NO_VALUE, NO_WEIGHT, Figures, absent
-from sdckit.metrics.estimates.formula import Classes
+from sdckit.metrics.estimates.formula import Classes, count_terms
 from sdckit.metrics.estimates.model_matrix import model_matrix
 from sdckit.metrics.estimates.regression import Fit, ModelData, fit_linear, fit_logistic
 
@@ -21,16 +21,33 @@ if TYPE_CHECKING:
     from sdckit.metrics.estimates.survey_file import SurveyFile
 
 FITS = {"model": fit_linear, "logit": fit_logistic}
+MOST_TERMS = 2000  # more take minutes and much memory
 NO_LEVEL = "no record of the domain has this class"
 Levels = dict[tuple[str, str], list[str]]  # classes, by the text of a model and a column that it takes so
 
 
 def levels_of(file: SurveyFile, requests: Sequence[Request]) -> Levels:
-    """Return the classes of the columns that each model takes as categories, those of this file in order."""
-    models = [one for one in requests if one.formula]
-    return {
-        (one.text, name): file.domains([name]).labels for one in models for name in _categories(file, one)
-    }
+    """Return the classes of the columns that each model takes as categories, those of this file in order.
+
+    Raises ValueError for a model with more terms than can be fitted.
+    """
+    found: Levels = {}
+    for one in requests:
+        if one.formula is not None:
+            own = {name: file.domains([name]).labels for name in _categories(file, one)}
+            found |= {(one.text, name): labels for name, labels in own.items()}
+            counts = {name: len(labels) for name, labels in own.items()}
+            _require_few_terms(one.text, count_terms(one.formula, counts))
+    return found
+
+
+def _require_few_terms(text: str, count: int) -> None:
+    """Raise ValueError if a model has too many terms."""
+    if count > MOST_TERMS:
+        raise ValueError(
+            f"estimate {text!r} has up to {count:,} terms and at most {MOST_TERMS:,} are fitted; recode or "
+            "leave out columns with many classes"
+        )
 
 
 def shared_levels(first: Levels, second: Levels) -> Levels:

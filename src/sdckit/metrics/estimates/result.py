@@ -27,11 +27,13 @@ class Estimates:
     estimate), the ends of these intervals, spread and the inflated error and interval (with replications),
     sign ("kept" or "changed"), significance ("kept", "lost", "gained" or "none"), the records behind each
     estimate, and the reason where something is absent. `guards` has what may be published of each row,
-    nothing of those that it does not have.
+    nothing of those that it does not have. `computable` is False if users do not get the weights or units:
+    then figures of the masked file tell these, and are not published.
     """
 
     table: pl.DataFrame
     guards: Guards = field(default_factory=dict, repr=False)
+    computable: bool = field(default=True, repr=False)
 
     @property
     def some_withheld(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.registry import metric
+from sdckit.core.registry import metric, public_value
 from sdckit.core.text import plural
 from sdckit.metrics.estimates.declared import masked_rows
 from sdckit.metrics.pair import pair_of
@@ -64,7 +64,8 @@ def _explain_estimates(score: Score) -> str:
     count, low = (int(score.parts[part]) for part in ("estimates", "overlap below half"))
     return (
         f"the 95 % intervals of {count} declared {plural(count, 'estimate')} before and after masking share "
-        f"{100 * (1 - score.value.overall):.3g} % on average, {low} of them less than half"
+        f"{100 * (1 - public_value('estimates', score.value.overall)):.0f} % on average, "
+        f"{low} of them less than half"
     )
 
 
