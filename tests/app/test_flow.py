@@ -17,6 +17,7 @@ from app_flow import (
     write_release,
 )
 from app_page import Command, visited
+from browser import DESKTOP
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_the_sample_from_open_to_a_release(browser, sample, monkeypatch):
 
         def look(screen):
             here.ready(screen)
-            found[screen] = barriers(here)
+            found[screen] = barriers(here, (DESKTOP, "light"))
 
         page.get_by_role("button", name="Try the bundled sample").click()
         page.wait_for_selector("table.preview")

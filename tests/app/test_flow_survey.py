@@ -21,10 +21,10 @@ from app_flow import (
     write_release,
 )
 from app_page import Command, visited
-from browser import DESKTOP, PHONE
+from browser import PHONE
 
 ESTIMATES = ["mean(wages) by region", "model: total ~ wages + region"]
-LOOKS = (DESKTOP, "dark"), (PHONE, "light")
+LOOK = (PHONE, "dark")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_a_survey_from_open_to_a_release(browser, served, monkeypatch):
 
         def look(screen):
             here.ready(screen)
-            found[screen] = barriers(here, *LOOKS)
+            found[screen] = barriers(here, LOOK)
 
         look("open")
         decide(here)

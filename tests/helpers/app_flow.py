@@ -12,7 +12,7 @@ import polars as pl
 from axe_playwright_python.sync_playwright import Axe
 
 from app_page import WAIT
-from browser import DESKTOP, PHONE
+from browser import DESKTOP
 from read_page import Read
 from sdckit.metrics import METRICS
 
@@ -52,7 +52,7 @@ def run(folder, *words):
 def barriers(here, *looks):
     """Findings of axe-core on the screen as it is, and parts that are cut off, in each width and scheme."""
     found = []
-    for viewport, scheme in looks or ((DESKTOP, "light"), (PHONE, "dark")):
+    for viewport, scheme in looks:
         here.page.set_viewport_size(viewport)
         here.page.emulate_media(color_scheme=scheme)
         found += [

@@ -67,7 +67,7 @@ def test_a_loss_can_be_limited(gappy):
     none = sdc.recommend(gappy, plan=SUPPRESS, **limits)
     assert not none.met
     assert "linkage of at most 0.5 and suppressed of at most 0.05" in none.sentences[0]
-    assert none.sentences[0].endswith("allow more risk or loss or try other methods and stronger settings.")
+    assert none.sentences[0].endswith("allow more risk or loss or try other methods and other settings.")
 
 
 def test_a_stronger_setting_is_taken_if_the_weakest_safe_one_loses_too_much(gappy):

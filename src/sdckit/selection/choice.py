@@ -136,11 +136,11 @@ class Choice:
     def describe_miss(self, label: Callable[[str], str] = str) -> str:
         """Return a text saying that no setting meets the limits, which one comes nearest, and what to do."""
         risks = wording.risks_text(self.nearest, self.limits, label)
+        more, others = ("risk or loss", "other") if loss_limits(self.limits) else ("risk", "stronger")
         return (
             f"no setting meets {wording.limits_text(self.limits, label)}; the nearest miss is "
-            f"{wording.setting_text(self.nearest, label)} with {risks}: "
-            f"allow more {'risk or loss' if loss_limits(self.limits) else 'risk'} or try other methods and "
-            "stronger settings"
+            f"{wording.setting_text(self.nearest, label)} with {risks}: allow more {more} or try other methods "
+            f"and {others} settings"
         )
 
     def public(self, release: Evaluation | None = None) -> Choice:
