@@ -139,8 +139,8 @@ class Choice:
         more, others = ("risk or loss", "other") if loss_limits(self.limits) else ("risk", "stronger")
         return (
             f"no setting meets {wording.limits_text(self.limits, label)}; the nearest miss is "
-            f"{wording.setting_text(self.nearest, label)} with {risks}: allow more {more} or try other methods "
-            f"and {others} settings"
+            f"{wording.setting_text(self.nearest, label)} with {risks}: allow more {more} or try other "
+            f"methods and {others} settings"
         )
 
     def public(self, release: Evaluation | None = None) -> Choice:
