@@ -127,6 +127,13 @@ def test_a_worker_measures_the_same_without_the_table(data):
         )
 
 
+def test_arrays_have_estimates_as_well(data):
+    values = data.select("sales", "costs").to_numpy()
+    found = sdc.sweep(values, {"mdav": {"k": [3]}}, metrics="estimates", estimates="mean(x1)", workers=1)
+    alone = sdc.evaluate(values, sdc.mask(values, "mdav", k=3), metrics="estimates", estimates="mean(x1)")
+    assert found.table["value"].to_list() == [alone["estimates"]]
+
+
 def test_a_search_keeps_limits_on_losses_and_finds_the_smaller_loss(data):
     limits = {"max_risk": {"linkage": 0.5}, "max_loss": {"estimates_worst": 0.9}}
     plan = {"mdav": {"k": [2, 5]}, "noise": {"percent": [20, 60, 120]}}

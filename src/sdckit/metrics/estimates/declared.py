@@ -90,6 +90,9 @@ class Declared:
         """Digest of the estimates, of the sampling, and of the columns that they are computed from."""
         found = hashlib.sha256(repr(([one.text for one in self.requests], self.file.options)).encode())
         for name in self.file.table.names:
+            if self.file.table.frame is None:  # an array, whose columns form no domains
+                found.update(name.encode() + self.file.numbers(name).tobytes())
+                continue
             domains = self.file.domains([name])
             found.update(repr((name, domains.labels)).encode() + domains.numbers.tobytes())
         return found.digest()
