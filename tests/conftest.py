@@ -14,8 +14,10 @@ import pytest
 import spark_once
 
 LONGER = 10  # so many times the examples has every test with --hypothesis-profile=long
-USUAL = 100
-hypothesis.settings.register_profile("default", deadline=None, derandomize=True, database=None)
+USUAL = 50
+hypothesis.settings.register_profile(
+    "default", deadline=None, derandomize=True, database=None, max_examples=USUAL
+)
 hypothesis.settings.register_profile(
     "long", deadline=None, derandomize=False, max_examples=LONGER * USUAL, print_blob=True
 )

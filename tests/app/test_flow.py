@@ -54,7 +54,7 @@ def test_the_sample_from_open_to_a_release(browser, sample, monkeypatch):
         page.get_by_label(re.compile("turnover = domestic_sales")).check()
         go_on(here, "goal")
         look("goal")
-        try_only(here, "mdav", "rank_swapping")
+        try_only(here, "mdav")
         assert "10 of 100" in page.locator("#words-linkage").inner_text()
         go_on(here, "search")
         search_to_its_end(here)

@@ -16,7 +16,7 @@ from sdckit.engines import spark as spark_engine
 PLACE = ["metric", "variable", "stratum"]
 WHOLE = ["n_used", "n_left_out", "n_suppressed", "n_imputed", "n_both_missing"]
 LEVELS = ["value", "random", "tie_low", "tie_high"]
-ON_SPARK = range(NUMBER) if os.environ.get("SDCKIT_ALL_SPARK_FILES") else (1, 3, 7, 16)
+ON_SPARK = range(NUMBER) if os.environ.get("SDCKIT_ALL_SPARK_FILES") else (1, 7, 16)
 PAIRED = [*range(30), 37, 57]  # all pairs of options occur in these files
 
 

@@ -1,6 +1,7 @@
 """Which statements of the package the tests execute: printed at the end where SDCKIT_COVERAGE is set.
 
-A mark is put before every statement when a module is imported, which costs far less than tracing lines.
+A mark is put before every run of statements, which ends with one that may branch, when a module is imported:
+that costs far less than tracing lines. A run that an exception leaves counts as a whole.
 Kernels are left out, since numba compiles them; so is what other processes execute.
 """
 
@@ -15,6 +16,7 @@ import pytest
 HITS = "__statements_executed__"  # in every module: a byte for each line
 COMPILED = {"kernel", "inner", "inlined", "uncounted", "uncounted_inner"}
 BLOCKS = ("body", "orelse", "finalbody")
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def has_no_mark(statement):
@@ -37,10 +39,10 @@ def compiled_names(tree):
 
 
 class Marks(ast.NodeTransformer):
-    """Puts a mark before every statement and keeps the lines that have one."""
+    """Puts a mark before every run of statements; `runs` has the lines of each by that of its first."""
 
     def __init__(self, tree):
-        self.lines, self.compiled = set(), set(compiled_names(tree))
+        self.runs, self.compiled = {}, set(compiled_names(tree))
 
     def visit(self, node):
         if isinstance(node, ast.FunctionDef) and node.name in self.compiled:
@@ -49,24 +51,40 @@ class Marks(ast.NodeTransformer):
         for name in BLOCKS:
             block = getattr(node, name, None)
             if isinstance(block, list):
-                setattr(node, name, [part for statement in block for part in self.marked(statement)])
+                setattr(node, name, list(self.marked(block)))
         return node
 
-    def marked(self, statement):
-        if not isinstance(statement, ast.stmt) or has_no_mark(statement):
-            return [statement]
-        self.lines.add(statement.lineno)
-        (mark,) = ast.parse(f"{HITS}[{statement.lineno}] = 1").body
-        for part in ast.walk(mark):
-            ast.copy_location(part, statement)
-        return [mark, statement]
+    def marked(self, block):
+        """Yield the statements of a block, with a mark before each run of them."""
+        first = None
+        for statement in block:
+            if isinstance(statement, ast.stmt) and not has_no_mark(statement):
+                if first is None:
+                    first = statement.lineno
+                    yield mark_before(statement)
+                self.runs.setdefault(first, set()).add(statement.lineno)
+                if hasattr(statement, "body") and not isinstance(statement, DEFINITIONS):
+                    first = None
+            yield statement
+
+
+def mark_before(statement):
+    (mark,) = ast.parse(f"{HITS}[{statement.lineno}] = 1").body
+    for part in ast.walk(mark):
+        ast.copy_location(part, statement)
+    return mark
 
 
 def marks(source, path):
-    """The code of a module with marks, and the lines that have one."""
+    """The code of a module with marks, and the lines of each run of statements by that of its first."""
     tree = ast.parse(source)
     found = Marks(tree)
-    return compile(found.visit(tree), path, "exec", dont_inherit=True), found.lines
+    return compile(found.visit(tree), path, "exec", dont_inherit=True), found.runs
+
+
+def lines_of(runs, firsts):
+    """The lines of those runs whose first line is among the given ones."""
+    return {line for first in runs.keys() & set(firsts) for line in runs[first]}
 
 
 class Loader(SourceFileLoader):
@@ -134,8 +152,8 @@ class Statements:
         (home,) = map(Path, find_spec("sdckit").submodule_search_locations)
         found = {}
         for path in sorted(home.rglob("*.py")):
-            _, lines = marks(path.read_bytes(), str(path))
-            done = len(lines & self.lines.get(str(path), set()))
+            _, runs = marks(path.read_bytes(), str(path))
+            lines, done = lines_of(runs, runs), len(lines_of(runs, self.lines.get(str(path), ())))
             for name in (path.relative_to(home).parts[0], "total"):
                 before = found.pop(name, (0, 0))
                 found[name] = (before[0] + done, before[1] + len(lines))
