@@ -93,7 +93,7 @@ def jobs(draw):
 
 
 @given(jobs())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_the_copied_line_stands_for_the_same_job(made):
     content, columns = made
     job = canonical(check_job(content), columns)

@@ -103,7 +103,7 @@ def test_other_conditions_drop_the_chosen_setting_and_other_files_do_not():
 
 
 @given(st.lists(st.one_of(st.integers(0, 3), st.sampled_from(["undo", "redo"])), max_size=40))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_history_does_what_a_list_does(steps):
     stored = []
     history = History(Past((state(0),)), stored.append)

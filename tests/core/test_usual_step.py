@@ -60,7 +60,7 @@ def test_steps_of_columns(name):
     assert size(usual_step(np.asarray(values, np.float64))) == Fraction(str(expected))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.integers(-60, 60), min_size=1, max_size=60),
     st.sampled_from([1, 2, 5, 12, 25, 100, 125, 0.5, 0.25, 0.1]),
@@ -71,7 +71,7 @@ def test_the_step_is_that_of_the_slow_twin(counts, unit, others):
     assert size(usual_step(np.array(values))) == naive_grid.usual_step(values)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20),
     st.integers(-3, 4),

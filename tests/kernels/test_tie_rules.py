@@ -33,7 +33,7 @@ def both(sums):
 # --- against full enumeration ---
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(short_pairs)
 def test_every_rule_against_all_tie_breakings(pair):
     x, y = pair
@@ -47,7 +47,7 @@ def test_every_rule_against_all_tie_breakings(pair):
     assert found.has_ties == (len(set(x)) < len(x) or len(set(y)) < len(y))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(short_pairs)
 def test_record_values_add_up_to_the_expected_and_extreme_sums(pair):
     x, y = pair
@@ -80,7 +80,7 @@ def test_random_levels_are_means_over_all_pairings(pair):
 pairs_of_shapes = st.tuples(st.sampled_from(sorted(SHAPES)), st.sampled_from(sorted(SHAPES)))
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(pairs_of_shapes, st.sampled_from([2, 3, 17, 300, 5001]), st.integers(0, 1000))
 def test_the_rules_are_ordered(names, n, seed):
     x, y = (column(name, 3 * n, [seed, place][place])[:n] for place, name in enumerate(names))
@@ -100,7 +100,7 @@ def test_the_rules_are_ordered(names, n, seed):
         assert (one <= largest).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(pairs_of_shapes, st.integers(0, 1000))
 def test_the_order_of_rows_does_not_matter(names, seed):
     x, y = (column(name, 402, seed + place) for place, name in enumerate(names))
@@ -124,7 +124,7 @@ def test_identical_data_score_exactly_zero(name, n):
         assert (sums.absolute2, sums.squared4) == (0, 0)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(pairs_of_shapes, st.integers(0, 1000))
 def test_midrank_brmse_is_the_expected_one_less_the_part_of_tie_breaking_itself(names, seed):
     x, y = (column(name, 300, seed + place) for place, name in enumerate(names))

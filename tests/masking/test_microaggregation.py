@@ -52,7 +52,7 @@ def test_mdav_forms_the_twins_groups_in_larger_files(name, p, k):
     np.testing.assert_array_equal(mdav_groups(values, k), naive.mdav_groups(values, k))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     name=st.sampled_from(sorted(SHAPES)),
     n=st.integers(1, 150),

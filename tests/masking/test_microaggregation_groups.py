@@ -52,7 +52,7 @@ def test_the_last_records_of_vmdav_join_the_nearest_groups():
     np.testing.assert_allclose(vmdav(values, k=2, gamma=1).ravel()[:4], 9.4 / 4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     shape=st.sampled_from(["lognormal", "clusters", "integers"]),
     n=st.integers(4, 45),

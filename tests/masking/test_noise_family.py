@@ -77,7 +77,7 @@ tables = st.integers(1, 3).flatmap(
 
 
 @exactly
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(tables, st.floats(0, 1), st.integers(0, 2**32))
 def test_means_and_covariances_are_kept_exactly(method, values, share, seed):
     masked = method(values, seed, share)

@@ -212,7 +212,7 @@ def test_sequential_shuffling_keeps_values_and_combinations_of_bins(rows, bins, 
     assert gaps[0] == gaps[1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(tables, st.integers(1, 6), st.sampled_from(["simple", "full"]), st.integers(0, 2**32))
 def test_sequential_shuffling_takes_the_steps_described(rows, bins, condition, seed):
     values = np.array(rows)

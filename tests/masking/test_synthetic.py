@@ -119,7 +119,7 @@ def test_resampling_works_at_every_size(size):
 # --- information preserving statistical obfuscation ---
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.integers(8, 80), st.sampled_from([(), (0,), (2, 1), (3, 0, 1)]), st.integers(0, 2**32))
 def test_ipso_keeps_moments_and_regressions_and_equals_its_twin(n, kept, seed):
     n = max(n, 4 + len(kept) + 2)
@@ -133,7 +133,7 @@ def test_ipso_keeps_moments_and_regressions_and_equals_its_twin(n, kept, seed):
     assert (masked[:, changed] != values[:, changed]).all()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.integers(12, 40),
     st.sampled_from([(), (0,), (0, 1), (2, 4), (0, 1, 2)]),

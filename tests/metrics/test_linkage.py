@@ -109,7 +109,7 @@ def check_groups(x, y, groups, k):
 
 
 @given(tied_files(least=6, most=60), st.integers(2, 6))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_microaggregation_keeps_every_attack_below_one_in_k(files, k):
     x = files[0]
     y = np.asarray(sdc.METHODS["mdav"].function(x, k=k))

@@ -149,7 +149,7 @@ def test_a_release_half_as_long_in_one_direction_is_read_in_its_own_metric():
 
 
 @given(tied_files(), st.randoms(use_true_random=False), st.sampled_from([None, 0, 2]))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_order_of_the_records_plays_no_part(files, random, window):
     x, y = files
     rows = random.sample(range(len(x)), len(x))
@@ -171,7 +171,7 @@ def test_a_solver_alone_would_credit_the_order_of_rows(monkeypatch):
 
 
 @given(tied_files(), st.lists(st.integers(-300, 300), min_size=4, max_size=4))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_units_play_no_part(files, powers):
     x, y = files
     units = 2.0 ** np.array(powers[: x.shape[1]])
@@ -180,7 +180,7 @@ def test_units_play_no_part(files, powers):
 
 
 @given(tied_files())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_shared_credit_lies_between_the_counts(files):
     x, y = files
     for name, direction in itertools.product(ATTACKS, DIRECTIONS):
@@ -272,7 +272,7 @@ def test_a_share_of_the_records_gives_the_same_window_as_the_method():
     st.booleans(),
     st.integers(0, 999),
 )
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_the_true_record_is_always_within_the_published_window(kind, p, tails, bound, start, holes, seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 120))

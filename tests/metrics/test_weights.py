@@ -28,7 +28,7 @@ def test_worked_weights():
     assert (sdc.brmae(x, y), sdc.brmse(x, y)) == pytest.approx((0.5, 0.2))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(weighted_rows)
 def test_weighted_ranks_equal_the_twin_and_stay_in_bounds(rows):
     x, y, w = (list(values) for values in zip(*rows, strict=True))

@@ -271,7 +271,7 @@ def test_bins_of_skewed_variables_grow(values, edges):
     assert count_by_bins(values, values).edges == edges
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     npst.arrays(
         np.float64, st.integers(2, 300), elements=st.floats(-1e9, 1e9) | st.just(np.nan) | st.integers(0, 9)
