@@ -32,7 +32,6 @@ from sdckit.metrics.pair import pair_of
 from sdckit.metrics.rank_summary import rank_table_of_pair
 from sdckit.selection import recommendation, sweeping, wording
 from sdckit.selection.calibrated_release import calibration_task
-from sdckit.selection.release import ReleasePlan
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
 MEASURING = 0.9  # share of the progress of `evaluate` at which tables of ranks begin
@@ -91,7 +90,7 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     if handed_out:
         require_decided(original.roles.undecided)
     job = job_commands.keep_job(given, source.frame.columns)
-    plan = _mask_plan(method.name, parameters, decimals, checked, given)
+    plan = release_output.mask_plan(method.name, parameters, decimals, checked, given)
     if given["no_measure"]:
         notes = release_output.write_unmeasured(plan, source, original, checked, given | {"output": output})
         print_held_warnings()
@@ -112,31 +111,6 @@ def mask(data: Path, output: Path, given: dict[str, Any]) -> None:
     print_held_warnings()
     about = json_output.file_facts(original.n, data, output)
     terminal.show_result(replace(made.evaluation, records=None), given, notes=notes, more=more, about=about)
-
-
-def _mask_plan(
-    method: str,
-    parameters: Mapping[str, Any],
-    decimals: int | str | None,
-    checked: request.CheckedOptions,
-    given: dict[str, Any],
-) -> ReleasePlan:
-    """Return how `sdckit mask` masks and measures a file."""
-    return ReleasePlan(
-        method=method,
-        parameters=parameters,
-        rules=checked.rules,
-        decimals=decimals,
-        groups=given["groups"] and given["groups"].strip(),
-        metrics=checked.metrics,
-        ties=checked.ties,
-        missing=checked.missing,
-        per_record=release_output.reported(given),
-        keep_order=given["keep_order"],
-        numbered=given["numbered"],
-        in_place=not given["release"],
-        calibrate=given["calibrate"],
-    )
 
 
 def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> None:

@@ -13,12 +13,12 @@ from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
 from sdckit.io import crosswalk, digest
 from sdckit.metrics.notes import privacy_notes
-from sdckit.selection.release import make_release
+from sdckit.selection.release import ReleasePlan, make_release
 from sdckit.selection.release_file import ReleaseFile
 from sdckit.selection.summary import summary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
-    from sdckit.selection.release import Release, ReleasePlan
+    from sdckit.selection.release import Release
     from sdckit.selection.summary import Summary
 
     MakePage = Callable[[Any, Release[Any], Pair, Summary], str]  # the first is the module report.build
@@ -206,6 +206,31 @@ class Summaries:
         if not given["as_json"]:
             return {}
         return (self.private if given.get("private_output") else self.public).to_dict()
+
+
+def mask_plan(
+    method: str,
+    parameters: Mapping[str, Any],
+    decimals: int | str | None,
+    checked: CheckedOptions,
+    given: dict[str, Any],
+) -> ReleasePlan:
+    """Return how `sdckit mask` masks and measures a file."""
+    return ReleasePlan(
+        method=method,
+        parameters=parameters,
+        rules=checked.rules,
+        decimals=decimals,
+        groups=given["groups"] and given["groups"].strip(),
+        metrics=checked.metrics,
+        ties=checked.ties,
+        missing=checked.missing,
+        per_record=reported(given),
+        keep_order=given["keep_order"],
+        numbered=given["numbered"],
+        in_place=not given["release"],
+        calibrate=given["calibrate"],
+    )
 
 
 def write_unmeasured(

@@ -16,7 +16,8 @@ import polars as pl
 from sdckit.core import registry
 from sdckit.core.table import Table
 from sdckit.masking.mask_units import warn_of_split_units
-from sdckit.metrics.estimates.survey_file import Options, SurveyFile
+from sdckit.metrics.estimates.declared import published_survey, survey_options
+from sdckit.metrics.estimates.survey_file import SurveyFile
 from sdckit.metrics.notes import NOT_UNDONE
 from sdckit.selection.calibration import CalibrationTask, parse_totals
 
@@ -36,40 +37,17 @@ KNOWN = (
 
 def calibration_task(texts: Sequence[str], rules: Any, original: Original) -> CalibrationTask:
     """Return how maskings of prepared data are calibrated; raise ValueError for totals that are not safe."""
-    table, roles = original.table, original.roles
-    if table is None:
-        raise ValueError("the prepared data have no table to read columns from; prepare the table anew")
-    if original.weights is not None and roles.weights is None:
-        raise ValueError(
-            "calibration needs the weights in a column and they are numbers; add a column and name it"
-        )
     requests = parse_totals(texts)
-    hidden = [
-        name
-        for one in requests
-        for name in (*one.columns, *one.by)
-        if name in table.names and name not in roles.published(table.names)
-    ]
-    if hidden:
-        raise ValueError(
-            f"a total to calibrate needs column {hidden[0]!r}, which is not published; publish it"
-        )
-    if original.recoded:
-        table = Table(table.with_columns(original.recoded.values()))
-    file = SurveyFile(table, "original", _options(original))
+    words = {"all_need": "calibration needs", "each": "a total to calibrate"}
+    file = published_survey(original, requests, **words)
     return CalibrationTask(file, requests, rules, original.columns)
-
-
-def _options(original: Original) -> Options:
-    """Return weights, unit and missing codes of prepared data."""
-    return Options(weights=original.roles.weights, unit=original.roles.unit, na=original.roles.na)
 
 
 def calibrate_masking(
     made: Masking, task: CalibrationTask, original: Original, rng: np.random.Generator
 ) -> Masking:
     """Return a masking with its cells calibrated, and with the one before it."""
-    masked = SurveyFile(Table(made.data), "masked", _options(original))
+    masked = SurveyFile(Table(made.data), "masked", survey_options(original))
     found = task.calibrated(masked, rng)
     if made.disclosure.paired:
         warn_of_split_units(original, Table(found.data).floats(original.columns, original.roles.na))

@@ -139,8 +139,13 @@ class ReleasePlan:
     def __str__(self) -> str:
         return settings.method_text(self.method, self.parameters)
 
-    def mask(self, original: Original, rng: np.random.Generator) -> Masking:
-        """Mask the data once with the planned method and calibrate them; limits are not checked here."""
+    def mask(
+        self, original: Original, rng: np.random.Generator, task: CalibrationTask | None = None
+    ) -> Masking:
+        """Mask the data once with the planned method and calibrate them; limits are not checked here.
+
+        `task` is what `calibration` returns, for a caller that masks several times.
+        """
         made = mask_prepared(
             original,
             self.method,
@@ -152,7 +157,7 @@ class ReleasePlan:
         )
         if not self.calibrate:
             return made
-        return calibrate_masking(made, self.calibration(original), original, rng)
+        return calibrate_masking(made, task or self.calibration(original), original, rng)
 
     def calibration(self, original: Original) -> CalibrationTask:
         """Return how maskings of the data are calibrated; raise ValueError for totals that are not safe."""
@@ -253,8 +258,7 @@ def make_release(
     share)` is called during the work. `warned` are the texts of earlier warnings.
     """
     declared_of(original)  # raises an error for an estimate that the data do not allow
-    if plan.calibrate:
-        plan.calibration(original)  # raises an error for totals that are not safe
+    task = plan.calibration(original) if plan.calibrate else None  # or an error, for totals that are not safe
     entropy = b"" if plan.in_place else randomness.checked_entropy(entropy)
     if plan.numbered is not None:
         known = [*([] if original.table is None else original.table.names), plan.groups or ""]
@@ -272,7 +276,7 @@ def make_release(
                 with collect_warnings(warned):
                     step(0.0, 9.0, "masking")
                     generator, secret, ties = plan.random_numbers(entropy, count, rng)
-                    made = plan.mask(original, generator)
+                    made = plan.mask(original, generator, task)
                     step(9.0, 2.0, "writing")
                     published = plan.publish(made, original, secret)
                     written = leaving.enter_context(store(published))

@@ -90,7 +90,7 @@ class Declared:
         """Digest of the estimates, of the sampling, and of the columns that they are computed from."""
         found = hashlib.sha256(repr(([one.text for one in self.requests], self.file.options)).encode())
         for name in self.file.table.names:
-            if self.file.table.frame is None:  # an array, whose columns form no domains
+            if self.file.is_number(name):
                 found.update(name.encode() + self.file.numbers(name).tobytes())
                 continue
             domains = self.file.domains([name])
@@ -111,30 +111,51 @@ def declared_of(original: Original) -> Declared | None:
 
 def _declared(original: Original) -> Declared:
     """Return the declared estimates of prepared data, with a table of the columns that they need."""
+    requests, roles = parse_estimates(original.roles.estimates), original.roles
+    file = published_survey(original, requests)
+    needed = [*_columns_of(requests), *roles.columns_with("weights"), *roles.columns_with("unit")]
+    kept = Table(file.table.take(list(dict.fromkeys(needed))))
+    if file.table.frame is None:
+        kept.names = list(dict.fromkeys(needed))  # an array's columns are numbered anew
+    return Declared(requests, SurveyFile(kept, "original", file.options))
+
+
+def published_survey(
+    original: Original,
+    requests: Sequence[Request],
+    *,
+    all_need: str = "estimates need",
+    each: str = "estimate {!r}",
+) -> SurveyFile:
+    """Return prepared data as a survey, with recoded columns as they are published.
+
+    Raises ValueError or TypeError for an estimate that the data or their roles do not allow; `all_need` and
+    `each`, with the text of one put in, are the words for what asks.
+    """
     roles, table = original.roles, original.table
     if table is None:
         raise ValueError("the prepared data have no table to read columns from; prepare the table anew")
     if original.weights is not None and roles.weights is None:
         raise ValueError(
-            "estimates need the weights in a column and they are given as numbers; add a column and name it"
+            f"{all_need} the weights in a column and they are given as numbers; add a column and name it"
         )
-    requests, options = parse_estimates(roles.estimates), Options(roles.weights, (), roles.unit, roles.na)
+    options = survey_options(original)
     require_readable(SurveyFile(table, "original", options), requests)
     for one in requests:
         hidden = [name for name in _columns_of([one]) if name not in roles.published(table.names)]
         if hidden:
             raise ValueError(
-                f"estimate {one.text!r} needs column {hidden[0]!r}, which is not published; publish it or "
+                f"{each.format(one.text)} needs column {hidden[0]!r}, which is not published; publish it or "
                 "leave the estimate out"
             )
-    needed = [*_columns_of(requests), *roles.columns_with("weights"), *roles.columns_with("unit")]
-    recoded = [column for name, column in original.recoded.items() if name in needed]
-    if recoded:
-        table = Table(table.with_columns(recoded))
-    kept = Table(table.take(list(dict.fromkeys(needed))))
-    if table.frame is None:
-        kept.names = list(dict.fromkeys(needed))  # an array's columns are numbered anew
-    return Declared(requests, SurveyFile(kept, "original", options))
+    if original.recoded:
+        table = Table(table.with_columns(original.recoded.values()))
+    return SurveyFile(table, "original", options)
+
+
+def survey_options(original: Original) -> Options:
+    """Return weights, unit and missing codes of prepared data."""
+    return Options(weights=original.roles.weights, unit=original.roles.unit, na=original.roles.na)
 
 
 def _columns_of(requests: Iterable[Request]) -> list[str]:

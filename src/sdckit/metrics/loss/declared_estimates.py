@@ -10,6 +10,7 @@ from sdckit.core import checks
 from sdckit.core.registry import metric, public_value
 from sdckit.core.text import plural
 from sdckit.metrics.estimates.declared import masked_rows
+from sdckit.metrics.estimates.result import name_of_row
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import Score, Values
 
@@ -43,7 +44,7 @@ def _score(pair: Pair, value: float, overlaps: Mapping[tuple[str, str], float], 
         np.zeros(pair.p, np.int64),
         records=np.full(pair.n, np.nan) if per_record else None,
         parts={"estimates": len(overlaps), "overlap below half": sum(x < 0.5 for x in overlaps.values())},
-        subject=worst[0] if worst[1] == "all" else f"{worst[0]}, {worst[1]}",
+        subject=name_of_row(*worst),
     )
 
 
