@@ -1,4 +1,4 @@
-"""docs/estimates.md is true: its examples run, its commands print what it shows, its figures are measured."""
+"""The page on estimates is true: examples run, commands print what it shows, figures are measured."""
 
 import doctest
 import shlex
@@ -15,7 +15,7 @@ from firm_panels import firm_panel
 from sdckit.metrics.estimates.parse import parse_estimates
 from transcripts import BLOCK, assert_printed
 
-FILE = Path(__file__).parent.parent / "docs" / "estimates.md"
+FILE = Path(__file__).parent.parent / "docs" / "explanation" / "estimates.md"
 PAGE = FILE.read_text(encoding="utf-8")
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

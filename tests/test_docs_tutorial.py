@@ -1,48 +1,19 @@
 """The tutorial is true: its commands run in its order, and print what it shows."""
 
-import json
-import re
-import shlex
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
-from command import run_here
+from run_page import run_page
 from sdckit.job.read import read_job
 from transcripts import BLOCK, assert_printed
 
-PAGE = (Path(__file__).parent.parent / "docs" / "tutorial.md").read_text(encoding="utf-8")
-EXAMPLE = "20260131-0123abcd"  # ID of a release, in place of the real one
-
-
-def run_transcript(text, folder):
-    """Run the commands of a transcript; standard error comes after standard output."""
-    found = json.loads(run_here(folder, "releases", "--json").stdout)
-    if found:  # else nothing has been released so far
-        (release,) = (row["id"] for row in found if row["file"] == "sample-masked.csv")
-        text = text.replace(EXAMPLE, release)
-    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-        first, *shown = part.splitlines()
-        program, *words = shlex.split(first)
-        assert program == "sdckit"
-        done = run_here(folder, *words)
-        failing = any(line.startswith(("error:", "not met:")) for line in shown)
-        assert (done.returncode != 0) == failing, done.stderr
-        assert_printed(shown, done.stdout + done.stderr)
+FILE = Path(__file__).parent.parent / "docs" / "tutorial.md"
+PAGE = FILE.read_text(encoding="utf-8")
 
 
 def test_the_tutorial_runs(tmp_path):
-    for kind, file, text in BLOCK.findall(PAGE):
-        if kind == "console":
-            run_transcript(text, tmp_path)
-        elif kind == "python":
-            with chdir(tmp_path):
-                exec(text, {})  # noqa: S102 - our own page
-        elif file:
-            (tmp_path / file).write_text(text, encoding="utf-8")
-        else:
-            assert_printed(text.splitlines(), (tmp_path / "job.toml").read_text(encoding="utf-8"))
+    run_page(FILE, tmp_path)
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "sample-masked.csv").read_bytes()
     assert "How to repeat this" in (tmp_path / "sample-report.html").read_text(encoding="utf-8")
 

@@ -18,9 +18,9 @@ ALWAYS = {"risk-map-tarragona.svg"}  # for any page that weighs loss against ris
 
 
 def linked() -> list[str]:
-    """Files of docs/figures: what docs/metrics.md links to, and what any other page may show."""
-    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
-    return sorted(ALWAYS.union(re.findall(r"\]\(figures/([^)]+)\)", page)))
+    """Files of docs/figures: what docs/explanation/metrics.md links to, and what any other page may show."""
+    page = (DOCS / "explanation" / "metrics.md").read_text(encoding="utf-8")
+    return sorted(ALWAYS.union(re.findall(r"\]\(\.\./figures/([^)]+)\)", page)))
 
 
 def main() -> None:

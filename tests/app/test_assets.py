@@ -36,12 +36,14 @@ def ask(tmp_path):
 
 
 def test_links_of_the_documentation_lead_to_pages_and_headings_that_are_there():
-    shown = {name: assets.as_html(assets.doc_text(name)) for name in assets.DOCS}
+    shown = {
+        name: assets.as_html(path.read_text(encoding="utf-8")) for name, path in assets.doc_files().items()
+    }
     for name, html in shown.items():
         links = [one for one in re.findall(r'href="([^"]*)"', html) if not one.startswith("https://")]
         for target, _, heading in (link.partition("#") for link in links):
             assert not heading or f'id="{heading}"' in shown[target or name], (name, target, heading)
-            assert not target or target in assets.DOCS, (name, target)
+            assert not target or target in assets.doc_files(), (name, target)
 
 
 @pytest.mark.parametrize(
@@ -84,15 +86,15 @@ def test_other_names_are_not_found(ask, path):
     assert ask(f"/{path}") == (404, "not found")
 
 
-def test_every_page_that_is_shown_is_shipped():
+def test_every_page_has_a_name_of_its_own_and_is_shipped():
+    assert len(assets.doc_files()) == len(list((HERE / "docs").rglob("*.md")))
     wheel = tomllib.loads((HERE / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert sorted(wheel["only-include"]) == sorted(
-        ["src/sdckit", *(f"docs/{name}.md" for name in assets.DOCS)]
-    )
+    assert wheel["only-include"] == ["src/sdckit", "docs"]
+    assert all(not pattern.endswith(".md") for pattern in wheel["exclude"])
 
 
 def test_links_of_the_screens_lead_to_pages_that_are_shown():
     texts = [path.read_text() for path in (HERE / "src/sdckit/app/templates").glob("*.html")]
     named = {name for text in texts for name in re.findall(r'own\.help\(.*, root, "([a-z-]+)[#"]\)', text)}
     assert named
-    assert named <= set(assets.DOCS)
+    assert named <= set(assets.doc_files())

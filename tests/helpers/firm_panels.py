@@ -1,4 +1,4 @@
-"""A panel of firms by month, skewed, with a sum that rounding disturbs: the example of docs/estimates.md."""
+"""A panel of firms by month, skewed, with a sum that rounding disturbs: the example of estimates.md."""
 
 import numpy as np
 import polars as pl

@@ -8,7 +8,7 @@ from command import good
 from kept import put_people, store_in
 from sdckit.record import store as stores
 
-PAGE = (Path(__file__).parents[2] / "docs" / "releases.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "releases.md").read_text(encoding="utf-8")
 EXAMPLE = "20260131-0123abcd"
 
 

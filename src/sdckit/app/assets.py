@@ -7,7 +7,7 @@ import re
 from functools import cache
 from html import escape
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse, Response
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from starlette.requests import Request
 
-DOCS = ("tutorial", "app", "risk", "methods", "metrics", "estimates", "releases", "large-files", "reference")
 BREAK = "<br>"  # the one tag that the documentation uses, in cells of tables
 SCRIPT, STYLE = "text/javascript", "text/css"
 # The report has scripts of its own, which its own policy allows; it gets no access to this page.
@@ -60,20 +59,18 @@ async def static(request: Request) -> Response:
 async def docs(request: Request) -> Response:
     """Show a page of the documentation."""
     name = request.path_params["name"]
-    text = doc_text(name) if name in DOCS else None
-    if text is None:
+    if name not in doc_files():
         return PlainTextResponse("not found", 404)
+    text = doc_files()[name].read_text(encoding="utf-8")
     return render(request, "", template="doc", title="Documentation", text=as_html(text))
 
 
-def doc_text(name: str) -> str | None:
-    """Return a page of the documentation, of the package or beside its source; None if neither is there."""
-    shipped = resources.files("sdckit").joinpath("docs", f"{name}.md")
-    beside = Path(__file__).parents[3] / "docs" / f"{name}.md"
-    for place in (shipped, beside):
-        if place.is_file():
-            return place.read_text(encoding="utf-8")
-    return None
+@cache
+def doc_files() -> dict[str, Path]:
+    """Return the pages of the documentation by their names, of the package or beside its source."""
+    package = Path(__file__).parents[1]
+    shipped, beside = package / "docs", package.parents[1] / "docs"
+    return {path.stem: path for path in sorted((shipped if shipped.is_dir() else beside).rglob("*.md"))}
 
 
 def as_html(text: str) -> str:
@@ -123,8 +120,8 @@ def _target(link: str) -> str | None:
     file, mark, place = link.partition("#")
     if not file or file.startswith(("https://", "http://")):
         return link
-    name = file.removesuffix(".md")
-    return name + mark + place if name in DOCS and name != file else None
+    path = PurePosixPath(file)
+    return path.stem + mark + place if path.suffix == ".md" and path.stem in doc_files() else None
 
 
 async def report(request: Request) -> Response:

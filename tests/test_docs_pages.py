@@ -1,0 +1,29 @@
+"""How-tos and guides for users of other programs are true: their examples run and print what is shown."""
+
+from pathlib import Path
+
+import pytest
+
+from run_page import run_page
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = [path for folder in ("how-to", "coming-from") for path in sorted((DOCS / folder).glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_the_examples_of_a_page_run(page, tmp_path):
+    assert run_page(page, tmp_path) > 0
+
+
+def test_a_wrong_result_on_a_page_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\n>>> 1 + 1\n3\n\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"page\.md, block 0"):
+        run_page(page, tmp_path)
+
+
+def test_a_wrong_line_of_a_transcript_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ sdckit --version\nversion none\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="not printed: version none"):
+        run_page(page, tmp_path)
