@@ -31,11 +31,6 @@ def test_the_page_names_the_losses_and_options_that_engines_have_not():
     assert all(f"`{given[name]}`" in REFUSED for name in {*EVALUATING, *MASKING} - told_apart)
 
 
-def test_the_readme_counts_the_methods_of_engines():
-    count = sum(method.in_blocks is not None for method in sdc.METHODS.values())
-    assert f"{count} of the methods" in (HERE / "README.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     "text",
     [

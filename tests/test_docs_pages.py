@@ -1,4 +1,4 @@
-"""How-tos and guides for users of other programs are true: their examples run and print what is shown."""
+"""The tour, how-tos and guides for users of other programs are true: their examples run and print what is shown."""
 
 from pathlib import Path
 
@@ -7,7 +7,8 @@ import pytest
 from run_page import run_page
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = [path for folder in ("how-to", "coming-from") for path in sorted((DOCS / folder).glob("*.md"))]
+FOLDERS = ("how-to", "coming-from")
+PAGES = [DOCS / "python-tour.md", *(path for one in FOLDERS for path in sorted((DOCS / one).glob("*.md")))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
