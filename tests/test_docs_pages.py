@@ -1,4 +1,4 @@
-"""The tour, how-tos and guides for users of other programs are true: their examples run and print what is shown."""
+"""The tour, how-tos and guides for users of other programs are true: their examples run as shown."""
 
 from pathlib import Path
 
