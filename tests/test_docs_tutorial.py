@@ -14,8 +14,19 @@ PAGE = FILE.read_text(encoding="utf-8")
 
 def test_the_tutorial_runs(tmp_path):
     run_page(FILE, tmp_path)
-    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "sample-masked.csv").read_bytes()
-    assert "How to repeat this" in (tmp_path / "sample-report.html").read_text(encoding="utf-8")
+    assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "survey-masked.csv").read_bytes()
+    first_lines = next(text for kind, _, text in BLOCK.findall(PAGE) if kind == "text")
+    assert (tmp_path / "survey.csv").read_text(encoding="utf-8").startswith(first_lines)
+    public = (tmp_path / "survey-report.html").read_text(encoding="utf-8")
+    for part in (
+        "How to repeat this",
+        "What was not measured",
+        "SHA-256 of the file",
+        "Approved for publication by",
+    ):
+        assert part in public
+    assert "PRIVATE" not in public
+    assert "PRIVATE" in (tmp_path / "private" / "survey-private.html").read_text(encoding="utf-8")
 
 
 def test_the_slip_of_the_pen_is_answered_as_the_page_says(tmp_path):
