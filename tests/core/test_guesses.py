@@ -121,3 +121,26 @@ def test_reasons_hold_no_cell():
         assert not any(word in guess.reason for word in [*WORDS, "F0001", "n/a"])
         assert guess.looks_like
     assert Guess("key", "x").looks_like == "an identifier"
+
+
+CODED = "the negative ones look like missing codes"
+
+
+@pytest.mark.parametrize(
+    ("negative", "coded"),
+    [
+        ([-9, -9], True),
+        ([-8, -9, -9, -99], True),
+        ([-1, -1, -2], True),
+        ([-999, -998, -999], True),
+        ([-9], False),  # once: an amount
+        ([-12, -12], False),  # no usual code
+        ([-9.5, -9.5], False),
+        ([-9, -120, -35, -35], False),
+        ([], False),
+    ],
+)
+def test_missing_codes_are_pointed_out_unless_declared(negative, coded):
+    table = Table(pl.DataFrame({"income": [*np.geomspace(1, 1e4, 60), *map(float, negative)]}))
+    assert (CODED in guess_columns(table)["income"].reason) == coded
+    assert CODED not in guess_columns(table, na=negative)["income"].reason

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Role = Literal["variable", "code", "key", "unit", "weights", "date", "text", "nested"]
 
 MOST_CODES = 20  # distinct whole numbers of a code, at most
+MOST_MISSING = 9  # distinct codes of missing answers in a column, at most
 REPEATED = 5  # records that share a code on average, at least
 NEAR_UNIQUE = 0.95  # share of distinct values from which a column singles records out
 SAMPLE = 5_000  # rows that are looked at first: most columns are clear after them
@@ -204,15 +205,30 @@ def _guess_numbers(column: nw.Series[Any], name: str, na: Iterable[float]) -> Gu
     few = seen if seen.size <= SAMPLE else seen[cells.sample_rows(seen.size, SAMPLE)]
     whole = cells.all_whole(few) and cells.all_whole(seen)
     weight = _guess_weights(seen, name, complete=seen.size == values.size)
+    coded = "; the negative ones look like missing codes" if _has_missing_codes(seen) else ""
     if not whole:
-        return weight or Guess("variable", "numbers")
+        return weight or Guess("variable", "numbers" + coded)
     return (
         _guess_code(few, seen)
         or weight
         or _guess_identifier(seen, name, complete=seen.size == values.size)
         or _guess_named_code(few, name)
-        or Guess("variable", "whole numbers")
+        or Guess("variable", "whole numbers" + coded)
     )
+
+
+def _has_missing_codes(seen: Floats) -> bool:
+    """Return True if all negative numbers are a few whole ones such as -9, -99 or -998, and one repeats.
+
+    Amounts that can be negative have many negative values; an answer that is missing has one of few codes.
+    """
+    negative = seen[seen < 0]
+    if not 2 <= negative.size < seen.size / 2:
+        return False
+    codes = np.unique(negative)
+    nines = 10.0 ** np.ceil(np.log10(1 - codes))  # the next power of ten
+    usual = (codes == np.round(codes)) & (nines + codes <= 9)
+    return bool(len(codes) <= MOST_MISSING and len(codes) < negative.size and usual.all())
 
 
 def _guess_code(few: Floats, seen: Floats) -> Guess | None:
