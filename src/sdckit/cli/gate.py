@@ -114,7 +114,7 @@ def require_met(verdicts: Iterable[Verdict]) -> None:
     """Raise `LimitsMissed`, which ends a command with exit code 1, if a limit is missed."""
     missed = [one.fact for one in verdicts if not one.met]
     if missed:
-        raise LimitsMissed(f"{', '.join(missed)}; mask more strongly, or allow more")
+        raise LimitsMissed(f"{', '.join(missed)}; change the masking, or allow more")
 
 
 @contextmanager
