@@ -98,3 +98,11 @@ def test_links_of_the_screens_lead_to_pages_that_are_shown():
     named = {name for text in texts for name in re.findall(r'own\.help\(.*, root, "([a-z-]+)[#"]\)', text)}
     assert named
     assert named <= set(assets.doc_files())
+
+
+def test_equal_headings_have_anchors_of_their_own():
+    assert re.findall(r'id="(.*?)"', assets.as_html("## Ties\n\n## Ties\n\n## ties?")) == [
+        "ties",
+        "ties-1",
+        "ties-2",
+    ]

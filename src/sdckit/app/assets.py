@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from functools import cache
 from html import escape
 from importlib import resources
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from sdckit.app.anchors import anchors
 from sdckit.app.screen import render, session_of
 from sdckit.report.page import shade_styles
 from sdckit.report.vega_bundle import bundle
@@ -83,9 +83,10 @@ def as_html(text: str) -> str:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     markdown.add_render_rule("image", _description)
     tokens = markdown.parse(text)
-    for place, token in enumerate(tokens):
-        if token.type == "heading_open":
-            token.attrSet("id", _anchor(tokens[place + 1].content))
+    places = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
+    for place, name in zip(places, anchors(tokens[place + 1].content for place in places), strict=True):
+        tokens[place].attrSet("id", name)
+    for token in tokens:
         token.children = token.children and _mended_links(token.children)
     html = str(markdown.renderer.render(tokens, markdown.options, {}))
     return html.replace(escape(BREAK), BREAK)
@@ -94,11 +95,6 @@ def as_html(text: str) -> str:
 def _description(_renderer: Any, tokens: Sequence[Token], place: int, *_options: Any) -> str:
     """Return the description of a picture, which the page does not load."""
     return f"<em>Picture: {escape(tokens[place].content)}</em>"
-
-
-def _anchor(heading: str) -> str:
-    """Return the name by which a heading is linked to: its words in lower case, joined by hyphens."""
-    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _mended_links(tokens: Sequence[Token]) -> list[Token]:

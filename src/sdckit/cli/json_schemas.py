@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sdckit.cli import json_keys
 from sdckit.core import checks
 from sdckit.job.schema import DRAFT, job_schema
 from sdckit.metrics import evaluation_table, scenario_risks
@@ -23,7 +24,8 @@ TEXT, WHOLE, NUMBER, FLAG = (Schema(type=kind) for kind in ("string", "integer",
 SOME: Schema = {"type": ["number", "null", "string"]}  # null where there is none; infinite ones are texts
 TEXTS = {"type": "array", "items": TEXT}
 OPEN = {"type": ["string", "null"]}
-ABOUT = {"version": TEXT, "n": WHOLE | {"description": "records of the original"}, "original": TEXT}
+ABOUT = {"version": TEXT, "n": WHOLE, "original": TEXT}
+NO_TEXTS: dict[str, str] = {}
 
 
 def read(name: str) -> str:
@@ -50,15 +52,19 @@ def text_of(schema: Schema) -> str:
     return json.dumps(schema, indent=1) + "\n"
 
 
-def _object(properties: Schema, optional: tuple[str, ...] = ()) -> Schema:
-    """Return the schema of an object that has these entries and no other."""
+def _object(
+    properties: Schema, optional: tuple[str, ...] = (), texts: Mapping[str, str] = NO_TEXTS
+) -> Schema:
+    """Return the schema of an object that has these entries and no other; `texts` describe some of them."""
+    known = json_keys.TEXTS | {"estimates": json_keys.ESTIMATES["estimates"]} | dict(texts)
+    described = {name: schema | {"description": known[name]} for name, schema in properties.items()}
     needed = [name for name in properties if name not in optional]
-    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": False}
+    return {"type": "object", "properties": described, "required": needed, "additionalProperties": False}
 
 
-def _rows(properties: Schema, optional: tuple[str, ...] = ()) -> Schema:
+def _rows(properties: Schema, texts: Mapping[str, str] = NO_TEXTS) -> Schema:
     """Return the schema of a list of such objects."""
-    return {"type": "array", "items": _object(properties, optional)}
+    return {"type": "array", "items": _object(properties, texts=texts)}
 
 
 def _by_name(schema: Schema) -> Schema:
@@ -66,11 +72,11 @@ def _by_name(schema: Schema) -> Schema:
     return {"type": "object", "additionalProperties": schema}
 
 
-def _table(columns: Mapping[str, Any]) -> Schema:
+def _table(columns: Mapping[str, Any], texts: Mapping[str, str] = NO_TEXTS) -> Schema:
     """Return the schema of a table by the types of its columns, which may be empty but for texts."""
     kinds: dict[Any, Schema] = {pl.String: TEXT, pl.Float64: SOME}
     kinds |= {pl.Int64: {"type": ["integer", "null"]}, pl.Boolean: {"type": ["boolean", "null"]}}
-    return _rows({name: kinds[kind] for name, kind in columns.items()})
+    return _rows({name: kinds[kind] for name, kind in columns.items()}, texts)
 
 
 def _knowledge() -> Schema:
@@ -86,7 +92,7 @@ def _measured() -> Schema:
         "parts": _by_name(_by_name(SOME)),
         "knowledge": _knowledge(),
         "notes": TEXTS,
-        "scenarios": _table(scenario_risks.SCHEMA),
+        "scenarios": _table(scenario_risks.SCHEMA, json_keys.EACH_SCENARIO),
         "summary": _summary(),
         "statistics": _statistics(),
         "estimates": _estimates(),
@@ -97,7 +103,8 @@ def _estimates() -> Schema:
     """Return the schema of declared estimates: classes of change or, with --private-output, exact ones."""
     kinds: dict[Any, Schema] = {pl.String: OPEN, pl.Float64: SOME, pl.Int64: WHOLE}
     tables = (guarded.SCHEMA, comparing.SCHEMA)
-    return {"anyOf": [_rows({name: kinds[kind] for name, kind in one.items()}) for one in tables]}
+    rows = [{name: kinds[kind] for name, kind in one.items()} for one in tables]
+    return {"anyOf": [_rows(one, json_keys.ESTIMATES) for one in rows]}
 
 
 def _summary() -> Schema:
@@ -113,13 +120,15 @@ def _statistics() -> Schema:
     """Return the schema of the statistics of original and masked file."""
     figures = dict.fromkeys(("before", "after", "step"), SOME)
     of_one, of_two = ({"variable": TEXT, name: TEXT} | figures for name in ("statistic", "other"))
-    return _object({"exact": FLAG, "variables": _rows(of_one), "correlations": _rows(of_two)})
+    entries = {"exact": FLAG, "variables": _rows(of_one), "correlations": _rows(of_two)}
+    return _object(entries, texts=json_keys.STATISTICS)
 
 
 def _limits(*more: str) -> Schema:
     """Return the schema of limits met or missed."""
     return _rows(
         {"metric": TEXT, "value": SOME, "limit": NUMBER, "met": FLAG} | dict.fromkeys(more, TEXT),
+        json_keys.EACH_LIMIT,
     )
 
 
@@ -143,8 +152,10 @@ def _choice(**more: Any) -> Schema:
     """Return the schema of the masking that a search chose, or of the nearest miss."""
     found = {"met": FLAG, "method": OPEN, "parameters": {"type": "object"}, "values": _by_name(SOME)}
     found |= {"limits": _by_name(NUMBER), "minimise": TEXT, "binding": TEXTS, "maskings": WHOLE}
-    points = _rows({"method": TEXT, "parameters": TEXT, "values": _by_name(SOME)})
-    return _object(found | {"sentences": TEXTS, "points": points} | more)
+    one = {"method": TEXT, "parameters": TEXT, "values": _by_name(SOME)}
+    points = _rows(one, json_keys.OF_CHOICE)
+    entries = found | {"sentences": TEXTS, "points": points} | more
+    return _object(entries, texts=json_keys.OF_CHOICE)
 
 
 def _recommended() -> Schema:
