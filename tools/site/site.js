@@ -3,6 +3,7 @@
 
 const root = document.currentScript.dataset.root;
 const MOST = 20; // results that are shown
+const SHOWN = 180; // characters of each
 
 function remembered() {
   try { return localStorage.getItem("sdckit-theme"); } catch { return null; }
@@ -73,8 +74,10 @@ function marked(text, words) {
 
 function excerpt(text, words) {
   const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
-  const from = Math.max(0, Math.min(...places, text.length) - 60);
-  return (from > 0 ? "…" : "") + text.slice(places.length ? from : 0, (places.length ? from : 0) + 180);
+  const first = places.length ? Math.max(0, Math.min(...places) - 60) : 0;
+  const from = first && text.indexOf(" ", first) + 1;
+  const shown = text.slice(from, from + SHOWN);
+  return (from ? "… " : "") + (from + SHOWN < text.length ? shown.replace(/\s\S*$/, " …") : shown);
 }
 
 function resultOf([page, anchor, title, heading, text], words) {
