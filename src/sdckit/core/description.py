@@ -45,7 +45,7 @@ class Description:
 
     `uniques` is the share of the records that stand alone on the known untouched columns, `floor` the mean of
     1 / class size: no masking of the other columns brings the risk of linkage below it. `options` has the
-    roles, given and proposed, by option. No cell is part of a description.
+    roles, given and proposed, by option, `notes` has sentences on all this. No cell is part of a description.
     """
 
     table: pl.DataFrame

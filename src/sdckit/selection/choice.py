@@ -29,7 +29,8 @@ class Choice:
     least. `weaker` is the next weaker setting, `binding` names the limits that it breaks, `runner_up` is the
     best setting of the other methods, `looser` has, for each binding limit, the setting that twice that
     limit would allow. `safe` has the weakest safe setting of each method, `points` all measured settings;
-    `maskings` is the number of masked tables that were measured.
+    `maskings` is the number of masked tables that were measured, `minimise` the loss that was made least.
+    `conditions` are the roles and rules of all maskings, `warnings` the texts of the warnings issued.
     """
 
     point: Point | None

@@ -65,7 +65,8 @@ class Release(Generic[Frame]):
     (`disclosure.paired` is False), only the cells beside the masked ones come from that row. `disclosure` is
     what the masking publishes about itself; `draws` counts the tables drawn until one met the limits,
     `warnings` has the texts of the warnings issued meanwhile. All that is random follows from `entropy`,
-    with which the masking can be undone: keep it secret, too.
+    with which the masking can be undone: keep it secret, too. `made_from` has the original and the plan of
+    the release, for its private record.
     """
 
     data: Frame

@@ -56,7 +56,9 @@ class Sweep:
     """Loss and risk of many maskings of one data set.
 
     `table` has one row per masked file, metric, variable and stratum; `setting` is the value of the
-    parameter that varies along the grid.
+    parameter that varies along the grid. `notes` are remarks on the numbers, `warnings` the texts of the
+    warnings issued; `records` is the number of records of the data, `conditions` are the roles and rules of
+    all maskings, `settings` the methods and parameters tried, `withheld` the losses that are not published.
     """
 
     table: pl.DataFrame
