@@ -1,10 +1,13 @@
 """The site: it builds, links lead somewhere, it has every name of the program, and it needs no network."""
 
 import ast
+import builtins
+import collections.abc
 import dataclasses
 import inspect
 import re
 import signal
+import typing
 from pathlib import Path
 
 import click
@@ -152,8 +155,28 @@ def test_every_member_of_a_class_is_documented(sections):
         assert all(sections["python-classes", f"{name}.{one}"] for one in others)
 
 
+def types_of(value):
+    """The types that the signature of a function or property has, or those of the fields of a class."""
+    function = value.fget if isinstance(value, property) else getattr(value, "func", value)
+    if dataclasses.is_dataclass(value):
+        return [one.type for one in dataclasses.fields(value)]
+    return list(getattr(function, "__annotations__", {}).values())
+
+
+def test_every_type_in_a_signature_is_explained(sections):
+    owners = [one for _, one in inspect.getmembers(sdc, inspect.isclass)]
+    members = [one for owner in owners for name, one in vars(owner).items() if not name.startswith("_")]
+    values = [getattr(sdc, name) for name in dir(sdc)] + members
+    texts = [one for value in values for one in types_of(value) if isinstance(one, str)]
+    named = {word for text in texts for word in re.findall(r"[A-Za-z_.]+", text)} - {"..."}
+    usual = {*dir(builtins), *typing.__all__, *collections.abc.__all__, *dir(sdc)}
+    explained = sections["python-classes", "Types in signatures"]
+    assert {"AnyPath", "pl.DataFrame"} <= named
+    assert [word for word in named - usual if not has(explained, word)] == []
+
+
 @pytest.mark.parametrize(
-    "link", ["nowhere.md", "README.md#no-heading", "#no-heading", "docs/nothing.png", "docs/explanation"]
+    "link", ["nowhere.md", "README.md#no-heading", "#no-heading", "docs/nothing.png", "docs/explanation", ""]
 )
 def test_a_link_that_leads_nowhere_is_found(link, monkeypatch, tmp_path):
     (tmp_path / "README.md").write_text(
@@ -163,6 +186,13 @@ def test_a_link_that_leads_nowhere_is_found(link, monkeypatch, tmp_path):
     monkeypatch.setattr(make_site, "HERE", tmp_path)
     page = read_page(tmp_path / "README.md")
     assert make_site.broken_links([page], {page.path: page}) == [f"README.md: {link}"]
+
+
+def test_a_picture_from_outside_is_found(monkeypatch, tmp_path):
+    (tmp_path / "one.md").write_text("# One\n\n![x](https://example.org/x.png) <https://example.org>\n")
+    monkeypatch.setattr(make_site, "HERE", tmp_path)
+    page = read_page(tmp_path / "one.md")
+    assert make_site.broken_links([page], {page.path: page}) == ["one.md: https://example.org/x.png"]
 
 
 def test_a_page_that_no_section_has_is_found(monkeypatch, tmp_path):

@@ -76,7 +76,7 @@ def broken_links(sources: list[Page], pages: dict[Path, Page]) -> list[str]:
             page = pages.get(path, source if path == source.path else None)
             known = {heading.anchor for heading in page.headings} if page else set()
             found = path.is_file() and (page is not None or is_shown(path) or source.path not in pages)
-            if not found or (anchor and anchor not in known):
+            if not link or not found or (anchor and anchor not in known):
                 wrong.append(f"{source.path.relative_to(HERE)}: {link}")
     return wrong
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sdckit
 from reference_text import MADE, block, docstring, page, plain, table
+from reference_types import TYPES
 from sdckit.core.registry import Method, Metric, functions_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ NAMESPACES = {
     "loss": "The losses, each under its name: `sdc.loss.brmae` is `sdc.brmae`.",
     "risk": "The risks, each under its name: `sdc.risk.linkage` is `sdc.linkage`.",
 }
+RETURNED = re.compile(r"(\*\*Returns\*\*\n\n- )`(\w+)`")
 Section = tuple[str, str, str]  # name, first sentence, text
 
 
@@ -47,7 +49,10 @@ def classes() -> str:
     found = [
         (name, first_line(value), _class(name, value)) for name, value in _public() if inspect.isclass(value)
     ]
-    return _listed("Python: classes", f"{IMPORT} Functions return most of them.", found)
+    rows = [[f"`{name}`", text] for name, text in TYPES.items()]
+    types = page("## Types in signatures", table(["name", "what it is"], rows))
+    intro = f"{IMPORT} Functions return most of them. What other names in signatures stand for: [types]"
+    return page(_listed("Python: classes", f"{intro}(#types-in-signatures).", found), types)
 
 
 def metrics() -> str:
@@ -110,7 +115,15 @@ def _listed(title: str, intro: str, sections: Iterable[Section]) -> str:
     sections = list(sections)
     rows = [[f"[`{name}`](#{_anchor(name)})", plain(text)] for name, text, _ in sections]
     parts = [page(f"## `{name}`", text) for name, _, text in sections]
-    return page(f"# {title}", MADE, intro, table(["name", "what it is"], rows), *parts)
+    text = page(f"# {title}", MADE, intro, table(["name", "what it is"], rows), *parts)
+    return RETURNED.sub(_linked, text)
+
+
+def _linked(found: re.Match[str]) -> str:
+    """Return what a function returns, with a link if it is a class of this reference."""
+    lead, name = found.groups()
+    known = inspect.isclass(getattr(sdckit, name, None))
+    return f"{lead}[`{name}`](python-classes.md#{_anchor(name)})" if known else found[0]
 
 
 def _anchor(name: str) -> str:

@@ -56,10 +56,11 @@ class Page:
 
     @property
     def links(self) -> list[str]:
-        """Targets of all links and pictures, those outside apart."""
-        inner = [child for token in self.tokens for child in token.children or ()]
-        found = [str(one.attrs.get("href") or one.attrs.get("src") or "") for one in inner]
-        return [link for link in found if link and not link.startswith(OUTSIDE)]
+        """Targets of all links but those outside, and of all pictures, as none may come from outside."""
+        inner = [child.attrs for token in self.tokens for child in token.children or ()]
+        links = [str(one["href"]) for one in inner if "href" in one]
+        pictures = [str(one["src"]) for one in inner if "src" in one]
+        return pictures + [link for link in links if not link.startswith(OUTSIDE)]
 
 
 def read_page(path: Path, section: str = "") -> Page:
