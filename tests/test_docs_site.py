@@ -5,6 +5,7 @@ import builtins
 import collections.abc
 import dataclasses
 import inspect
+import json
 import re
 import signal
 import typing
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import click
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 import make_site
 import sdckit as sdc
@@ -37,7 +39,7 @@ def site(tmp_path_factory):
 def sections(site):
     """The text below each heading of a page of the reference, by page and heading, as the search knows it."""
     text = (site / "search-index.js").read_text(encoding="utf-8")
-    rows = ast.literal_eval(text.removeprefix("window.searchIndex = ").rstrip().rstrip(";"))
+    rows = json.loads(text.removeprefix("window.searchIndex = ").rstrip(";\n"))
     return {(Path(page).stem, heading): text for page, _, _, heading, text in rows}
 
 
@@ -274,6 +276,13 @@ def test_large_tables_and_pictures_fit_on_a_desktop(opened, name):
     page = opened(f"{name}.html")
     assert page.evaluate("document.documentElement.scrollWidth") == DESKTOP["width"]
     assert page.locator("aside").is_visible()
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_everybody_can_read_a_page(opened, colours):
+    page = opened("tutorial.html", color_scheme=colours)
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
 
 
 def test_the_menu_opens_on_a_phone(opened):

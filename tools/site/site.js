@@ -49,7 +49,7 @@ function scoreOf(row, words, phrase) {
   const [, , title, heading, text] = row.map((part) => part.toLowerCase());
   let score = 0;
   for (const word of words) {
-    const begins = new RegExp(`(^|[^\\p{L}\\p{N}])${word}`, "u");
+    const begins = beginnings([word], "u");
     const own = (begins.test(heading) ? 8 : 0) + (begins.test(title) ? 3 : 0) + (begins.test(text) ? 1 : 0);
     if (own === 0) return 0;
     score += own;
@@ -61,9 +61,14 @@ function scoreOf(row, words, phrase) {
   return score;
 }
 
+// Where some word of the query begins in a text.
+function beginnings(words, flags) {
+  return new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})`, flags);
+}
+
 function marked(text, words) {
   const fragment = document.createDocumentFragment();
-  const parts = text.split(new RegExp(`(${words.join("|")})`, "giu"));
+  const parts = text.split(beginnings(words, "giu"));
   parts.forEach((part, place) => {
     const own = place % 2 ? document.createElement("mark") : document.createElement("span");
     own.textContent = part;
@@ -73,8 +78,8 @@ function marked(text, words) {
 }
 
 function excerpt(text, words) {
-  const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
-  const first = places.length ? Math.max(0, Math.min(...places) - 60) : 0;
+  const together = text.search(beginnings([words.join("[^\\p{L}\\p{N}]+")], "iu"));
+  const first = Math.max(0, (together >= 0 ? together : text.search(beginnings(words, "iu"))) - 60);
   const from = first && text.indexOf(" ", first) + 1;
   const shown = text.slice(from, from + SHOWN);
   return (from ? "… " : "") + (from + SHOWN < text.length ? shown.replace(/\s\S*$/, " …") : shown);
