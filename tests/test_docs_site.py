@@ -242,9 +242,11 @@ def test_the_search_finds_terms_and_leads_to_them(opened):
     page.keyboard.press("/")
     page.keyboard.type("rank swapping")
     page.wait_for_selector("#found a")
-    assert page.locator("#found a").first.inner_text().startswith("rank_swap")
+    found = {link.get_attribute("href"): link.inner_text().lower() for link in page.locator("#found a").all()}
+    assert "../reference/metrics-and-methods.html#rank_swap" in list(found)[:3]
+    assert all("rank" in text for text in found.values())
     page.keyboard.press("Enter")
-    page.wait_for_url("**/reference/metrics-and-methods.html#rank_swap")
+    page.wait_for_url(f"**/{next(iter(found)).removeprefix('../')}")
     page.fill("#query", "xyzzy")
     page.wait_for_selector("#found p")
     assert page.locator("#found").inner_text() == 'No page has "xyzzy".'
