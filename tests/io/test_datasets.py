@@ -51,7 +51,7 @@ def answers(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets, "ADDRESS", f"http://127.0.0.1:{server.server_port}/")
     known = datasets._DatasetFile("EIA", hashlib.sha256(GOOD).hexdigest())
     monkeypatch.setitem(datasets.DATASETS, "eia", known)
-    monkeypatch.setattr(datasets, "_import_rdata", lambda: None)
+    monkeypatch.setattr(datasets.r_table, "import_rdata", lambda: None)
     monkeypatch.setattr(datasets, "_table_from_rda", lambda data, _: pl.DataFrame({"bytes": [data]}))
     yield handler
     server.shutdown()
@@ -152,20 +152,8 @@ def test_a_damaged_rda_in_the_folder_is_explained(monkeypatch, tmp_path):
     pytest.importorskip("rdata", reason="rdata is not installed")
     monkeypatch.setenv("SDCKIT_DATA", str(tmp_path))
     (tmp_path / "EIA.rda").write_bytes(b"damaged")
-    with pytest.raises(ValueError, match=r"EIA.rda' is no R data file with one table; replace it"):
+    with pytest.raises(ValueError, match=r"EIA.rda' is no whole R file .*; copy or save it again"):
         datasets.load_dataset("eia")
-
-
-def test_r_columns_are_typed_as_a_csv_would_be():
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    number = pandas.Series([1.0, None, 3.0])
-    assert datasets._series_from_r("x", number).to_list() == [1, None, 3]
-    assert datasets._series_from_r("x", number).dtype == pl.Int64
-    assert datasets._series_from_r("x", number + 0.5).to_list() == [1.5, None, 3.5]
-    assert datasets._series_from_r("x", pandas.Series([1, None], dtype="Int32")).to_list() == [1, None]
-    category = pandas.Series(["a", "b", None], dtype="category")
-    assert datasets._series_from_r("x", category).to_list() == ["a", "b", None]
-    assert datasets._series_from_r("x", pandas.Series(["1", "2"], dtype="category")).to_list() == [1, 2]
 
 
 @needs_data

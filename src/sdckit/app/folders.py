@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sdckit.core.text import printable
-from sdckit.io.atomic import READABLE
 from sdckit.io.files import explain_read_errors
+from sdckit.io.suffixes import READABLE, suffix_of
 
 LONGEST = 4096  # characters of a path
 SHOWN = 80  # characters of a path in an error
@@ -124,7 +124,7 @@ def list_folder(start: Path, folder: Path) -> list[Entry]:
 def _entry(start: Path, found: os.DirEntry[str]) -> Entry | None:
     """Return what is shown of one name in a folder; None if nothing is."""
     target = Path(found.path)
-    readable = target.suffix.lower() in READABLE
+    readable = suffix_of(target) in READABLE
     try:
         is_folder, is_file = found.is_dir(), found.is_file()
         if found.name.startswith(".") or not (is_folder or (is_file and readable)):

@@ -26,7 +26,7 @@ UNITS = "There is no limit on finding whole households, firms or persons; set on
 TOGETHER = "The new file is measured together with them; it is not kept if it then misses a limit."
 UNSEEN = "No screen shows some choices of this job: {}. Look at them under Copy as command."
 SHOWN = {  # keys of a job that the screens show; the name of a folder of runs follows from them
-    "input": ("data", "na", "delimiter", "decimal_comma", "encoding"),
+    "input": ("data", "na", "delimiter", "decimal_comma", "encoding", "table"),
     "roles": ("columns", "key", "by", "untouched", "unknown", "confidential", "drop", "weights", "unit"),
     "recode": ("",),
     "rules": ("rule",),

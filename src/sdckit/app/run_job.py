@@ -11,6 +11,7 @@ from sdckit import cli
 from sdckit.app.opened_job import COMMAND, options_of
 from sdckit.cli.job_options import job_of_options
 from sdckit.core.settings import value_text
+from sdckit.io.suffixes import suffix_of
 from sdckit.job.read import Job, check_job
 from sdckit.job.write import job_text
 from sdckit.selection.limits import search_sampling
@@ -60,7 +61,7 @@ def search_digest(job: Job, sha256: str, records: int) -> str:
     size = job.content.get("measures", {}).get("sample_queries")
     source = {key: value for key, value in job.content["input"].items() if key != "data"}
     counted = {
-        "data": [sha256, Path(job.content["input"]["data"]).suffix.lower(), source],
+        "data": [sha256, suffix_of(Path(job.content["input"]["data"])), source],
         "roles": [job.content.get(section) for section in ("roles", "recode", "rules", "measures")],
         "metrics": [search.get("minimise"), *(list(search.get(key, {})) for key in LIMITS)],
         "scenarios": [[one["name"], one["known"], list(one.get("max_risk", {}))] for one in scenarios],

@@ -69,6 +69,7 @@ def section_of(form: Form) -> dict[str, Any]:
         "delimiter": _delimiter(form),
         "decimal_comma": form.ticked("decimal_comma"),
         "encoding": form.text("encoding"),
+        "table": form.text("table"),
         "na": form.text("na").split(),
     }
     return {name: value for name, value in found.items() if value not in ("", False, [], "utf-8")}
@@ -76,7 +77,7 @@ def section_of(form: Form) -> dict[str, Any]:
 
 def _given_texts(form: Form) -> dict[str, Any]:
     """Return what a form says, to show it again."""
-    texts = {name: form.text(name) for name in ("data", "encoding", "na")}
+    texts = {name: form.text(name) for name in ("data", "encoding", "na", "table")}
     return texts | {"delimiter": _delimiter(form), "decimal_comma": form.ticked("decimal_comma")}
 
 
@@ -95,7 +96,7 @@ async def _screen(request: Request, status: int = 200, *, given: Any = None, mes
     except REFUSALS as error:
         status, messages, folder = 422, [*messages, message_of(error)], ""
         entries = await session.work(folders.list_folder, session.start, "")
-    shown = {"delimiter": "", "decimal_comma": False, "encoding": "utf-8", "na": "", "data": ""}
+    shown = {"delimiter": "", "decimal_comma": False, "encoding": "utf-8", "na": "", "data": "", "table": ""}
     if file is not None:
         job = file.state.job["input"]
         shown |= job | {"na": " ".join(map(str, job.get("na", ())))}

@@ -305,6 +305,7 @@ def dialect_of(section: Mapping[str, Any]) -> Dialect:
         bool(section.get("decimal_comma", False)),
         str(section.get("encoding", "utf-8")),
         missing=tuple(str(code) for code in section.get("na", ())),
+        table=section.get("table"),
     )
 
 

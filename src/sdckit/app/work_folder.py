@@ -13,6 +13,7 @@ from sdckit.app.state import History, Past, State
 from sdckit.io import atomic
 from sdckit.io.digest import checksum, sha256_of
 from sdckit.io.drafts import PREFIX, PRIVATE_FOLDER, sweep_drafts
+from sdckit.io.suffixes import stem_of
 from sdckit.job.fields import fields_of
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class WorkFolder:
     def __init__(self, start: Path, data: Path | str) -> None:
         self.start = start.absolute()
         self.data = self.start / data
-        self.path = self.data.with_name(f"{self.data.stem}{SUFFIX}")
+        self.path = self.data.with_name(f"{stem_of(self.data)}{SUFFIX}")
         self.stamp = Stamp.of(self.data)
         self._other: Stamp | None = None  # of the data file after a change
         self._written: tuple[int, int] | None = None  # of the file of the history as last read or written

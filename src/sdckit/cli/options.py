@@ -107,6 +107,11 @@ dialect_options = _combine_options(
     click.option(
         "--encoding", metavar="NAME", default="utf-8", show_default=True, help="Encoding of CSV files."
     ),
+    click.option(
+        "--table",
+        metavar="NAME",
+        help="Sheet of an Excel file or data frame of an R file to read, if several.",
+    ),
 )
 listing = _combine_options(
     click.option("--json", "as_json", is_flag=True, help="Print JSON."),

@@ -19,6 +19,7 @@ from sdckit.core.undecided import warn_of_masked_weights, warn_of_undecided
 from sdckit.core.warning_texts import warn
 from sdckit.io import atomic, text_numbers
 from sdckit.io.dialect import Dialect
+from sdckit.io.suffixes import SUFFIXES
 from sdckit.kernels import tie_rules
 from sdckit.masking import METHODS
 from sdckit.metrics.doubts import published_names, require_published, warn_of_doubts, warn_of_published
@@ -202,7 +203,11 @@ def check_options(given: dict[str, Any], default_rule: str = "pairwise") -> Chec
         missing=checks.one_of("rule for missing cells", given["missing"] or default_rule, checks.MISSING),
         seed=given["seed"],
         dialect=Dialect(
-            given["delimiter"], given["decimal_comma"], given["encoding"], missing=tuple(given["na"])
+            given["delimiter"],
+            given["decimal_comma"],
+            given["encoding"],
+            missing=tuple(given["na"]),
+            table=given["table"],
         ),
         made_by=given.get("made_by"),
         made_with=parsing.parse_settings(given["settings"]) or None if "made_by" in given else None,
@@ -378,7 +383,7 @@ def check_report(
 
 
 def check_output(
-    output: Path, inputs: Iterable[Path], *, overwrite: bool, suffixes: Sequence[str] = atomic.SUFFIXES
+    output: Path, inputs: Iterable[Path], *, overwrite: bool, suffixes: Sequence[str] = SUFFIXES
 ) -> None:
     """Raise an error for an output file that could not be written, or that is an input file."""
     for data in inputs:

@@ -22,9 +22,9 @@ from sdckit.engines.sizes import choose_engine, parse_memory
 from sdckit.engines.source import BLOCK_ROWS, Source
 from sdckit.engines.spark_packages import require_packages
 from sdckit.engines.spill import checked_scratch, exit_when_terminated
-from sdckit.io.atomic import PARQUET_SUFFIXES
 from sdckit.io.files import read
 from sdckit.io.memory import memory_at_hand
+from sdckit.io.suffixes import PARQUET_SUFFIXES
 from sdckit.metrics.original import Original
 
 if TYPE_CHECKING:

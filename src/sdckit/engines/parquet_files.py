@@ -14,9 +14,11 @@ from zlib import crc32
 import polars as pl
 
 from sdckit.core.table import Table
-from sdckit.io.atomic import PARQUET_SUFFIXES, POLARS_ERRORS
-from sdckit.io.files import check_column_names, explain_read_errors
-from sdckit.io.parquet_table import damaged_parquet_error
+from sdckit.io.atomic import POLARS_ERRORS
+from sdckit.io.csv_table import check_column_names
+from sdckit.io.files import explain_read_errors
+from sdckit.io.parquet_table import damaged_error
+from sdckit.io.suffixes import PARQUET_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -56,7 +58,7 @@ class ParquetFile:
             found = _scan(self.path, self.size, self.changed).slice(first, rows).select(columns).collect()
         except (*POLARS_ERRORS, OSError) as error:
             self.require_unchanged()
-            raise damaged_parquet_error(self.path) from error
+            raise damaged_error(self.path) from error
         if found.height != rows:
             raise self._changed_error()
         return found
@@ -165,7 +167,7 @@ def _open(path: Path) -> tuple[ParquetFile, dict[str, pl.DataType]]:
         lazy = _scan(str(path), seen.st_size, seen.st_mtime_ns)
         schema, rows = lazy.collect_schema(), lazy.select(pl.len()).collect().item()
     except (*POLARS_ERRORS, OSError) as error:
-        raise damaged_parquet_error(path) from error
+        raise damaged_error(path) from error
     check_column_names(path, schema.names())
     return ParquetFile(str(path), rows, seen.st_size, seen.st_mtime_ns, footer), dict(schema)
 

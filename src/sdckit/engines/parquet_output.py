@@ -19,8 +19,9 @@ import polars as pl
 
 from sdckit.core.table import replaced_series
 from sdckit.engines.spill import exit_when_terminated
-from sdckit.io.atomic import PARQUET_SUFFIXES, POLARS_ERRORS, atomic, check_target, explain_write_errors
+from sdckit.io.atomic import POLARS_ERRORS, atomic, check_target, explain_write_errors
 from sdckit.io.drafts import draft_folder, sweep_drafts, sync_folder, usual_folder_mode
+from sdckit.io.suffixes import PARQUET_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

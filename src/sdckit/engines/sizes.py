@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sdckit.engines.parquet_files import find_files
-from sdckit.io.atomic import PARQUET_SUFFIXES
+from sdckit.io.suffixes import PARQUET_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,13 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from sdckit.io.drafts import PREFIX, draft_file, sweep_drafts, sync_folder, usual_mode
-
-CSV_SUFFIXES = (".csv", ".txt", ".tsv")
-PARQUET_SUFFIXES = (".parquet", ".pq")
-STAT_SUFFIXES = (".dta", ".sav", ".zsav", ".xpt")
-READ_ONLY = {".sas7bdat": ".xpt", ".por": ".sav"}  # and what to write instead
-SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES + STAT_SUFFIXES
-READABLE = (*SUFFIXES, *READ_ONLY)
+from sdckit.io.suffixes import READ_ONLY, STAT_SUFFIXES, SUFFIXES, suffix_of, suffixes_text
 
 AnyPath = str | os.PathLike[str]
 
@@ -73,18 +67,22 @@ def check_target(
 
 def _check_suffix(path: Path, suffixes: Sequence[str]) -> None:
     """Raise ValueError if the suffix of the path is not one of `suffixes`, or needs a missing package."""
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix in suffixes:
         if suffix in STAT_SUFFIXES:
             from sdckit.io.statfiles import import_pyreadstat  # noqa: PLC0415 - only for these formats
 
             import_pyreadstat()
+        elif suffix.endswith(".zst"):
+            from sdckit.io.packing import import_zstd  # noqa: PLC0415 - only for this format
+
+            import_zstd()
         return
     if suffix in READ_ONLY and suffixes == SUFFIXES:
         raise ValueError(
             f"cannot write '{path}': {suffix} is for reading only; use {READ_ONLY[suffix]} instead"
         )
-    raise ValueError(f"cannot write '{path}' by its suffix; use one of: {', '.join(suffixes)}")
+    raise ValueError(f"cannot write '{path}' by its suffix; use one of: {suffixes_text(suffixes)}")
 
 
 def _exists_error(path: Path) -> FileExistsError:

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from sdckit.io import files
-from sdckit.io.atomic import CSV_SUFFIXES, PARQUET_SUFFIXES
 from sdckit.io.dialect import DEFAULT
+from sdckit.io.suffixes import ARROW_SUFFIXES, CSV_SUFFIXES, PARQUET_SUFFIXES
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sdckit.io.dialect import Dialect
 
-SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES
+SUFFIXES = CSV_SUFFIXES + PARQUET_SUFFIXES + ARROW_SUFFIXES
 PUBLISHED, ORIGINAL = "published_row", "original_row"  # columns of row numbers, from 1
 REMEDY = "give the file that was written beside the release"
 

@@ -35,7 +35,7 @@ def _unchanged_text(frame: pl.DataFrame, source: Source | None, dialect: Dialect
     kept = {}
     for column in frame:
         name = column.name
-        if name not in source.frame.columns:
+        if name not in source.text.columns:
             continue
         before = source.frame[name]
         same_marks = column.dtype == pl.String or source.dialect.decimal_comma == dialect.decimal_comma

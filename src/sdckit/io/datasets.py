@@ -2,26 +2,22 @@
 
 import hashlib
 import http.client
-import io
 import os
 import sys
 import urllib.error
 import urllib.request
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import polars as pl
 
-from sdckit.io import atomic, files
+from sdckit.io import atomic, files, r_table
+from sdckit.io.cell_types import as_numbers
 
 ADDRESS = "https://raw.githubusercontent.com/sdcTools/sdcMicro/cf3251017482bb215f0a9abf4a930f502399fb72/data/"
 TIMEOUT = 30.0  # seconds to wait for the server
 LARGEST = 2_000_000  # bytes; the files have less than a tenth of that
-EXACT = 2.0**53  # whole numbers up to here are exact in a float
 
 
 @dataclass(frozen=True)
@@ -140,7 +136,7 @@ def _cached_bytes(file: _DatasetFile) -> bytes | None:
 def _download_and_cache(name: str, file: _DatasetFile) -> bytes:
     """Return the bytes of a data set's file, downloaded and, if possible, stored in the cache."""
     try:
-        _import_rdata()  # without this package the downloaded file could not be read
+        r_table.import_rdata()  # without this package the downloaded file could not be read
     except ValueError as error:
         raise ValueError(
             f'data set {name!r} is not on this computer; pip install "sdckit[datasets]" to download it, '
@@ -187,39 +183,7 @@ def _download(name: str, file: _DatasetFile) -> bytes:
     return data
 
 
-def _import_rdata() -> Any:
-    """Return the package rdata; raise ValueError with the install command where it is missing."""
-    try:
-        import rdata  # noqa: PLC0415 - an extra, and slow to import
-    except ImportError as error:
-        raise ValueError(
-            'reading a .rda file needs the package rdata; pip install "sdckit[datasets]"'
-        ) from error
-    return rdata
-
-
 def _table_from_rda(data: bytes, where: str) -> pl.DataFrame:
     """Return the one table of an R data file, with types as if read from a CSV."""
-    rdata = _import_rdata()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about R attributes that a table does not need
-            objects = rdata.read_rda(io.BytesIO(data))
-        (table,) = [item for item in objects.values() if hasattr(item, "columns")]
-    except Exception as error:
-        raise ValueError(f"'{where}' is no R data file with one table; replace it") from error
-    return pl.DataFrame([_series_from_r(str(name), table[name]) for name in table.columns])
-
-
-def _series_from_r(name: str, values: Any) -> pl.Series:
-    """Return a column of an R table as a polars series; whole numbers become integers."""
-    if values.dtype.kind not in "iuf":
-        cells = [
-            None if missing else str(value) for value, missing in zip(values, values.isna(), strict=True)
-        ]
-        return files.as_numbers(pl.Series(name, cells, dtype=pl.String))
-    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    column = pl.Series(name, numbers).fill_nan(None)
-    present = numbers[~np.isnan(numbers)]
-    whole = present.size and np.all((np.abs(present) < EXACT) & (present == np.floor(present)))
-    return column.cast(pl.Int64) if whole else column
+    frame = r_table.parse_r(Path(where), data).cast({pl.Int32: pl.Int64})
+    return pl.DataFrame([as_numbers(column) if column.dtype == pl.String else column for column in frame])

@@ -1,12 +1,14 @@
-"""Dialect of a text file: delimiter, decimal mark, encoding and missing codes."""
+"""How a file is read: delimiter, decimal mark, encoding and missing codes of text; which table of several."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from sdckit.io.suffixes import suffix_of
+
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""Dialect of a text file: delimiter, decimal mark, encoding and missing codes.
+    r"""How a file is read: delimiter, decimal mark, encoding and missing codes; which table of several.
 
     Parameters
     ----------
@@ -19,6 +21,9 @@ class Dialect:
         Any text encoding that Python supports; a byte-order mark at the start is skipped.
     missing
         Texts that stand for a missing number, such as NA; an empty cell always does.
+    table
+        The sheet of an Excel file or the data frame of an R file that is read; other files hold one table.
+        Without a name it is the only one there.
 
     Examples
     --------
@@ -31,6 +36,7 @@ class Dialect:
     decimal_comma: bool = False
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ()
+    table: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -53,7 +59,7 @@ class Dialect:
         """Return the delimiter of the file at `path`: the given one, or that of its suffix."""
         if self.delimiter is not None:
             return self.delimiter
-        if path.suffix.lower() == ".tsv":
+        if suffix_of(path).startswith(".tsv"):
             return "\t"
         return ";" if self.decimal_comma else ","
 

@@ -1,9 +1,7 @@
 """Read tables from files, and write them completely or not at all, by the suffix of the file."""
 
-import csv
 import io
-import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,24 +9,28 @@ from pathlib import Path
 import polars as pl
 
 from sdckit.core.warning_texts import warn
-from sdckit.io import csv_text
-from sdckit.io.atomic import (
-    CSV_SUFFIXES,
-    PARQUET_SUFFIXES,
-    POLARS_ERRORS,
-    READABLE,
-    STAT_SUFFIXES,
-    AnyPath,
-    atomic,
-    check_target,
-)
+from sdckit.io import csv_text, packing
+from sdckit.io.arrow_table import arrow_bytes, parse_arrow
+from sdckit.io.atomic import POLARS_ERRORS, AnyPath, atomic, check_target
+from sdckit.io.cell_types import as_numbers
+from sdckit.io.csv_table import check_column_names, empty_error, parse_csv
 from sdckit.io.dialect import DEFAULT, Dialect
 from sdckit.io.memory import BEYOND_MEMORY, require_memory
 from sdckit.io.parquet_table import parse_parquet
 from sdckit.io.source import Source
+from sdckit.io.suffixes import (
+    ARROW_SUFFIXES,
+    CSV_SUFFIXES,
+    EXCEL_SUFFIXES,
+    PARQUET_SUFFIXES,
+    R_SUFFIXES,
+    READABLE,
+    STAT_SUFFIXES,
+    suffix_of,
+    suffixes_text,
+)
 
 __all__ = [
-    "as_numbers",
     "check_format",
     "read",
     "read_draft",
@@ -36,28 +38,28 @@ __all__ = [
     "write_draft",
 ]
 
-_INTEGER = r"^(0|-?[1-9][0-9]*)$"
-_NUMBER = r"^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_NOT_FINITE = r"^-?(?i:nan|inf|infinity)$"
-
 
 def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
-    r"""Read a file by its suffix: CSV, Parquet, Stata, SPSS or SAS.
+    r"""Read a file by its suffix: CSV, Parquet, Arrow, Stata, SPSS, SAS, Excel or R.
 
-    A CSV column becomes numeric only when every cell that is not empty is a plain number, so that
+    A column of text becomes numeric only when every cell that is not empty is a plain number, so that
     codes such as 007 stay codes. Empty cells are null, and so are the missing codes of Stata, SPSS and SAS.
 
     Parameters
     ----------
     path
-        A file ending in .csv, .txt, .tsv, .parquet, .pq, .dta, .sav, .zsav, .por, .xpt or .sas7bdat.
+        A file ending in .csv, .txt or .tsv (also compressed: .csv.gz, .csv.bz2, .csv.xz, .csv.zst), .parquet,
+        .pq, .arrow, .feather, .ipc, .dta, .sav, .zsav, .por, .xpt, .sas7bdat, .xlsx, .xlsm, .xlsb, .xls,
+        .ods, .rds, .rda or .rdata.
     dialect
-        How a text file is written; of the others only old Stata, SPSS and SAS files may need its encoding.
+        How a text file is written, and which sheet or data frame to read; of the other formats only old
+        Stata, SPSS, SAS and R files may need its encoding.
 
     Returns
     -------
     Source
-        The table; for a CSV also the text of its cells, for Stata, SPSS and SAS files their metadata.
+        The table; for a CSV also the text of its cells, for Excel that of columns of text, for Stata, SPSS
+        and SAS files their metadata.
 
     Raises
     ------
@@ -82,21 +84,38 @@ def read(path: AnyPath, dialect: Dialect = DEFAULT) -> Source:
 
 def _parse(path: Path, data: bytes, dialect: Dialect) -> Source:
     """Return the table in a file's bytes, parsed by the suffix of `path`; ValueError if it has no records."""
-    text = meta = None
-    if path.suffix.lower() in PARQUET_SUFFIXES:
-        frame = parse_parquet(path, data)
-        check_column_names(path, frame.columns)
-    elif path.suffix.lower() not in CSV_SUFFIXES:
-        from sdckit.io import statfiles  # noqa: PLC0415 - only where such a file is named
-
-        given_encoding = dialect.encoding != DEFAULT.encoding
-        frame, meta = statfiles.read(path, data, dialect.encoding if given_encoding else None)
+    suffix = suffix_of(path)
+    if suffix in CSV_SUFFIXES:
+        text = parse_csv(path, packing.unpacked(path, data) if packing.is_packed(path) else data, dialect)
+        source = Source(pl.DataFrame([as_numbers(column, dialect) for column in text]), text, path, dialect)
+    elif suffix in PARQUET_SUFFIXES:
+        source = Source(parse_parquet(path, data), None, path, dialect)
+    elif suffix in ARROW_SUFFIXES:
+        source = Source(parse_arrow(path, data), None, path, dialect)
     else:
-        text = _parse_csv(path, _decode(path, data, dialect.encoding), dialect)
-        frame = pl.DataFrame([as_numbers(column, dialect) for column in text])
-    if frame.height == 0:
+        source = _parse_with_extra(path, data, dialect)
+    check_column_names(path, source.frame.columns)
+    if source.frame.height == 0:
         raise ValueError(f"'{path}' has column names but no records; give a file with at least one record")
-    return Source(frame, text, path, dialect, meta)
+    return source
+
+
+def _parse_with_extra(path: Path, data: bytes, dialect: Dialect) -> Source:
+    """Return the table in the bytes of a file of a format that needs an optional package."""
+    suffix = suffix_of(path)
+    if suffix in EXCEL_SUFFIXES:
+        from sdckit.io.excel_table import parse_excel  # noqa: PLC0415 - only where such a file is named
+
+        return Source(*parse_excel(path, data, dialect), path, dialect)
+    if suffix in R_SUFFIXES:
+        from sdckit.io.r_table import parse_r  # noqa: PLC0415 - only where such a file is named
+
+        return Source(parse_r(path, data, dialect), None, path, dialect)
+    from sdckit.io import statfiles  # noqa: PLC0415 - only where such a file is named
+
+    given_encoding = dialect.encoding != DEFAULT.encoding
+    frame, meta = statfiles.read(path, data, dialect.encoding if given_encoding else None)
+    return Source(frame, None, path, dialect, meta)
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -106,15 +125,15 @@ def _read_bytes(path: Path) -> bytes:
         require_memory(f"'{path}'", path.stat().st_size, BEYOND_MEMORY)
         if data := path.read_bytes():
             return data
-    raise _empty_error(path)
+    raise empty_error(path)
 
 
 def check_readable(path: Path) -> None:
     """Raise an error if a path is a folder, or ends in no suffix that `read` knows."""
     if path.is_dir():
         raise IsADirectoryError(f"'{path}' is a folder; name a file in it")
-    if path.suffix.lower() not in READABLE:
-        raise ValueError(f"cannot read '{path}' by its suffix; use one of: {', '.join(READABLE)}")
+    if suffix_of(path) not in READABLE:
+        raise ValueError(f"cannot read '{path}' by its suffix; use one of: {suffixes_text(READABLE)}")
 
 
 @contextmanager
@@ -131,116 +150,6 @@ def explain_read_errors(path: AnyPath) -> Iterator[None]:
         raise type(error)(f"cannot read '{path}': {reason}; check its name and your permissions") from error
 
 
-def _empty_error(path: Path) -> ValueError:
-    """Return the error for a file without content."""
-    return ValueError(f"'{path}' is empty; give a file with column names and records")
-
-
-def _decode(path: Path, data: bytes, encoding: str) -> bytes:
-    """Return the text of a file as UTF-8 without byte-order mark, lines ending in a line feed."""
-    try:
-        text = data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeError as error:
-        where = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
-        raise ValueError(
-            f"'{path}' is not {encoding} text{where}; "
-            "set its encoding, such as encoding='latin-1' or encoding='utf-16'"
-        ) from error
-    if "\0" in text:
-        raise ValueError(f"'{path}' holds zero bytes: no {encoding} text; set encoding='utf-16' or another")
-    if "\n" not in text:
-        text = text.replace("\r", "\n")  # line ends of old Macs
-    if not text.strip():
-        raise _empty_error(path)
-    return text.rstrip("\r\n").encode() + b"\n"
-
-
-def _parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
-    """Return a CSV as a table of text; raise ValueError for unclear names or lines of unequal length."""
-    separator = dialect.separator(path)
-    names = next(_csv_rows(path, data, separator))[1]
-    check_column_names(path, names)
-    if len(names) == 1 and dialect.delimiter is None and (other := re.search("[;,\t|]", names[0])):
-        raise ValueError(
-            f"'{path}' has one column {names[0]!r} when split at {separator!r}; "
-            f"set the delimiter, such as delimiter={other[0]!r}"
-        )
-    try:
-        text = pl.read_csv(data, separator=separator, infer_schema=False)
-    except POLARS_ERRORS as error:
-        _check_rows(path, data, separator, len(names))
-        reason = str(error).split("\n", 1)[0]
-        raise ValueError(
-            f"'{path}' is no CSV table ({reason}); check quotation marks and delimiter"
-        ) from error
-    if text.width != len(names):
-        raise ValueError(f"the header of '{path}' is unclear; put its names in quotation marks")
-    short = len(names) > 1 and text.height > 0 and text[:, -1].null_count() > 0
-    if short and (b'"' in data or data.count(separator.encode()) != (len(names) - 1) * (text.height + 1)):
-        _check_rows(path, data, separator, len(names))
-    text.columns = names
-    return text
-
-
-def _csv_rows(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the last line number and the cells of each record of a CSV, the header first."""
-    lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
-    reader = csv.reader(lines, delimiter=separator, strict=True)
-    started = False
-    try:
-        for row in reader:
-            started = started or bool(row)
-            if started:
-                yield reader.line_num, row
-    except csv.Error as error:
-        where = f"line {reader.line_num} of '{path}'"
-        raise ValueError(f"{where} cannot be read ({error}); check its quotation marks") from error
-
-
-def _check_rows(path: Path, data: bytes, separator: str, width: int) -> None:
-    """Raise ValueError naming the first line of a CSV with more or fewer than `width` cells."""
-    for line, row in _csv_rows(path, data, separator):
-        if len(row) != width and (row or width > 1):
-            raise ValueError(
-                f"line {line} of '{path}' has not as many cells as the header ({len(row)}, not {width}); "
-                "correct that line or set the delimiter"
-            )
-
-
-def check_column_names(path: AnyPath, names: Sequence[str]) -> None:
-    """Raise ValueError if a column of the file has no name or two columns share one."""
-    for place, name in enumerate(names, 1):
-        if not name.strip():
-            raise ValueError(
-                f"column {place} of '{path}' has no name; name it in the first line (in R: row.names = FALSE)"
-            )
-        if name in names[: place - 1]:
-            raise ValueError(f"'{path}' has two columns named {name!r}; rename one of them")
-
-
-def as_numbers(column: pl.Series, dialect: Dialect = DEFAULT) -> pl.Series:
-    """Return a text column as integers or floats if every cell is a number or missing, else as text."""
-    cells = column.str.strip_chars()
-    cells = cells.set(cells.is_in(["", *_codes_that_are_words(dialect.missing)]), None)
-    if cells.str.contains(_INTEGER).all():
-        numbers = cells.cast(pl.Int64, strict=False)
-        beyond = numbers.null_count() > cells.null_count()
-        return column if beyond or numbers.null_count() == cells.len() else numbers
-    if dialect.decimal_comma:
-        if cells.str.contains(".", literal=True).any():  # it may group thousands
-            return column
-        cells = cells.str.replace(",", ".", literal=True)
-    finite = cells.str.contains(_NUMBER)
-    if not finite.any() or not (finite | cells.str.contains(_NOT_FINITE)).all():
-        return column
-    return cells.cast(pl.Float64)
-
-
-def _codes_that_are_words(codes: Collection[str]) -> list[str]:
-    """Return the missing codes that are not numbers; numeric codes are declared with `na`."""
-    return [code for code in codes if not re.match(_NUMBER, code)]
-
-
 def write(
     path: AnyPath,
     frame: pl.DataFrame,
@@ -251,7 +160,7 @@ def write(
     overwrite: bool = False,
     private: bool = False,
 ) -> None:
-    """Write a table to a file in one step, by its suffix: CSV, Parquet, Stata, SPSS or SAS.
+    """Write a table to a file in one step, by its suffix: CSV, Parquet, Arrow, Stata, SPSS or SAS.
 
     Floats take the shortest form that reads back bit for bit; null and NaN are empty cells in a
     CSV. A column whose values are those of `source` keeps the text it had there; so does a missing cell.
@@ -261,7 +170,8 @@ def write(
     Parameters
     ----------
     path
-        A file ending in .csv, .txt, .tsv, .parquet, .pq, .dta, .sav, .zsav or .xpt.
+        A file ending in .csv, .txt or .tsv (also compressed: .csv.gz, .csv.bz2, .csv.xz, .csv.zst), .parquet,
+        .pq, .arrow, .feather, .ipc, .dta, .sav, .zsav or .xpt.
     frame
         The table.
     source
@@ -328,7 +238,7 @@ def write_draft(
     check_target(path, overwrite)
     check_format(path, frame, source)
     content = None
-    if path.suffix.lower() not in STAT_SUFFIXES:
+    if suffix_of(path) not in STAT_SUFFIXES:
         try:
             content = _file_bytes(path, frame, source, whole, dialect)
         except POLARS_ERRORS as error:
@@ -364,7 +274,7 @@ def check_format(path: AnyPath, frame: pl.DataFrame, source: Source | None = Non
         The format does not allow such a name or type.
     """
     path, meta = Path(path), None if source is None else source.meta
-    stat = path.suffix.lower() in STAT_SUFFIXES
+    stat = suffix_of(path) in STAT_SUFFIXES
     if not stat and meta is None:
         return
     from sdckit.io.statfiles import meta as about  # noqa: PLC0415 - only where such a file is named
@@ -385,9 +295,13 @@ def read_draft(draft: Path, path: AnyPath, dialect: Dialect = DEFAULT) -> Source
 def _file_bytes(
     path: Path, frame: pl.DataFrame, source: Source | None, whole: Collection[str], dialect: Dialect
 ) -> bytes:
-    """Return the bytes of a Parquet or CSV file with this table."""
-    if path.suffix.lower() in PARQUET_SUFFIXES:
+    """Return the bytes of a Parquet, Arrow or CSV file with this table."""
+    suffix = suffix_of(path)
+    if suffix in ARROW_SUFFIXES:
+        return arrow_bytes(frame)
+    if suffix in PARQUET_SUFFIXES:
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         return buffer.getvalue()
-    return csv_text.csv_bytes(path, csv_text.text_cells(frame, source, whole, dialect), dialect)
+    content = csv_text.csv_bytes(path, csv_text.text_cells(frame, source, whole, dialect), dialect)
+    return packing.packed(path, content) if packing.is_packed(path) else content

@@ -42,26 +42,50 @@ def parse_parquet(path: Path, data: bytes) -> pl.DataFrame:
     ValueError
         The file is damaged, or its records take more memory than there is.
     """
-    schema, rows = _in_one_line(path, lambda: _header(data))
-    width = sum(_WIDTHS.get(kind.base_type(), 8) for kind in schema.dtypes())
-    require_memory(f"'{path}' with {rows:,} records", rows * width, BEYOND_MEMORY)
-    frame = _in_one_line(path, lambda: pl.read_parquet(io.BytesIO(data)))
+    return read_typed(
+        path, "Parquet", lambda: pl.scan_parquet(io.BytesIO(data)), lambda: pl.read_parquet(io.BytesIO(data))
+    )
+
+
+def read_typed(
+    path: Path, form: str, scan: Callable[[], pl.LazyFrame] | None, read: Callable[[], pl.DataFrame]
+) -> pl.DataFrame:
+    """Return the table that a function reads, in types that can be masked; its size is scanned first.
+
+    Parameters
+    ----------
+    path, form
+        The file and the name of its format, for errors.
+    scan
+        Gives types and number of records without reading the cells; None where the format cannot.
+    read
+        Reads the table.
+
+    Raises
+    ------
+    ValueError
+        The file is damaged, or its records take more memory than there is.
+    """
+    if scan is not None:
+        schema, rows = _in_one_line(path, form, lambda: _header(scan()))
+        width = sum(_WIDTHS.get(kind.base_type(), 8) for kind in schema.dtypes())
+        require_memory(f"'{path}' with {rows:,} records", rows * width, BEYOND_MEMORY)
+    frame = _in_one_line(path, form, read)
     return frame.with_columns([_as_usual(column) for column in frame if column.dtype in _WIDE])
 
 
-def _header(data: bytes) -> tuple[pl.Schema, int]:
+def _header(found: pl.LazyFrame) -> tuple[pl.Schema, int]:
     """Return the types of the columns and the number of records that a file states."""
-    found = pl.scan_parquet(io.BytesIO(data))
     return found.collect_schema(), int(found.select(pl.len()).collect().item())
 
 
-def _in_one_line(path: AnyPath, read: Callable[[], Found]) -> Found:
+def _in_one_line(path: AnyPath, form: str, read: Callable[[], Found]) -> Found:
     """Return what a function reads; raise one line, and print none, where the library fails or panics."""
     try:
         with without_panic_messages():
             return read()
     except (*POLARS_ERRORS, OSError, ValueError) as error:
-        raise damaged_parquet_error(path) from error
+        raise damaged_error(path, form) from error
 
 
 def _as_usual(column: pl.Series) -> pl.Series:
@@ -70,8 +94,8 @@ def _as_usual(column: pl.Series) -> pl.Series:
     return usual if usual.null_count() == column.null_count() else column.cast(pl.String)
 
 
-def damaged_parquet_error(path: AnyPath) -> ValueError:
-    """Return the error for a file that is no Parquet file, or not a whole one."""
+def damaged_error(path: AnyPath, form: str = "Parquet") -> ValueError:
+    """Return the error for a file that is no file of its format, or not a whole one."""
     return ValueError(
-        f"'{path}' is no whole Parquet file (cut off, damaged or another format); copy or export it again"
+        f"'{path}' is no whole {form} file (cut off, damaged or another format); copy or export it again"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 import polars as pl
+from polars import selectors as cs
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """A table as read from a file: typed columns, the text of a CSV's cells, and metadata.
+    """A table as read from a file: typed columns, the text of their cells, and metadata.
 
-    `frame` has typed columns; `text` has every cell of a CSV unchanged, None for other files; `meta` has the
-    labels, formats and missing codes of a Stata, SPSS or SAS file.
+    `frame` has typed columns; `text` has the cells of columns that the file holds as text, unchanged: all of
+    a CSV, some of an Excel file, None for other files; `meta` has the labels, formats and missing codes of a
+    Stata, SPSS or SAS file.
     """
 
     frame: pl.DataFrame
@@ -58,7 +60,7 @@ class Source:
         absent = column.is_null() if not column.dtype.is_float() else column.is_null() | column.is_nan()
         if not column.dtype.is_numeric() or not absent.any():
             return None
-        if self.text is not None:
+        if self.text is not None and name in self.text.columns:
             return self.text[name].set(~absent, None)
         codes = None if self.meta is None else self.meta.codes.get(name)
         return None if codes is None else codes.cast(pl.String)
@@ -69,7 +71,7 @@ class Source:
         return replace(
             self,
             frame=self.frame.select(names)[rows],
-            text=None if self.text is None else self.text.select(names)[rows],
+            text=None if self.text is None else self.text.select(cs.by_name(names, require_all=False))[rows],
             meta=None if self.meta is None else self.meta.take(rows, names),
         )
 

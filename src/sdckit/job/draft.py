@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdckit.core.text import number
-from sdckit.io.atomic import READ_ONLY
+from sdckit.io.suffixes import READ_ONLY, stem_of, suffix_of
 from sdckit.job.toml_text import entry_text, key_text, section_text, string_text, value_text
 
 if TYPE_CHECKING:
@@ -121,8 +121,9 @@ def _columns_of(found: Description) -> list[_Column]:
 
 def _output_section(data: PurePath) -> dict[str, str]:
     """Return the names of the files to write, made from the name of the original file."""
-    suffix = READ_ONLY.get(data.suffix.lower(), data.suffix)
-    return {"output": f"{data.stem}-masked{suffix}", "report": f"{data.stem}-report.html"}
+    stem, suffix = stem_of(data), suffix_of(data)
+    suffix = READ_ONLY.get(suffix, data.name[len(stem) :])
+    return {"output": f"{stem}-masked{suffix}", "report": f"{stem}-report.html"}
 
 
 def _with_roles(columns: Iterable[_Column], found: Description) -> list[_Column]:

@@ -154,6 +154,7 @@ FIELDS: tuple[Field, ...] = (
     Field("input", "delimiter", "text", COMMANDS, "character between cells of CSV files"),
     Field("input", "decimal_comma", "flag", COMMANDS, "numbers look like 1,5"),
     Field("input", "encoding", "text", COMMANDS, "encoding of CSV files"),
+    Field("input", "table", "text", COMMANDS, "sheet of an Excel file or data frame of an R file"),
     *_roles(),
     Field("recode", "", "recodings", MASKS, "how to coarsen columns that are not masked", "recode"),
     Field("rules", "rule", "texts", COMMANDS, "rules of the records", "rules"),

@@ -6,7 +6,7 @@ import math
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from sdckit.io.atomic import CSV_SUFFIXES, PARQUET_SUFFIXES
+from sdckit.io.suffixes import CSV_SUFFIXES, EXCEL_SUFFIXES, LABELLED_SUFFIXES, suffix_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ print({publish})
 """
 CSV_NOTE = "As the commands read it: codes such as 007 stay text, which pl.read_csv would make numbers."
 STAT_NOTE = "As the commands read it; labels of variables and values are kept by the command only."
-NOTES = dict.fromkeys(CSV_SUFFIXES, CSV_NOTE) | dict.fromkeys(PARQUET_SUFFIXES, "As the commands read it.")
+NOTES = dict.fromkeys(CSV_SUFFIXES + EXCEL_SUFFIXES, CSV_NOTE) | dict.fromkeys(LABELLED_SUFFIXES, STAT_NOTE)
 DIALECT = "# The command writes CSV as the original is written; this script with commas and decimal points.\n"
 MORE = "# The command also writes {names}.\n"
 WRITTEN = ("delimiter", "decimal_comma", "encoding")  # keys of [input] on how CSV is written
@@ -53,7 +53,7 @@ def python_text(job: Job) -> str:
     imports = ["from sdckit.io.dialect import Dialect"] if dialect else []
     text = SCRIPT.format(
         imports="\n".join([*imports, "from sdckit.io.files import read"]),
-        note=NOTES.get(PurePath(data).suffix.lower(), STAT_NOTE),
+        note=NOTES.get(suffix_of(PurePath(data)), "As the commands read it."),
         read=_call("read", [_path(job, data), *dialect], {}),
         recommend=_call("sdc.recommend", ["original"], _search_arguments(job)),
         apply=_call("choice.apply", ["original"], _given(output, "keep_order", "numbered", "calibrate")),
@@ -102,7 +102,7 @@ def _scenarios(entries: Any) -> dict[str, Any]:
 
 def _dialect(source: Mapping[str, Any]) -> list[str]:
     """Return the dialect of the file as Python code, in a list that is empty for the usual one."""
-    given = _given(source, *WRITTEN)
+    given = _given(source, *WRITTEN, "table")
     codes = tuple(str(code) for code in _several(source.get("na")))
     given |= {"missing": codes} if codes else {}
     return [_call("Dialect", [], given)] if given else []

@@ -13,6 +13,7 @@ from sdckit.core.converted_cells import polars_column
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.io import crosswalk
 from sdckit.io.dialect import DEFAULT, Dialect
+from sdckit.io.suffixes import suffix_of
 from sdckit.record import entry as entries
 from sdckit.record import environment, ledger
 from sdckit.record.fingerprints import digest_of_table
@@ -108,7 +109,7 @@ class Keeper:
             """Copy the published file."""
             digests["published"] = copy_private(draft, path)
 
-        writers = {PUBLISHED + self.output.suffix: copy} | {name: write_table(name) for name in tables}
+        writers = {PUBLISHED + suffix_of(self.output): copy} | {name: write_table(name) for name in tables}
         found = self.store.add(digests["published"], writers, lambda name: self._entry(name, made, digests))
         self.id = found.id
         return lambda: self.store.remove(found.id)
@@ -126,7 +127,7 @@ class Keeper:
             input={"name": origin.name, "sha256": origin.sha256, "cells": cells, "rows": self.original.n},
             output={
                 "name": self.output.name,
-                "suffix": self.output.suffix,
+                "suffix": suffix_of(self.output),
                 "sha256": digests["published"],
                 "rows": len(made.rows),
             },

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sdckit.core.table import Table
 from sdckit.core.text import listed
 from sdckit.io import files
+from sdckit.io.suffixes import suffix_of
 from sdckit.metrics.original import Original
 from sdckit.record.environment import differences
 from sdckit.record.fingerprints import digest_of_table
@@ -31,7 +32,7 @@ class NotRepeated(ValueError):  # noqa: N818 - not a fault of the input
 
 def check_suffix(entry: Entry, output: Path) -> None:
     """Raise ValueError if the file would be written in another format than the published one."""
-    if output.suffix != entry.output["suffix"]:
+    if suffix_of(output) != entry.output["suffix"].lower():
         raise ValueError(
             f"release {entry.id} is a {entry.output['suffix']} file and the output is '{output.name}'; "
             f"give it the suffix {entry.output['suffix']}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sdckit.io.cell_types import as_whole
 from sdckit.io.statfiles import claims, dates, spss_header
 from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta
 
@@ -25,7 +26,6 @@ _PARSERS = {
     ".xpt": "xport",
     ".sas7bdat": "sas7bdat",
 }
-LARGEST = 2**53  # beyond it, doubles do not represent every whole number
 XPT_BLOCK = 80
 
 
@@ -70,7 +70,7 @@ def read(path: Path, data: bytes, encoding: str | None = None) -> tuple[pl.DataF
         if unit is not None:
             numbers[name] = column
             column = dates.to_dates(column, family, unit)
-        columns.append(_as_whole(column))
+        columns.append(as_whole(column))
     frame = pl.DataFrame(columns)
     meta = Meta(
         family,
@@ -163,15 +163,6 @@ def is_declared(numbers: pl.Series, ranges: list[dict[str, Any]]) -> pl.Series:
     for limits in ranges:
         found |= numbers.is_between(limits["lo"], limits["hi"]).fill_null(False)
     return found
-
-
-def _as_whole(column: pl.Series) -> pl.Series:
-    """Return a float column as integers if all its values are whole numbers below 2**53."""
-    if not column.dtype.is_float() or column.null_count() == len(column):
-        return column
-    present = column.drop_nulls()
-    fine = (present.abs() < LARGEST).all() and (present == present.floor()).all()
-    return column.cast(pl.Int64) if fine else column
 
 
 def _categorical_columns(frame: pl.DataFrame, meta: Meta) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ import polars as pl
 
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
-from sdckit.io.statfiles import LARGEST, XPT_BLOCK, dates, import_pyreadstat, is_declared
+from sdckit.io.cell_types import LARGEST
+from sdckit.io.statfiles import XPT_BLOCK, dates, import_pyreadstat, is_declared
 from sdckit.io.statfiles.meta import Meta, check_names, check_types, fit_metadata, without_columns
 from sdckit.io.statfiles.stamps import clear_times
 

@@ -1,0 +1,129 @@
+"""Tables of text in the bytes of CSV files, and which of their columns are numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sdckit.io.atomic import POLARS_ERRORS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from sdckit.io.atomic import AnyPath
+    from sdckit.io.dialect import Dialect
+
+
+def parse_csv(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
+    """Return the cells of a CSV as text.
+
+    Parameters
+    ----------
+    path, data
+        The file, whose suffix gives the default delimiter, and its bytes.
+    dialect
+        How it is written.
+
+    Returns
+    -------
+    polars.DataFrame
+        Text, null where a cell is empty.
+
+    Raises
+    ------
+    ValueError
+        The file is empty, in another encoding, ragged, or with unclear column names.
+    """
+    return _split_lines(path, _decode(path, data, dialect.encoding), dialect)
+
+
+def empty_error(path: Path) -> ValueError:
+    """Return the error for a file without content."""
+    return ValueError(f"'{path}' is empty; give a file with column names and records")
+
+
+def _decode(path: Path, data: bytes, encoding: str) -> bytes:
+    """Return the text of a file as UTF-8 without byte-order mark, lines ending in a line feed."""
+    try:
+        text = data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeError as error:
+        where = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
+        raise ValueError(
+            f"'{path}' is not {encoding} text{where}; "
+            "set its encoding, such as encoding='latin-1' or encoding='utf-16'"
+        ) from error
+    if "\0" in text:
+        raise ValueError(f"'{path}' holds zero bytes: no {encoding} text; set encoding='utf-16' or another")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # line ends of old Macs
+    if not text.strip():
+        raise empty_error(path)
+    return text.rstrip("\r\n").encode() + b"\n"
+
+
+def _split_lines(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
+    """Return a CSV as a table of text; raise ValueError for unclear names or lines of unequal length."""
+    separator = dialect.separator(path)
+    names = next(_csv_rows(path, data, separator))[1]
+    check_column_names(path, names)
+    if len(names) == 1 and dialect.delimiter is None and (other := re.search("[;,\t|]", names[0])):
+        raise ValueError(
+            f"'{path}' has one column {names[0]!r} when split at {separator!r}; "
+            f"set the delimiter, such as delimiter={other[0]!r}"
+        )
+    try:
+        text = pl.read_csv(data, separator=separator, infer_schema=False)
+    except POLARS_ERRORS as error:
+        _check_rows(path, data, separator, len(names))
+        reason = str(error).split("\n", 1)[0]
+        raise ValueError(
+            f"'{path}' is no CSV table ({reason}); check quotation marks and delimiter"
+        ) from error
+    if text.width != len(names):
+        raise ValueError(f"the header of '{path}' is unclear; put its names in quotation marks")
+    short = len(names) > 1 and text.height > 0 and text[:, -1].null_count() > 0
+    if short and (b'"' in data or data.count(separator.encode()) != (len(names) - 1) * (text.height + 1)):
+        _check_rows(path, data, separator, len(names))
+    text.columns = names
+    return text
+
+
+def _csv_rows(path: Path, data: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the last line number and the cells of each record of a CSV, the header first."""
+    lines = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="\n")
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    started = False
+    try:
+        for row in reader:
+            started = started or bool(row)
+            if started:
+                yield reader.line_num, row
+    except csv.Error as error:
+        where = f"line {reader.line_num} of '{path}'"
+        raise ValueError(f"{where} cannot be read ({error}); check its quotation marks") from error
+
+
+def _check_rows(path: Path, data: bytes, separator: str, width: int) -> None:
+    """Raise ValueError naming the first line of a CSV with more or fewer than `width` cells."""
+    for line, row in _csv_rows(path, data, separator):
+        if len(row) != width and (row or width > 1):
+            raise ValueError(
+                f"line {line} of '{path}' has not as many cells as the header ({len(row)}, not {width}); "
+                "correct that line or set the delimiter"
+            )
+
+
+def check_column_names(path: AnyPath, names: Sequence[str]) -> None:
+    """Raise ValueError if a column of the file has no name or two columns share one."""
+    for place, name in enumerate(names, 1):
+        if not name.strip():
+            raise ValueError(
+                f"column {place} of '{path}' has no name; name it in the first line (in R: row.names = FALSE)"
+            )
+        if name in names[: place - 1]:
+            raise ValueError(f"'{path}' has two columns named {name!r}; rename one of them")

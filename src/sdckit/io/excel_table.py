@@ -1,0 +1,178 @@
+"""Tables in Excel and OpenDocument workbooks, read by fastexcel, an optional dependency.
+
+Cells are typed one by one there, and a column may mix numbers with words such as NA: such columns are read
+as a CSV would be, from the text of their cells.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sdckit.io.cell_types import as_numbers, as_whole
+from sdckit.io.csv_table import check_column_names
+from sdckit.io.dialect import DEFAULT, Dialect
+from sdckit.io.quiet import without_panic_messages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+TIMES_ONLY = 1899  # the year of cells that have a time of day and no date
+COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # first bytes of .xls files, and of locked ones of any format
+ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+
+
+def import_fastexcel() -> Any:
+    """Return the package fastexcel; raise ValueError with the install command where it is missing."""
+    try:
+        return import_module("fastexcel")
+    except ImportError as error:
+        raise ValueError('Excel files need the package fastexcel; pip install "sdckit[formats]"') from error
+
+
+def parse_excel(
+    path: Path, data: bytes, dialect: Dialect = DEFAULT
+) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Return the table in a sheet of a workbook, and the text of the columns that hold text.
+
+    The first row that is not empty has the names of the columns. Empty rows, and columns without a name
+    and without cells, are left out; cells that hold an error, such as #N/A, are missing.
+
+    Parameters
+    ----------
+    path, data
+        The file, for errors, and its bytes.
+    dialect
+        Its `table` names the sheet where several hold cells.
+
+    Returns
+    -------
+    tuple
+        The table, and a table of text as it stands in the cells, or None if no column holds text.
+
+    Raises
+    ------
+    ValueError
+        The file is damaged or locked by a password, the sheet unknown or empty, or a name unclear.
+    """
+    workbook = _opened(path, data)
+    sheet = _Sheet(path, workbook, _chosen_sheet(path, workbook, dialect.table))
+    cells = sheet.load(skip_rows=0, dtypes="string")
+    filled = _has_text(cells).arg_true()
+    if not len(filled):
+        raise ValueError(f"sheet {sheet.name!r} of '{path}' is empty; give one with column names and records")
+    top = int(filled[0])
+    names, shown = [cell or "" for cell in cells.row(top)], cells[top + 1 :]
+    places = [j for j, column in enumerate(shown) if names[j] or column.count()]
+    check_column_names(path, [names[j] for j in places])
+    rows = _has_text(shown)
+    if not rows.any():
+        return pl.DataFrame({names[j]: [] for j in places}), None
+    empty = {j: "string" for j, column in enumerate(shown) if not column.count()}
+    typed = sheet.load(skip_rows=top + 1, dtypes=empty or None, schema_sample_rows=None)
+    columns, texts = [], []
+    for j in places:
+        text = shown.to_series(j).filter(rows).alias(names[j])
+        column = _typed_column(typed.to_series(j).filter(rows).alias(names[j]), text)
+        if column is None:  # with decimal points, whatever a CSV would have
+            column = as_numbers(text, replace(dialect, delimiter=None, decimal_comma=False))
+            texts += [text] if column.dtype == pl.String or not dialect.decimal_comma else []
+        columns.append(column)
+    return pl.DataFrame(columns), pl.DataFrame(texts) if texts else None
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn any error of the library into one line: the file is locked, damaged or none of its format."""
+    try:
+        with without_panic_messages():
+            yield
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:  # a panic of the library is no Exception
+        locked = "password" in str(error).lower()
+        raise _locked_error(path) if locked else _damaged_error(path) from error
+
+
+def _opened(path: Path, data: bytes) -> Any:
+    """Return an open workbook; raise ValueError for a damaged or locked one."""
+    fastexcel = import_fastexcel()
+    if data.startswith(COMPOUND) and ENCRYPTED in data:
+        raise _locked_error(path)
+    with _explained(path):
+        return fastexcel.read_excel(data)
+
+
+def _locked_error(path: Path) -> ValueError:
+    """Return the error for a workbook with a password."""
+    return ValueError(f"'{path}' is locked by a password; save it without one")
+
+
+def _damaged_error(path: Path) -> ValueError:
+    """Return the error for a file that is no workbook, or not a whole one."""
+    return ValueError(
+        f"'{path}' is no whole Excel file (cut off, damaged or another format); copy or save it again"
+    )
+
+
+def _chosen_sheet(path: Path, workbook: Any, wanted: str | None) -> str:
+    """Return the name of the sheet that is asked for, or of the only one with cells; ValueError else."""
+    names: list[str] = workbook.sheet_names
+    if wanted is not None:
+        if wanted not in names:
+            raise ValueError(
+                f"'{path}' holds no sheet {wanted!r}; choose from: {', '.join(map(repr, names))}"
+            )
+        return wanted
+    if len(names) > 1:
+        first = names[:1]
+        names = [name for name in names if _Sheet(path, workbook, name).load(dtypes="string", n_rows=1).width]
+        names = names or first
+    if len(names) > 1:
+        listed = ", ".join(map(repr, names))
+        raise ValueError(
+            f"'{path}' holds {len(names)} sheets with cells: {listed}; choose one, such as table={names[0]!r}"
+        )
+    if not names:
+        raise ValueError(f"'{path}' holds no sheet; give one with column names and records")
+    return names[0]
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """A sheet of an open workbook."""
+
+    path: Path
+    workbook: Any
+    name: str
+
+    def load(self, **options: Any) -> pl.DataFrame:
+        """Return the cells as a table without names of columns; raise ValueError for a damaged sheet."""
+        with _explained(self.path):
+            found = self.workbook.load_sheet(self.name, header_row=None, **options)
+            return pl.DataFrame(found.to_polars())
+
+
+def _has_text(cells: pl.DataFrame) -> pl.Series:
+    """Return True for each row that has a cell with more than blanks."""
+    if not cells.width:
+        return pl.Series([], dtype=pl.Boolean)
+    return cells.select(pl.any_horizontal(pl.all().str.strip_chars().fill_null("") != "")).to_series()
+
+
+def _typed_column(cells: pl.Series, shown: pl.Series) -> pl.Series | None:
+    """Return a column of numbers, dates, times or truth values; None for one that holds a word."""
+    if cells.dtype == pl.String or (cells.is_null() & (shown.str.strip_chars() != "")).any():
+        return None
+    if cells.dtype.is_numeric():
+        return None if shown.is_in(["true", "false"]).any() else as_whole(cells)
+    if cells.dtype != pl.Datetime or not cells.count():
+        return cells
+    if (cells.dt.year() == TIMES_ONLY).all():
+        return cells.dt.time()
+    return cells.dt.date() if (cells == cells.dt.truncate("1d")).all() else cells
