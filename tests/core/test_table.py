@@ -304,7 +304,7 @@ def test_integer_columns_with_gaps_keep_them():
     assert frames["a"].isna().tolist() == masked["a"].is_null().to_list()
 
 
-@pytest.mark.parametrize(("given_", "expected"), [("Int64", "Int64"), ("Int32", "Int64"), ("UInt8", "Int64")])
+@pytest.mark.parametrize(("given_", "expected"), [("Int64", "Int64"), ("Int32", "Int32"), ("UInt8", "Int64")])
 def test_nullable_integers_of_pandas_stay_so(given_, expected):
     for cells in ([1, None, 9, 4], [1, 2, 9, 4]):
         frame = pd.DataFrame({"a": pd.array(cells, dtype=given_)}, index=[3, 3, 1, 2])

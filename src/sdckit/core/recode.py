@@ -150,7 +150,7 @@ def _coarsen_numbers(column: nw.Series[Any], recoding: Recoding, gaps: Bools) ->
     new = np.where(gaps, old, multiples(old, recoding.size, lower=recoding.way == "band"))
     if np.array_equal(old, new, equal_nan=True):
         raise _no_cell_error(recoding, "all values are such multiples")
-    return replaced_series(column, new + 0.0, whole=recoding.size.is_integer())
+    return replaced_series(column, new + 0.0, decimals_of(np.array([recoding.size])))
 
 
 def multiples(values: Floats, size: float, *, lower: bool) -> Floats:
@@ -178,7 +178,7 @@ def _merge_rare(column: nw.Series[Any], recoding: Recoding, gaps: Bools) -> nw.S
     if column.dtype.is_numeric() and not cells.beyond_floats(column):
         values = cells.as_floats(column)
         values[merged] = _other_number(values)
-        return replaced_series(column, values, whole=True)
+        return replaced_series(column, values, 0)
     backend = column.implementation
     keep = nw.new_series(column.name, (~merged).tolist(), nw.Boolean, backend=backend)
     other = nw.new_series(column.name, [OTHER] * len(column), nw.String, backend=backend)

@@ -15,9 +15,10 @@ import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.new_columns import decimal_series, float_series, integer_series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Ints
 
@@ -112,13 +113,14 @@ class Table:
         columns: Sequence[str],
         values: Floats,
         *,
-        whole: Iterable[str] = (),
+        decimals: Mapping[str, int] | None = None,
         more: dict[str, Ints] | None = None,
         recoded: Iterable[nw.Series[Any]] = (),
     ) -> Any:
         """Return a copy of the table, in the caller's type, with new values in some columns.
 
-        `more` are new columns of whole numbers, `recoded` columns that replace those of the same name.
+        `decimals` has the number of decimals of rounded columns, `more` are new columns of whole numbers,
+        `recoded` columns that replace those of the same name.
         """
         values = values + 0.0  # turns -0.0 into 0.0, since its sign would be published
         if self.frame is None:
@@ -127,9 +129,9 @@ class Table:
             if more:
                 return np.column_stack([array, *more.values()])
             return array.reshape(np.shape(self.native)) if np.ndim(self.native) == 1 else array
-        integers = set(whole)
+        places = decimals or {}
         fresh = [
-            replaced_series(self.frame[name], values[:, j], whole=name in integers)
+            replaced_series(self.frame[name], values[:, j], places.get(name))
             for j, name in enumerate(columns)
         ]
         backend = self.frame.implementation
@@ -213,23 +215,37 @@ def _loses_digits(cell: Decimal) -> bool:
     return Decimal(repr(float(cell))) != cell
 
 
-def replaced_series(old: nw.Series[Any], values: Floats, *, whole: bool) -> nw.Series[Any]:
-    """Return a column with new values, as integers if `whole` and if it held integers before."""
-    integer = whole and old.dtype.is_integer()
+def replaced_series(old: nw.Series[Any], values: Floats, decimals: int | None) -> nw.Series[Any]:
+    """Return a column with new values, rounded to so many decimals or not (None), in its type if that fits.
+
+    Integers stay integers and decimals decimals where the number of decimals allows it; other columns, and
+    decimals that do not fit, become floats, integers that do not fit integers of 64 bits.
+    """
+    if keeps_type(old.dtype, decimals) and old.dtype.is_decimal():
+        return decimal_series(old, values)
+    if not keeps_type(old.dtype, decimals):
+        return float_series(old, values)
     largest = np.fmax.reduce(np.abs(values), initial=0)
-    if integer and largest > LARGEST_INTEGER:
+    if largest > LARGEST_INTEGER:
         raise ValueError(
             f"column {old.name!r} has masked values up to {largest:.3g}, too large for whole numbers; "
             "weaken the masking or do not round"
         )
-    make = _pandas_series if old.implementation.is_pandas() else _other_series
-    return make(old, values, integer=integer)
+    return integer_series(old, values)
+
+
+def keeps_type(kind: Any, decimals: int | None) -> bool:
+    """Return True for a type of integers or decimals that has room for so many decimals."""
+    if decimals is None:
+        return False
+    return (
+        decimals <= 0 if kind.is_integer() else kind.is_decimal() and decimals <= getattr(kind, "scale", 38)
+    )
 
 
 def numbered_series(old: nw.Series[Any], numbers: Floats) -> nw.Series[Any]:
     """Return a column of whole numbers in place of any other, missing where a number is NaN."""
-    make = _pandas_series if old.implementation.is_pandas() else _other_series
-    return make(old, numbers, integer=True)
+    return integer_series(old, numbers, keep=False)
 
 
 def names_of(columns: Any) -> list[str]:
@@ -278,35 +294,6 @@ def _open_frame(data: Any) -> nw.DataFrame[Any] | nw.Series[Any]:
     if isinstance(found, nw.LazyFrame):
         raise TypeError(f"{type(data).__name__} is lazy; collect it first")
     return found
-
-
-def _pandas_series(old: nw.Series[Any], values: Floats, *, integer: bool) -> nw.Series[Any]:
-    """Return a pandas-backed series with new values, integers in the integer type of the old series."""
-    backend = old.implementation
-    fresh = nw.new_series(old.name, values, nw.Float64, backend=backend)
-    kind = str(old.to_native().dtype)
-    if integer and (kind.endswith("[pyarrow]") or kind.startswith(("Int", "UInt"))):
-        nullable = "int64[pyarrow]" if kind.endswith("[pyarrow]") else "Int64"
-        return nw.from_native(fresh.to_native().astype(nullable), series_only=True)
-    if integer and not np.isnan(values).any():  # numpy's integers have no missing cell
-        return nw.new_series(old.name, values.astype(np.int64), nw.Int64, backend=backend)
-    return fresh
-
-
-def _other_series(old: nw.Series[Any], values: Floats, *, integer: bool) -> nw.Series[Any]:
-    """Return a polars or pyarrow series with new values, null or NaN in missing cells as before."""
-    missing, backend = np.isnan(values), old.implementation
-    dtype = nw.Int64 if integer else nw.Float64
-    cells = np.where(missing, 0, values).astype(np.int64) if integer else values
-    fresh = nw.new_series(old.name, cells, dtype, backend=backend)
-    null = missing
-    if missing.any() and old.dtype.is_float():  # a cell that was NaN, not null, stays NaN
-        null = missing & ~(np.isnan(old.to_numpy()) & ~old.is_null().to_numpy())
-    if null.any():
-        present = nw.new_series(old.name, ~null, nw.Boolean, backend=backend)
-        nothing = nw.new_series(old.name, [None] * len(values), dtype, backend=backend)
-        fresh = fresh.zip_with(present, nothing)
-    return fresh
 
 
 def _numeric_array(data: Any) -> Floats:

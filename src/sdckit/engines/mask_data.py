@@ -142,7 +142,8 @@ def _masked_frame(settings: Settings, data: Any, method: str, options: Mapping[s
 
 def _like_original(original: Table, masked: pl.DataFrame, columns: tuple[str, ...]) -> Any:
     """Return a masked table in the type of the original, without the columns that are not published."""
-    whole = [name for name in columns if name in masked.columns and masked.schema[name].is_integer()]
     kept = [name for name in columns if name in masked.columns]
-    made = original.with_values(kept, Table(masked).floats(kept), whole=whole)
+    kinds = {name: masked.schema[name] for name in kept}
+    decimals = {name: getattr(kind, "scale", 0) for name, kind in kinds.items() if not kind.is_float()}
+    made = original.with_values(kept, Table(masked).floats(kept), decimals=decimals)
     return made if original.frame is None else Table(made).take(masked.columns)

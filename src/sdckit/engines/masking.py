@@ -247,9 +247,8 @@ def _writer(
         name: types.get(name, kind) for name, kind in source.original.schema.items() if name not in roles.drop
     }
     schema = required_schema(source.original, published, roles.variables)
-    whole = frozenset(name for name, d in places.items() if d == 0)
     return lambda folder: PartWriter(
-        source.original, str(folder), tuple(published), types, whole, schema
+        source.original, str(folder), tuple(published), types, places, schema
     ), schema
 
 

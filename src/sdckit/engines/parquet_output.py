@@ -7,7 +7,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -45,15 +45,15 @@ def published_type(kind: pl.DataType, decimals: int | None) -> pl.DataType:
 class PartWriter:
     """Write stretches of rows as Parquet files: masked columns, and the others as they are.
 
-    `columns` are the published ones in their order, `types` those of the masked ones, `whole` the masked
-    columns that are rounded to whole numbers.
+    `columns` are the published ones in their order, `types` those of the masked ones, `decimals` how many
+    decimals the masked columns are rounded to.
     """
 
     files: ParquetFiles
     folder: str
     columns: tuple[str, ...]
     types: Mapping[str, pl.DataType]
-    whole: frozenset[str] = frozenset()
+    decimals: Mapping[str, int] = field(default_factory=dict)
     schema: Any = None  # an Arrow schema, where it says more than the types
 
     def write(self, first: int, masked: Floats, original: Floats) -> None:
@@ -76,7 +76,7 @@ class PartWriter:
     def _column(self, old: pl.Series, values: Floats, original: Floats) -> pl.Series:
         """Return a column with masked values in the published type, missing cells as they were."""
         kind, name = self.types[old.name], old.name
-        made = replaced_series(nw.from_native(old, series_only=True), values, whole=name in self.whole)
+        made = replaced_series(nw.from_native(old, series_only=True), values, self.decimals.get(name))
         try:
             fresh: pl.Series = made.to_native().cast(kind)
             lost = kind == pl.Float32 and bool(fresh.is_infinite().any())

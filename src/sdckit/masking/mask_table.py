@@ -13,7 +13,7 @@ from sdckit.core.decimals import decimals_of_steps
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.quoting import cells_are_quoted, quoted
 from sdckit.core.settings import function_options
-from sdckit.core.table import Table
+from sdckit.core.table import Table, keeps_type
 from sdckit.core.text import plural, shortened
 from sdckit.core.warning_texts import warn
 from sdckit.masking.mask_matrix import (
@@ -35,7 +35,7 @@ from sdckit.progress import each, track
 from sdckit.rules.edits import edits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sdckit.core.decimals import Step
     from sdckit.core.prepared import PreparedTable
@@ -247,9 +247,10 @@ def mask_prepared(
     notes += on_repair or ([] if rules is None else [NO_RULE])
     if data.roles.na:
         masked = job.with_codes(masked)
-    whole = [name for name, step in zip(job.names, job.steps or (), strict=False) if step.decimals <= 0]
+    places = {name: step.decimals for name, step in zip(job.names, job.steps or (), strict=False)}
     more = {} if groups is None else {groups: numbers + 1}  # 0 for a record without any value
-    made = job.table.with_values(job.names, masked, whole=whole, more=more, recoded=data.recoded.values())
+    made = job.table.with_values(job.names, masked, decimals=places, more=more, recoded=data.recoded.values())
+    notes += _type_notes(job.table, Table(made), places)
     if data.roles.drop:
         found = Table(made)
         made = found.take([name for name in found.names if name not in data.roles.drop])
@@ -258,6 +259,18 @@ def mask_prepared(
         record.name, parameters, by=data.roles.by, rules=known, columns=data.roles.variables
     )
     return Masking(made, notes, disclosure)
+
+
+def _type_notes(before: Table, after: Table, decimals: Mapping[str, int]) -> list[str]:
+    """Return a note for each rounded column whose type could not hold its masked cells."""
+    if before.frame is None:
+        return []
+    kinds = {name: (before.column(name).dtype, after.column(name).dtype) for name in decimals}
+    return [
+        f"column {name!r} is {new}, since {old} cannot hold its masked cells"
+        for name, (old, new) in kinds.items()
+        if keeps_type(old, decimals[name]) and old != new
+    ]
 
 
 def _job(

@@ -211,12 +211,12 @@ class CalibrationTask:
         places = [self.names.index(name) for name in names]
         cells = found.values[:, places]
         cells = np.where(np.isnan(cells), table.floats(names), cells)
-        whole = [
-            name
+        decimals = {
+            name: step.decimals
             for name, place in zip(names, places, strict=True)
-            if (step := problem.steps[place]) is not None and step.decimals <= 0
-        ]
-        return table.with_values(names, cells, whole=whole)
+            if (step := problem.steps[place]) is not None
+        }
+        return table.with_values(names, cells, decimals=decimals)
 
 
 def _read_rules(given: Any, file: SurveyFile, requests: Sequence[Request]) -> Rules | None:
