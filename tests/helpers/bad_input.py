@@ -68,9 +68,9 @@ CASES = {
     "no such masked file": ({}, evaluate(masked="msk.csv"), "no file 'msk.csv'; check"),
     "folder as input": ({"in/x": ""}, mask(data="in"), "the folder 'in' holds no Parquet file; name"),
     "unsupported input": (
-        {"data.xlsx": "x"},
-        mask(data="data.xlsx"),
-        "cannot read 'data.xlsx' by its suffix",
+        {"data.doc": "x"},
+        mask(data="data.doc"),
+        "cannot read 'data.doc' by its suffix; use one of: .csv, ",
     ),
     "unsupported output": ({}, mask(output="out.doc"), "cannot write 'out.doc' by its suffix"),
     "empty file": ({"data.csv": ""}, mask(), "'data.csv' is empty; give a file"),

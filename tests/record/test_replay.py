@@ -31,9 +31,11 @@ def office(tmp_path_factory):
     """Releases in all formats from data in all formats, with one private record each."""
     folder = tmp_path_factory.mktemp("office")
     frame = people()
-    names = ["data.csv", "data.parquet"]
-    put_people(folder, frame, "data.csv")
-    put_people(folder, frame, "data.parquet")
+    names = ["data.csv", "data.parquet", "data.csv.gz", "data.arrow"]
+    for name in names[:2]:
+        put_people(folder, frame, name)
+    for name in names[2:]:
+        files.write(folder / name, frame)
     if importlib.util.find_spec("pyreadstat"):
         files.write(folder / "data.dta", frame)
         names += ["data.dta"]

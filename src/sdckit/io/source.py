@@ -68,10 +68,11 @@ class Source:
     def take(self, rows: NDArray[np.int64], columns: Collection[str]) -> Source:
         """Return some columns, with their text and metadata, and all rows in the given order."""
         names = [name for name in self.frame.columns if name in columns]
+        text = pl.DataFrame() if self.text is None else self.text.select(cs.by_name(names, require_all=False))
         return replace(
             self,
             frame=self.frame.select(names)[rows],
-            text=None if self.text is None else self.text.select(cs.by_name(names, require_all=False))[rows],
+            text=text[rows] if text.width else None,
             meta=None if self.meta is None else self.meta.take(rows, names),
         )
 
