@@ -92,7 +92,8 @@ def main(words: Sequence[str] | None = None) -> None:
 def sdckit(context: click.Context) -> None:
     """Mask numeric microdata and measure information loss and disclosure risk.
 
-    Only numeric variables are masked; text columns are written unchanged. Start with `sdckit demo`.
+    Only numeric variables are masked; text columns are written unchanged. Files are CSV (also .gz, .bz2, .xz,
+    .zst), Parquet, Arrow, Stata, SPSS or SAS; Excel and R files are read only. Start with `sdckit demo`.
     """
     if context.invoked_subcommand is None:
         terminal.print_line(context.get_help())
