@@ -25,6 +25,12 @@ class Fault(str):
     __slots__ = ()
 
 
+class Far(str):
+    """The place of a cell far from the others, such as XFD1048576."""
+
+    __slots__ = ()
+
+
 def packed(files):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as out:
@@ -43,6 +49,8 @@ def excel_number(cell):
 
 def excel_cell(row, column, cell):
     place = f'r="{chr(65 + column)}{row}"'
+    if isinstance(cell, Far):
+        place, cell = f'r="{cell}"', 1
     if cell is None:
         return f'<c {place} s="0"/>'
     if isinstance(cell, Fault):

@@ -9,7 +9,7 @@ import pytest
 from foreign_files import stored
 from sdckit.io.dialect import Dialect
 from sdckit.io.files import read, write
-from workbooks import LOCKED, Fault, ods, xlsx
+from workbooks import LOCKED, Far, Fault, ods, xlsx
 
 NAMES = ["id", "income", "persons", "share", "price", "owner", "born", "seen", "hour", "remark", "none"]
 NOON = dt.datetime(2020, 2, 29, 12, 30)  # noqa: DTZ001 - Excel knows no time zones
@@ -135,6 +135,7 @@ def test_empty_rows_above_and_columns_beside_the_table(tmp_path):
         (xlsx(Data=[["a", None], [1, 2]]), "column 2 of '.*' has no name; name it"),
         (xlsx(Data=[["a", "a"], [1, 2]]), "has two columns named 'a'; rename"),
         (b"", "is empty; give a file"),
+        (xlsx(Data=[*ROWS, [Far("XFD1048576")]]), "claims more cells than fit into memory; delete stray"),
     ],
 )
 def test_bad_workbooks(tmp_path, capfd, data, line):

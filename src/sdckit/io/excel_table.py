@@ -6,6 +6,8 @@ as a CSV would be, from the text of their cells.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
 
 TIMES_ONLY = 1899  # the year of cells that have a time of day and no date
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # first bytes of .xls files, and of locked ones of any format
+PROBE = """
+import sys
+try:
+    import fastexcel
+    workbook = fastexcel.read_excel(sys.stdin.buffer.read())
+    for name in workbook.sheet_names:
+        workbook.load_sheet(name, header_row=None, n_rows=1, dtypes="string")
+except BaseException:
+    pass
+"""
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 
@@ -104,8 +116,25 @@ def _opened(path: Path, data: bytes) -> Any:
     fastexcel = import_fastexcel()
     if data.startswith(COMPOUND) and ENCRYPTED in data:
         raise _locked_error(path)
+    _require_survivor(path, data)
     with _explained(path):
         return fastexcel.read_excel(data)
+
+
+def _require_survivor(path: Path, data: bytes) -> None:
+    """Raise ValueError if the library ends a process that reads this file, which only another one survives.
+
+    It does so where a damaged header, or one stray cell at the far end of a sheet, claims more memory than
+    there is.
+    """
+    if not sys.executable:  # Python inside of another program
+        return
+    words = [sys.executable, "-P", "-c", PROBE]
+    if subprocess.run(words, input=data, capture_output=True, check=False).returncode:  # noqa: S603 - our own
+        raise ValueError(
+            f"'{path}' claims more cells than fit into memory; delete stray cells far from the table, "
+            "or save it as CSV"
+        )
 
 
 def _locked_error(path: Path) -> ValueError:

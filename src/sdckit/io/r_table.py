@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -50,19 +51,31 @@ def parse_r(path: Path, data: bytes, dialect: Dialect = DEFAULT) -> pl.DataFrame
         The file is damaged, has no data frame or several, or a column that is no vector.
     """
     parser = import_rdata().parser
-    try:
+    with _explained(path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files whose name does not tell their format
             found = parser.parse_data(data)
-        encoding = getattr(found.extra, "encoding", None)
         objects = _objects(found.object)
-    except MemoryError:
+    one = _chosen(path, objects, dialect.table)
+    with _explained(path):
+        return _Frame(path, dialect, getattr(found.extra, "encoding", None)).table(one)
+
+
+class _RefusedError(ValueError):
+    """Error for an object of R that a sound file holds and that is no table of vectors."""
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Turn errors of a damaged file into one line."""
+    try:
+        yield
+    except (MemoryError, _RefusedError):
         raise
     except Exception as error:
         raise ValueError(
             f"'{path}' is no whole R file (cut off, damaged or another format); copy or save it again"
         ) from error
-    return _Frame(path, dialect, encoding).table(_chosen(path, objects, dialect.table))
 
 
 def _objects(top: Any) -> dict[str, Any]:
@@ -122,10 +135,10 @@ class _Frame:
         pairs = zip(names, frame.value, strict=True)
         columns = [self._column(name, one) for name, one in pairs]
         if not columns:
-            raise ValueError(f"the data frame in '{self.path}' has no columns; give one with records")
+            raise _RefusedError(f"the data frame in '{self.path}' has no columns; give one with records")
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"'{self.path}' has two columns named {twice!r}; rename one of them")
+            raise _RefusedError(f"'{self.path}' has two columns named {twice!r}; rename one of them")
         return pl.DataFrame(columns)
 
     def _column(self, name: str, one: Any) -> pl.Series:
@@ -133,7 +146,7 @@ class _Frame:
         kind, classes, about = KINDS.get(one.info.type.value), _classes(one), _attributes(one)
         if kind is None or "dim" in about or "POSIXlt" in classes:
             what = "a list" if one.info.type.value == LIST else "no plain vector"
-            raise ValueError(
+            raise _RefusedError(
                 f"column {name!r} of '{self.path}' is {what}; drop it or convert it before saving"
             )
         if kind == "character":
@@ -167,7 +180,7 @@ class _Frame:
         try:
             return [None if cell.value is None else self._text(cell) for cell in one.value]
         except UnicodeDecodeError as error:
-            raise ValueError(
+            raise _RefusedError(
                 f"'{self.path}' holds text that is not {self.native}; "
                 "set its encoding, such as encoding='latin-1'"
             ) from error
