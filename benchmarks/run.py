@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.console import Console
 
 from sdckit.cli import terminal
+from sdckit.cli.tables import fitting_tables
 from sdckit.core import checks
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ def main(names: list[str]) -> None:
         [
             str(row["what"]),
             str(row["case"]),
-            f"{row['ms']:.3f}",
             str(row["yardstick"]),
+            f"{row['ms']:.3f}",
             f"{row['times_the_time']:.2f}",
             f"{row['times_faster']:.1f}",
             str(row["target"]),
         ]
         for row in rows
     ]
-    columns = ["what", "case", "ms", "yardstick", "times the time", "times faster", "target"]
-    Console(width=150).print(terminal.plain_table(columns, shown, right=2))
+    columns = ["what", "case", "yardstick", "ms", "times the time", "times faster", "target"]
+    terminal.print_tables(fitting_tables(columns, shown, right=3, left=1))
 
 
 if __name__ == "__main__":

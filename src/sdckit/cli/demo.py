@@ -6,6 +6,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
+from sdckit.cli.tables import fitting_tables
 from sdckit.core.text import number
 from sdckit.io import datasets, files, output_folder
 from sdckit.io.dialect import DEFAULT
@@ -92,7 +93,7 @@ def _print_summary(
     folder: Path, found: Sweep, choice: Choice, result: Evaluation, records: int, variables: int
 ) -> None:
     """Print the safe settings, the recommendation, and the measures of the released file."""
-    terminal.print_line(
+    terminal.print_note(
         f"A synthetic business survey: {records} firms, {variables} variables, {found.files} masked files."
     )
     rows = [
@@ -104,10 +105,10 @@ def _print_summary(
         for point in choice.safe
     ]
     columns = ["weakest safe setting", "parameters", "loss (brmae)", "risk (linkage)", "risk of outliers"]
-    terminal.console().print(terminal.plain_table(columns, rows, right=2))
+    terminal.print_tables(fitting_tables(columns, rows, right=2, labels=2))
     for sentence in choice.sentences:
-        terminal.print_line(sentence)
-    terminal.print_line(f"""
+        terminal.print_note(sentence)
+    text = f"""
 The released file itself, masked.csv, was measured:
 - loss: {result.meaning[MINIMISE].split(";")[0]};
 - suppressed cells: {result.meaning["suppressed"]};
@@ -115,4 +116,6 @@ The released file itself, masked.csv, was measured:
 {chr(10).join(terminal.knowledge_lines(result.knowledge))}
 
 Report, with the map of all maskings: {folder / "report.html"}
-Private record, to make masked.csv again: {folder / PRIVATE}""")
+Private record, to make masked.csv again: {folder / PRIVATE}"""
+    for line in text.split("\n"):
+        terminal.print_note(line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sdckit.cli import json_output, parsing, request, terminal
 from sdckit.cli.job_commands import SUFFIXES
 from sdckit.cli.job_options import input_section
+from sdckit.cli.tables import fitting_tables
 from sdckit.core.description import describe_table
 from sdckit.core.recoding_trials import lowered_options
 from sdckit.core.roles import asked_roles
@@ -21,6 +22,8 @@ from sdckit.job.write import write_job
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from rich.table import Table as RichTable
 
     from sdckit.core.description import Description
 
@@ -43,7 +46,7 @@ def run(data: Path, given: dict[str, Any]) -> None:
         write_job(path, content, overwrite=given["overwrite"])
     show(found, given, {"version": VERSION, "n": table.n, "original": data.name})
     if path and not (given["as_json"] or given["as_csv"]):
-        terminal.print_line(f"wrote {path}: edit it, then sdckit run {shlex.quote(str(path))}")
+        terminal.print_note(f"wrote {path}: edit it, then sdckit run {shlex.quote(str(path))}")
 
 
 def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) -> None:
@@ -53,12 +56,11 @@ def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) ->
     elif given["as_csv"]:
         terminal.print_csv(found.table)
     else:
-        screen = terminal.console()
-        screen.print(_columns_table(found))
+        terminal.print_tables(_columns_tables(found))
         if found.recodings.height:
-            screen.print(_recodings_table(found))
+            terminal.print_tables(_recodings_tables(found))
         if found.steps.height:
-            screen.print(_steps_table(found))
+            terminal.print_tables(_steps_tables(found))
         for note in found.notes:
             terminal.print_note(note)
         terminal.print_note(f"options for these roles: {options_text(found.options)}")
@@ -69,8 +71,8 @@ def show(found: Description, given: dict[str, Any], about: Mapping[str, Any]) ->
             )
 
 
-def _columns_table(found: Description) -> Any:
-    """Return the rich table of the columns; a question mark follows a role that is not decided."""
+def _columns_tables(found: Description) -> list[RichTable]:
+    """Return the rich tables of the columns; a question mark follows a role that is not decided."""
     rows = [
         [
             row["column"],
@@ -83,13 +85,11 @@ def _columns_table(found: Description) -> Any:
         for row in found.table.iter_rows(named=True)
     ]
     heads = ["column", "type", "role", "missing", "distinct", "once", "floor without", "why"]
-    table = terminal.plain_table(heads, rows, right=3)
-    table.columns[-1].justify = "left"
-    return table
+    return fitting_tables(heads, rows, right=3, left=1)
 
 
-def _recodings_table(found: Description) -> Any:
-    """Return the rich table of recodings, with figures of the file and of the column before and after."""
+def _recodings_tables(found: Description) -> list[RichTable]:
+    """Return the rich tables of recodings, with figures of the file and of the column before and after."""
     rows = [
         [
             f"--recode {shlex.quote(row['column'] + '=' + row['recode'])}",
@@ -99,17 +99,17 @@ def _recodings_table(found: Description) -> Any:
         for row in found.recodings.iter_rows(named=True)
     ]
     heads = ["recoding", "uniques", "after", "floor", "after", "floor alone", "after"]
-    return terminal.plain_table(heads, rows)
+    return fitting_tables(heads, rows)
 
 
-def _steps_table(found: Description) -> Any:
-    """Return the rich table of steps by which the floor goes down, one after the other."""
+def _steps_tables(found: Description) -> list[RichTable]:
+    """Return the rich tables of steps by which the floor goes down, one after the other."""
     rows = [["as it is", f"{found.uniques:.1%}", number(found.floor)]]
     for row in found.steps.iter_rows(named=True):
         value = row["value"] if row["option"] == "recode" else parsing.quoted_name(row["value"])
         step = f"--{row['option']} {shlex.quote(value)}"
         rows.append([step, f"{row['uniques']:.1%}", number(row["floor"])])
-    return terminal.plain_table(["one after the other", "uniques", "floor"], rows)
+    return fitting_tables(["one after the other", "uniques", "floor"], rows)
 
 
 def options_text(options: dict[str, list[str]]) -> str:

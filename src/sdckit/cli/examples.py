@@ -93,10 +93,12 @@ Examples:
 METRICS = """\b
 Examples:
   sdckit metrics
+  sdckit metrics brmae
   sdckit metrics --json
 """
 METHODS = """\b
 Examples:
   sdckit methods
+  sdckit methods mdav
   sdckit methods --csv
 """

@@ -10,21 +10,23 @@ from sdckit.cli.parsing import SingleValueCommand
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.METRICS)
+@click.argument("name", metavar="[NAME]", required=False)
 @listing
-def metrics(**given: bool) -> None:
-    """List the metrics: what each measures, its range and options."""
+def metrics(name: str | None, **given: bool) -> None:
+    """List the metrics, or show one: its range, options and source."""
     from sdckit.cli import registered
 
-    terminal.show_rows(registered.metric_rows(), given)
+    registered.show_metrics(name, given)
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.METHODS)
+@click.argument("name", metavar="[NAME]", required=False)
 @listing
-def methods(**given: bool) -> None:
-    """List the masking methods and their parameters."""
+def methods(name: str | None, **given: bool) -> None:
+    """List the masking methods, or show one with its parameters."""
     from sdckit.cli import registered
 
-    terminal.show_rows(registered.method_rows(), given)
+    registered.show_methods(name, given)
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.SCHEMA)

@@ -12,10 +12,40 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+WORD = re.compile(r"--?[\w-]+ (?:'[^']*'|[^\s-]\S*)|(?:'[^']*'|\S)+")  # an option goes with its value
 EXPECTED = (click.ClickException, MemoryError, ValueError, TypeError, OSError)  # errors that get one line
 
 
-class SingleValueCommand(click.Command):
+class WithExamples(click.Command):
+    """A click command whose examples go on in the next line where the screen is too narrow for one."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the examples; a line that is too long ends with a backslash, as shells take it."""
+        if self.epilog:
+            width = formatter.width - 2  # the help is indented
+            lines = [broken for line in self.epilog.splitlines() for broken in continued(line, width)]
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text("\n".join(lines))
+
+
+def continued(line: str, width: int) -> list[str]:
+    """Return a command as lines of at most `width` characters each, if its words allow it, for a shell."""
+    if len(line) <= width:
+        return [line]
+    indent = len(line) - len(line.lstrip())
+    words = WORD.findall(line)
+    lines = [" " * indent + words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + len(word) + len("  \\") > width:
+            lines[-1] += " \\"
+            lines.append(" " * (indent + 4) + word)
+        else:
+            lines[-1] += f" {word}"
+    return lines
+
+
+class SingleValueCommand(WithExamples):
     """A click command that refuses two values of a single-valued option; click would take the last."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -47,7 +77,7 @@ def error_text(error: BaseException) -> str:
     return f"{error}; check disk space and permissions" if system else str(error)
 
 
-class CommandGroup(click.Group):
+class CommandGroup(WithExamples, click.Group):
     """A group of `SingleValueCommand`s; after Ctrl-C it prints click's empty line on terminals only."""
 
     command_class = SingleValueCommand

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import json_output, request, terminal
+from sdckit.cli.tables import fitting_tables
 from sdckit.core.settings import method_text
 from sdckit.record.checking import NotInRecord, check_file, release_rows
 from sdckit.record.replay import check_suffix, replay
@@ -22,20 +23,20 @@ def run_replay(release: str, data: Path, output: Path, given: dict[str, Any]) ->
     require_apart(store, output)
     entry = replay(store, release, data, output, overwrite=given["overwrite"])
     if not given["quiet"]:
-        terminal.print_line(f"wrote {output}: the same bytes as release {entry.id} of {entry.time}")
+        terminal.print_note(f"wrote {output}: the same bytes as release {entry.id} of {entry.time}")
 
 
 def run_releases(given: dict[str, Any]) -> None:
     """Run `sdckit releases`: list the releases of the private record."""
     store = Store.at(given["private"])
     rows = release_rows(store)
-    if given["as_json"] or given["as_csv"]:
-        terminal.show_rows(rows, given)
-    elif not rows:
-        terminal.print_line(f"no releases in '{store.folder}'")
+    if terminal.show_rows(rows, given):
+        return
+    if not rows:
+        terminal.print_note(f"no releases in '{store.folder}'")
     else:
         cells = [[str(value) for value in row.values()] for row in rows]
-        terminal.console().print(terminal.plain_table(list(rows[0]), cells, right=3))
+        terminal.print_tables(fitting_tables(list(rows[0]), cells, right=3, left=2))
 
 
 def run_check(masked: Path, given: dict[str, Any]) -> None:
@@ -61,9 +62,9 @@ def run_check(masked: Path, given: dict[str, Any]) -> None:
         lines = [f"{row['metric']},{row['value']},{row['limit']},{str(row['met']).lower()}" for row in rows]
         terminal.print_line("\n".join(["metric,value,limit,met", *lines]))
     else:
-        terminal.print_line(f"'{masked}' is release {entry.id} of {entry.time}, byte for byte")
-        terminal.print_line(f"{facts['records']} records, masked by {facts['masking']}")
+        terminal.print_note(f"'{masked}' is release {entry.id} of {entry.time}, byte for byte")
+        terminal.print_note(f"{facts['records']} records, masked by {facts['masking']}")
         for line in [str(one) for one in limits] or ["no limits were set"]:
-            terminal.print_line(f"- {line}")
+            terminal.print_note(f"- {line}")
     if missed := [str(one) for one in limits if not one.met]:
         raise NotInRecord(f"release {entry.id} misses a limit: {'; '.join(missed)}; do not hand it out")

@@ -29,4 +29,4 @@ def run_study(output: Path, given: Mapping[str, Any]) -> None:
             overwrite=given["overwrite"],
         )
     for line in lines if not given["quiet"] else ():
-        terminal.print_line(line)
+        terminal.print_note(line)

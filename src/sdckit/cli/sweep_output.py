@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.cli import terminal
+from sdckit.cli.tables import fitting_tables
 from sdckit.core import registry
 from sdckit.core.text import number
 from sdckit.io import atomic, drafts, files, output_folder
@@ -70,8 +70,8 @@ def metrics_that_fit(metrics: list[str]) -> list[str]:
     return metrics if len(metrics) <= FITTING or not leading else leading
 
 
-def overview_table(found: Sweep) -> Table:
-    """Return a rich table of each method's measures at both ends of its grid: medians of replications."""
+def overview_tables(found: Sweep) -> list[Table]:
+    """Return rich tables of each method's measures at both ends of its grid: medians of replications."""
     summary = found.summary
     metrics = metrics_that_fit(summary["metric"].unique(maintain_order=True).to_list())
     rows = []
@@ -81,4 +81,4 @@ def overview_table(found: Sweep) -> Table:
         for setting in dict.fromkeys([settings[0], settings[-1]]):
             values = dict(part.filter(pl.col("parameters") == setting).select("metric", "value").rows())
             rows.append([method, setting, *(number(values[metric]) for metric in metrics)])
-    return terminal.plain_table(["method", "parameters", *metrics], rows, right=2)
+    return fitting_tables(["method", "parameters", *metrics], rows, right=2, labels=2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import shlex
 import sys
@@ -12,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import json_output
+from sdckit.cli.tables import WIDTH, console, fitting_tables, screen_width, wrapped
 from sdckit.core.text import as_sentence, number, plural, printable, shortened
 
 if TYPE_CHECKING:
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
-    from rich.console import Console
     from rich.table import Table
 
     from sdckit.cli.verdict import Verdict
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.knowledge import Knowledge
 
-WIDTH = 120  # characters of a line if the output is no terminal
 MANY = 10  # largest number of names that are listed in full
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
@@ -36,19 +34,8 @@ ARGUMENT = re.compile(  # of the library's functions, as its errors and notes na
 LEVEL = re.compile(
     "unrelated|^chance alone|^ties leave"
 )  # parts of explanations that state a level or a range
-WIDE = 80  # characters of a screen that has room for all columns of declared estimates
 ESTIMATES = 12  # declared estimates in a table, those that changed most
 OTHER_NAMES = {"method": "made-by", "estimates": "estimate"}  # options that are not named like their argument
-
-
-def console() -> Console:
-    """Return the rich console for output; if that is no terminal, COLUMNS or 120 characters wide."""
-    from rich.console import Console  # noqa: PLC0415 - not needed for --help
-
-    columns = os.environ.get("COLUMNS", "")
-    width = int(columns) if columns.isdecimal() and int(columns) else WIDTH
-    # Names of columns are not markup: "[/b]" is printed as it stands.
-    return Console(width=None if sys.stdout.isatty() else width, highlight=False, markup=False, emoji=False)
 
 
 def print_line(text: str) -> None:
@@ -65,9 +52,16 @@ def print_csv(table: pl.DataFrame) -> None:
     print_line(table.with_columns(safe).write_csv().rstrip("\n"))
 
 
+def print_tables(tables: Sequence[Table]) -> None:
+    """Print rich tables, one below the other."""
+    screen = console()
+    for table in tables:
+        screen.print(table)
+
+
 def print_note(text: str) -> None:
-    """Print a text as exactly one line to standard output, whatever names it holds."""
-    print_line(printable(text))
+    """Print a text as one line to standard output, whatever names it holds; wrapped on narrow screens."""
+    print_line(wrapped(printable(text)))
 
 
 def _option_for(argument: re.Match[str]) -> str:
@@ -125,29 +119,14 @@ def join_names(names: Sequence[str], *, whole: bool = False) -> str:
     return shortened(names, MANY - 1)
 
 
-def plain_table(columns: list[str], rows: list[list[str]], *, right: int = 1) -> Table:
-    """Return a rich table without lines; columns from the `right`-th on are aligned right, for numbers."""
-    from rich import box  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, name in enumerate(columns):
-        table.add_column(
-            printable(name, lines=True), justify="right" if place >= right else "left", overflow="fold"
-        )
-    for row in rows:
-        table.add_row(*map(printable, row))
-    return table
-
-
 def _without_levels(meaning: str) -> str:
     """Return the explanation of a value without the parts that other columns of the table have."""
     first, *rest = meaning.split("; ")
     return "; ".join([first, *(part for part in rest if not LEVEL.search(part))])
 
 
-def evaluation_table(result: Evaluation) -> Table:
-    """Return a rich table of an evaluation's whole-file values with their meaning."""
+def evaluation_tables(result: Evaluation) -> list[Table]:
+    """Return rich tables of an evaluation's whole-file values with their meaning."""
     tied = result.summary["tie_low"].is_not_null().any()
     rows = []
     for row in result.summary.iter_rows(named=True):
@@ -156,17 +135,14 @@ def evaluation_table(result: Evaluation) -> Table:
         figures = [number(row["value"]), number(row["random"]), *([ties] if tied else [])]
         rows.append([row["metric"], *figures, meaning])
     columns = ["metric", "value", "by chance", *(["tie range"] if tied else []), "what it means"]
-    table = plain_table(columns, rows)
-    table.columns[-1].justify = "left"
-    table.columns[-1].ratio = 1
-    table.expand = True
-    for column in table.columns[:-1]:
-        column.no_wrap = True
-    return table
+    tables = fitting_tables(columns, rows, left=1)
+    tables[-1].columns[-1].ratio = 1
+    tables[-1].expand = True
+    return tables
 
 
 def tables_by(result: Evaluation, rows_by: str) -> list[Table]:
-    """Return rich tables with one row per variable or stratum and one column per metric, split to fit."""
+    """Return rich tables with one row per variable or stratum and one column per metric."""
     import polars as pl  # noqa: PLC0415
 
     other = "stratum" if rows_by == "variable" else "variable"
@@ -174,16 +150,8 @@ def tables_by(result: Evaluation, rows_by: str) -> list[Table]:
     metrics = part["metric"].unique(maintain_order=True).to_list()  # some have a value for the file only
     labels = part[rows_by].unique(maintain_order=True).to_list()
     values = {(row[rows_by], row["metric"]): row["value"] for row in part.iter_rows(named=True)}
-    width = console().width - max(map(len, [rows_by, *labels]), default=0)
-    tables, shown = [], []
-    for place, metric in enumerate(metrics):
-        shown.append(metric)
-        following = metrics[place + 1 : place + 2]
-        if not following or sum(max(len(name), 9) + 3 for name in [*shown, *following]) > width:
-            rows = [[label, *(number(values.get((label, name))) for name in shown)] for label in labels]
-            tables.append(plain_table([rows_by, *shown], rows))
-            shown = []
-    return tables
+    rows = [[label, *(number(values.get((label, name))) for name in metrics)] for label in labels]
+    return fitting_tables([rows_by, *metrics], rows)
 
 
 def detail_tables(result: Evaluation, given: dict[str, Any]) -> list[Table]:
@@ -193,17 +161,18 @@ def detail_tables(result: Evaluation, given: dict[str, Any]) -> list[Table]:
 
 
 def rank_tables(ranks: pl.DataFrame) -> list[Table]:
-    """Return three rich tables of rank statistics by variable: distances, brMAE and brMSE."""
+    """Return rich tables of rank statistics by variable: distances, brMAE and brMSE."""
     distances = ["variable", "n", *(name for name in ranks.columns if name.startswith("rank_"))]
     rules = ["min", "average", "expected", "max"]
     absolute = ["variable", *(f"brmae_{rule}" for rule in rules)]
     squared = ["variable", *(f"brmse_{rule}" for rule in [*rules, "tie_sd"])]
     return [
-        plain_table(
+        table
+        for names in (distances, absolute, squared)
+        for table in fitting_tables(
             [name.replace("_", "\n", 1) for name in names],
             [[_cell_text(row.get(name)) for name in names] for row in ranks.iter_rows(named=True)],
         )
-        for names in (distances, absolute, squared)
     ]
 
 
@@ -212,17 +181,27 @@ def _cell_text(value: Any) -> str:
     return number(value) if value is None or isinstance(value, float) else str(value)
 
 
-def cards_text(heads: list[str], bodies: list[dict[str, str]]) -> str:
-    """Return text with one paragraph per entry: its head, then one indented line per fact."""
-    width = min(console().width, WIDTH)
+def card_text(head: str, card: Mapping[str, Sequence[str]]) -> str:
+    """Return a head, then each label with its lines, wrapped; labels without lines are left out."""
+    width = min(screen_width(), WIDTH)
+    lines = textwrap.wrap(head, width)
+    for label, texts in card.items():
+        for text, start in zip(
+            texts, [f"  {label:<{LABEL}}", *[" " * (LABEL + 2)] * len(texts)], strict=False
+        ):
+            lines += textwrap.wrap(text, width, initial_indent=start, subsequent_indent=" " * (LABEL + 2))
+    return "\n".join(lines)
+
+
+def list_text(texts: Mapping[str, str], shorter: Mapping[str, str]) -> str:
+    """Return a line for each name with its text; all have the shorter one if a line would not fit."""
+    width = screen_width()
+    start = max(map(len, texts)) + 2
+    chosen = texts if max(map(len, texts.values())) + start <= width else shorter
     lines = []
-    for head, body in zip(heads, bodies, strict=True):
-        lines.append(head)
-        for label, text in body.items():
-            start = f"  {label:<{LABEL}}"
-            lines += textwrap.wrap(text, width, initial_indent=start, subsequent_indent=" " * len(start))
-        lines.append("")
-    return "\n".join(lines).rstrip()
+    for name, text in chosen.items():
+        lines += textwrap.wrap(text, width, initial_indent=f"{name:<{start}}", subsequent_indent=" " * start)
+    return "\n".join(lines)
 
 
 def publishable(result: Evaluation, given: dict[str, Any]) -> Evaluation:
@@ -248,32 +227,28 @@ def scenario_tables(result: Evaluation) -> list[Table]:
         [name, known, risk, number(value), number(limit), words[met]]
         for name, known, risk, value, limit, met, *_ in result.scenarios.rows()
     ]
-    table = plain_table(["scenario", "intruder knows", "risk", "value", "limit", "limit is"], rows, right=3)
-    table.columns[-1].justify = "left"
-    return [table]
+    heads = ["scenario", "intruder knows", "risk", "value", "limit", "limit is"]
+    return fitting_tables(heads, rows, right=3, left=1)
 
 
 def estimate_tables(result: Evaluation) -> list[Table]:
-    """Return a rich table of the declared estimates that changed most, with exact figures.
-
-    On a narrow screen it leaves out both values.
-    """
+    """Return rich tables of the declared estimates that changed most, with exact figures."""
     if result.estimates is None:
         return []
     found = result.estimates.table.sort("overlap", nulls_last=True, maintain_order=True)
     heads = {"original": "original", "masked": "masked", "change": "change, %", "change_in_se": "in s.e."}
-    columns = [*heads, "overlap"] if console().width >= WIDE else [*heads, "overlap"][2:]
+    columns = [*heads, "overlap"]
     rows = [
         [row["estimate"], row["domain"], *(number(row[name]) for name in columns)]
         for row in found.head(ESTIMATES).iter_rows(named=True)
     ]
-    table = plain_table(["estimate", "domain", *(heads.get(name, name) for name in columns)], rows, right=2)
-    for column in table.columns[2:]:
-        column.no_wrap = True
+    names = ["estimate", "domain", *(heads.get(name, name) for name in columns)]
+    tables = fitting_tables(names, rows, right=2, labels=2)
     shown = f"{len(rows)} of {found.height}" if found.height > len(rows) else str(found.height)
-    table.title = f"{shown} declared {plural(found.height, 'estimate')}, least overlap first; for you alone"
-    table.title_justify, table.title_style = "left", ""
-    return [table]
+    first = tables[0]
+    first.title = f"{shown} declared {plural(found.height, 'estimate')}, least overlap first; for you alone"
+    first.title_justify, first.title_style = "left", ""
+    return tables
 
 
 def show_result(
@@ -303,9 +278,7 @@ def show_result(
     elif not given["quiet"]:
         for head in [*heads, *knowledge_lines(result.knowledge)]:
             print_note(head)
-        screen = console()
-        for table in (evaluation_table(result), *scenario_tables(result), *estimate_tables(result), *extra):
-            screen.print(table)
+        print_tables([*evaluation_tables(result), *scenario_tables(result), *estimate_tables(result), *extra])
         for one in verdicts:
             print_note(one.line)
         for note in everything:
@@ -354,15 +327,15 @@ def show_results(
         known = [result.knowledge for result in results.values()]
         for line in dict.fromkeys(line for one in known for line in knowledge_lines(one)):
             print_note(line)
-        console().print(plain_table(["metric", *values], rows))
+        print_tables(fitting_tables(["metric", *values], rows))
         for one in verdicts:
             print_note(one.line)
         for note in notes:
             print_note(f"note: {note}")
 
 
-def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
-    """Print a list of metrics or methods as paragraphs, JSON or CSV."""
+def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> bool:
+    """Print rows as JSON or CSV if the options ask for one of them; return whether they do."""
     check_format(given)
     if given["as_json"]:
         print_line(json_output.as_json(rows))
@@ -370,6 +343,4 @@ def show_rows(rows: list[dict[str, str]], given: dict[str, bool]) -> None:
         import polars as pl  # noqa: PLC0415
 
         print_csv(pl.DataFrame(rows))
-    else:
-        heads = [" - ".join(list(row.values())[:2]) for row in rows]
-        print_line(cards_text(heads, [dict(list(row.items())[2:]) for row in rows]))
+    return given["as_json"] or given["as_csv"]
