@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sdckit.cli import app_command, examples, listing_group, parsing, record_group, streams, terminal
+from sdckit.cli import (
+    app_command,
+    completion,
+    examples,
+    listing_group,
+    paper_command,
+    parsing,
+    record_group,
+    streams,
+    terminal,
+)
+from sdckit.cli.completion import DataPath
 from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     calibrate_option,
@@ -25,6 +36,7 @@ from sdckit.cli.options import (
     known_rule_option,
     limit_options,
     listing,
+    log_option,
     made_by_options,
     measured_roles,
     measuring,
@@ -58,11 +70,13 @@ if TYPE_CHECKING:
 def main(words: Sequence[str] | None = None) -> None:
     """Run a command of the command line; wrong input prints one line and exits with code 2."""
     code: int | str | None = 0
+    text = ""
     held_warnings = Warnings()
     warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
     try:
         streams.prepare_streams()
         streams.exit_on_signals()
+        completion.prepare()
         sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=held_warnings)
         held_warnings.show()
         sys.stdout.flush()
@@ -72,12 +86,15 @@ def main(words: Sequence[str] | None = None) -> None:
         code = 0 if stop.code == 1 else stop.code
     except (KeyboardInterrupt, click.Abort) as stop:
         texts = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
-        terminal.print_to_stderr("stopped", texts[0])
-        code = 130
+        code, text = 130, str(texts[0])
+        terminal.print_to_stderr("stopped", text)
     except parsing.EXPECTED as error:
         wrong = isinstance(error, click.ClickException)
         code = 2 if wrong else getattr(error, "exit_code", 2)  # 1 if limits could not be met
-        terminal.print_to_stderr("error" if code == 2 else "not met", parsing.error_text(error))
+        text = parsing.error_text(error)
+        terminal.print_to_stderr("error" if code == 2 else "not met", text)
+    if held_warnings.log is not None:
+        held_warnings.log.finish(code, terminal.one_line(text))
     streams.finish(code)
 
 
@@ -104,7 +121,8 @@ def sdckit(context: click.Context) -> None:
     "-o", "--output", metavar="FOLDER", default="sdckit-demo", show_default=True, help="Folder to write."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no table.")
-def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
+@log_option
+def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a command's flag
     """Mask a bundled sample with 20 settings, choose one and report.
 
     The settings are five of each of four methods.
@@ -117,7 +135,7 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 
 
 @sdckit.command(epilog=examples.DESCRIBE)
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=DataPath())
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Start a job file (.toml)."
 )
@@ -125,6 +143,7 @@ def demo(output: str, quiet: bool) -> None:  # noqa: FBT001 - a command's flag
 @described_roles
 @dialect_options
 @listing
+@log_option
 def describe(data: Path, **given: Any) -> None:
     """Show each column, its role, and recodings worth trying.
 
@@ -137,9 +156,15 @@ def describe(data: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.MASK)
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=DataPath())
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
-@click.option("--method", metavar="NAME", required=True, help="How to mask; see `sdckit methods`.")
+@click.option(
+    "--method",
+    metavar="NAME",
+    required=True,
+    shell_complete=completion.methods,
+    help="How to mask; see `sdckit methods`.",
+)
 @set_option
 @rule_option
 @calibrate_option
@@ -166,6 +191,7 @@ def describe(data: Path, **given: Any) -> None:
 @engine_options
 @dialect_options
 @outputs
+@log_option
 def mask(data: Path, output: Path, **given: Any) -> None:
     """Mask a file; print information loss and disclosure risk.
 
@@ -178,8 +204,8 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.EVALUATE)
-@click.argument("original", type=click.Path(path_type=Path))
-@click.argument("masked", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("original", type=DataPath())
+@click.argument("masked", type=DataPath(), nargs=-1, required=True)
 @click.option("--variables", is_flag=True, help="Also show every variable.")
 @click.option("--ranks", is_flag=True, help="Also show rank differences: means, maxima, tie range.")
 @click.option(
@@ -214,6 +240,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @engine_options
 @dialect_options
 @outputs
+@log_option
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     """Measure information loss and disclosure risk of a masked file.
 
@@ -227,7 +254,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.SWEEP)
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=DataPath())
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
 )
@@ -259,6 +286,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 @search_measuring
 @dialect_options
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
+@log_option
 def sweep(data: Path, output: Path, **given: Any) -> None:
     """Mask a file with many settings and measure each result.
 
@@ -271,11 +299,18 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.RECOMMEND)
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=DataPath())
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @limit_options(required=True)
 @scenario_option
-@click.option("--minimise", metavar="LOSS", default="brmae", show_default=True, help="Loss to minimise.")
+@click.option(
+    "--minimise",
+    metavar="LOSS",
+    default="brmae",
+    show_default=True,
+    shell_complete=completion.metric("loss"),
+    help="Loss to minimise.",
+)
 @method_option
 @grid_option
 @rule_option
@@ -302,6 +337,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @no_seed_option
 @dialect_options
 @outputs
+@log_option
 def recommend(data: Path, output: Path, **given: Any) -> None:
     """Find the masking of least loss within limits on risk and loss.
 
@@ -316,9 +352,10 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.RUN)
-@click.argument("job", type=click.Path(path_type=Path))
+@click.argument("job", type=DataPath(".toml"))
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @outputs
+@log_option
 def run(job: Path, **given: Any) -> None:
     """Do what a job file says: search and mask, mask, or evaluate.
 
@@ -334,45 +371,5 @@ for _command in (app_command.app, record_group.replay, record_group.releases, re
     sdckit.add_command(_command)
 
 
-@sdckit.command(epilog=examples.PAPER)
-@click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
-)
-@click.option(
-    "--data",
-    multiple=True,
-    metavar="A,B",
-    default=["tarragona,census"],
-    show_default=True,
-    help="Data sets: tarragona, census, eia; or sample, which is bundled; repeatable.",
-)
-@click.option(
-    "--replications", metavar="N", default=30, show_default=True, help="Runs of each random masking."
-)
-@click.option(
-    "--formats",
-    multiple=True,
-    metavar="A,B",
-    default=["svg"],
-    show_default=True,
-    help="Of the figures: svg, pdf, png; repeatable.",
-)
-@click.option("--seed", type=int, help="Another seed than the study's own.")
-@click.option("--workers", metavar="N", help="Cores to use.  [default: all]")
-@click.option(
-    "--overwrite", is_flag=True, help="Delete what an earlier study left in the folder and start again."
-)
-@click.option("--quiet", "-q", is_flag=True, help="Print no progress and no summary.")
-def paper(output: Path, **given: Any) -> None:
-    """Reproduce all tables and figures of the note behind brMAE.
-
-    Writes a folder with the numbers, the figures, a comparison with R's sdcMicro, a verdict on each claim
-    and one page, index.html, that holds all of it. After Ctrl-C the same command resumes.
-    """
-    from sdckit.cli.study import run_study
-
-    run_study(output, given)
-
-
-for command in (listing_group.metrics, listing_group.methods, listing_group.schema):
+for command in (paper_command.paper, listing_group.metrics, listing_group.methods, listing_group.schema):
     sdckit.add_command(command)

@@ -298,8 +298,8 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
         for line in terminal.knowledge_lines(known):
             terminal.print_note(line)
         terminal.print_tables(sweep_output.overview_tables(found))
-        for note in found.notes:
-            terminal.print_note(f"note: {note}")
+    terminal.print_notes(found.notes, given)
+    if not given["quiet"]:
         terminal.print_note(f"wrote {', '.join(str(file) for file in written)}")
 
 

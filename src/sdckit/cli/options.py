@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sdckit.cli import completion
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,7 +29,12 @@ def _combine_options(*options: Callable[[Command], Command]) -> Callable[[Comman
 
 def _names_option(name: str, text: str) -> Callable[[Command], Command]:
     """Return a repeatable option that names columns, with its help text."""
-    return click.option(name, multiple=True, metavar="A,B", help=text)
+    return click.option(name, multiple=True, metavar="A,B", shell_complete=completion.columns, help=text)
+
+
+def _column_option(name: str, text: str) -> Callable[[Command], Command]:
+    """Return an option that names one column, with its help text."""
+    return click.option(name, metavar="A", shell_complete=completion.columns, help=text)
 
 
 def _role_options(strata: str) -> Callable[[Command], Command]:
@@ -42,14 +49,16 @@ def _role_options(strata: str) -> Callable[[Command], Command]:
             "--key",
             multiple=True,
             metavar="A",
+            shell_complete=completion.columns,
             help="Column that identifies records, a direct identifier and no key variable "
             "(quasi-identifier); never masked; several (A,B or repeated) identify together.",
         ),
-        click.option("--weights", metavar="A", help="Column of survey weights; never masked."),
+        _column_option("--weights", "Column of survey weights; never masked."),
         click.option(
             "--by",
             multiple=True,
             metavar="A",
+            shell_complete=completion.columns,
             help=f"Column whose values form strata, each {strata}; repeatable.",
         ),
         _names_option("--untouched", "Columns published as they are; repeatable."),
@@ -59,9 +68,7 @@ def _role_options(strata: str) -> Callable[[Command], Command]:
         ),
         _names_option("--unknown", "Published columns unknown to the intruder, as weights; repeatable."),
         _names_option("--confidential", "Columns that the intruder wants to learn; repeatable."),
-        click.option(
-            "--unit", metavar="A", help="Column of households, firms or persons; its values repeat."
-        ),
+        _column_option("--unit", "Column of households, firms or persons; its values repeat."),
         _names_option("--drop", "Columns that are not published; repeatable."),
         click.option(
             "--na", multiple=True, metavar="X", help="Code of a missing cell, such as -999 or NA; repeatable."
@@ -152,6 +159,7 @@ metrics_option = click.option(
     "--metrics",
     multiple=True,
     metavar="A,B",
+    shell_complete=completion.metrics,
     help="Metrics, all default ones if not given; see `sdckit metrics`; repeatable.",
 )
 sample_option = click.option(
@@ -174,6 +182,7 @@ grid_option = click.option(
     "grids",
     multiple=True,
     metavar="METHOD.PARAMETER=VALUES",
+    shell_complete=completion.grids,
     help="Values to try: 2:30, 0.01:0.3:0.01 or 3,5,10; repeatable. A method alone has its default grid; "
     "without --grid and --method, the default methods are tried (see sdckit methods).",
 )
@@ -190,6 +199,7 @@ set_option = click.option(
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
+    shell_complete=completion.settings,
     help="Parameter of the method; with --by also one for each stratum, k=north:5,south:3; repeatable.",
 )
 method_option = click.option(
@@ -197,6 +207,7 @@ method_option = click.option(
     "methods",
     multiple=True,
     metavar="NAME",
+    shell_complete=completion.methods,
     help="A method to try with its default grid, or all for every method; repeatable.",
 )
 RULE = (
@@ -228,6 +239,7 @@ def limit_options(*, required: bool) -> Callable[[Command], Command]:
             multiple=True,
             required=required,
             metavar="RISK=LIMIT",
+            shell_complete=completion.metric("risk", "="),
             help=f"Largest risk allowed, such as linkage=0.1; repeatable.{more}",
         ),
         click.option(
@@ -235,6 +247,7 @@ def limit_options(*, required: bool) -> Callable[[Command], Command]:
             "loss_limits",
             multiple=True,
             metavar="LOSS=LIMIT",
+            shell_complete=completion.metric("loss", "="),
             help=f"Largest loss allowed, such as suppressed=0.01; repeatable.{more}",
         ),
     )
@@ -305,6 +318,7 @@ engine_options = _combine_options(
     click.option(
         "--engine",
         metavar="NAME",
+        shell_complete=completion.words("memory", "local", "spark"),
         help="memory; local: Parquet files or folders in blocks of rows; spark: the same on a cluster. The "
         "last two measure losses only.  [default: memory, or local for Parquet that does not fit there]",
     ),
@@ -327,6 +341,7 @@ made_by_options = _combine_options(
     click.option(
         "--made-by",
         metavar="METHOD",
+        shell_complete=completion.methods,
         help="Method that masked the file, with --set for its parameters; attacks use what it discloses.",
     ),
     set_option,
@@ -358,4 +373,11 @@ save_job_option = click.option(
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Write these options to a job file (.toml), for sdckit run.",
+)
+log_option = click.option(
+    "--log",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Append what is done to a file, a JSON object on a line for each event: the start with its options, "
+    "warnings, notes, the end with exit code and seconds; no seed and no cell of the data.",
 )

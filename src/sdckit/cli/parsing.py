@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sdckit.cli import work_log
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -53,9 +55,14 @@ class SingleValueCommand(WithExamples):
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for option in given:
             single = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
-            if single and given.count(option) > 1:
+            if single and given.count(option) > 1 and not ctx.resilient_parsing:
                 raise click.UsageError(f"{option.opts[-1]} is given twice and takes one value", ctx)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Open the log, if one is asked for, before any work; then run the command."""
+        work_log.begin(ctx)
+        return super().invoke(ctx)
 
 
 def usage_error_text(error: click.ClickException) -> str:

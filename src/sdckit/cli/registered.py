@@ -62,7 +62,7 @@ def _print_list(entries: Mapping[str, tuple[str, str]], last: str) -> None:
 def metric_card(metric: Metric) -> dict[str, list[str]]:
     """Return all that is to be said about a metric: lines of text by label."""
     example = f"sdckit evaluate data.csv masked.csv --metrics {metric.name}"
-    card = {
+    card: dict[str, list[str]] = {
         "measures": [metric.summary, *_explanation(metric.function)],
         "family": [metric.family],
         "range": [metric.range_text],
@@ -92,10 +92,7 @@ def method_card(method: Method) -> dict[str, list[str]]:
         "tried": [method.status],
         "reference": [method.reference],
         "example": [f"sdckit mask data.csv -o masked.csv --method {method.name}{setting}"]
-        + [
-            f"sdckit sweep data.csv -o sweep/ --grid {method.name}.{one.name}={_values(one)}"
-            for one in grids[:1]
-        ],
+        + [f"sdckit sweep data.csv -o sweep/ --grid {method.name}.{_values(one)}" for one in grids[:1]],
     }
 
 
@@ -118,10 +115,9 @@ def _plain(value: object) -> str:
 
 def _values(parameter: Parameter) -> str:
     """Return a parameter with a few values of its grid, as `--grid` takes them."""
-    grid = list(parameter.grid)
-    return f"{parameter.name}=" + ",".join(
-        _plain(grid[place]) for place in sorted({0, len(grid) // 2, len(grid) - 1})
-    )
+    grid = [_plain(value) for value in parameter.grid]
+    few = [grid[place] for place in sorted({0, len(grid) // 2, len(grid) - 1})]
+    return f"{parameter.name}={','.join(few)}"
 
 
 def metric_rows() -> list[dict[str, str]]:

@@ -14,6 +14,7 @@ LEFT_OUT = {  # options that no job has, and why
     "quiet": "give it to sdckit run",
     "as_json": "give it to sdckit run",
     "as_csv": "give it to sdckit run",
+    "log": "give it to sdckit run",
     "save_job": "it names the job itself",
 }
 SECTIONS = {
