@@ -142,7 +142,8 @@ def settings(ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 def _beginning_with(incomplete: str, known: Iterable[str] | dict[str, str]) -> list[CompletionItem]:
     """Return the names that begin with what is typed, with their texts if these are given."""
     texts = known if isinstance(known, dict) else {}
-    return [CompletionItem(name, help=texts.get(name)) for name in known if name.startswith(incomplete)]
+    begun = [name for name in known if name.startswith(incomplete)] if "=" not in incomplete else []
+    return [CompletionItem(name, help=texts.get(name)) for name in begun]  # a value after = is not known
 
 
 def _in_list(incomplete: str, known: dict[str, str]) -> list[CompletionItem]:
@@ -169,12 +170,12 @@ def _columns_of(ctx: click.Context) -> list[str]:
     if path is None:
         return []
     try:
-        return _header(path, ctx.params)
+        return header_of(path, ctx.params)
     except Exception:  # noqa: BLE001 - a file may be broken in any way, and the user is typing
         return []
 
 
-def _header(path: Path, given: dict[str, Any]) -> list[str]:
+def header_of(path: Path, given: dict[str, Any]) -> list[str]:
     """Return the names of the columns of a file, from its first bytes alone; none for other formats."""
     name = path.name.lower()
     if name.endswith(PARQUET):
