@@ -129,11 +129,13 @@ def test_lists_hold_the_whole_registry(tmp_path, name, registry):
     assert [row[name[:-1]] for row in rows] == table[name[:-1]].to_list() == list(registry)
     assert max(map(len, shown.splitlines())) <= 80
     for record in registry.values():
-        assert f"{record.name} - {record.title}\n" in shown
+        assert re.search(rf"^{record.name} +{re.escape(record.title)}$", shown, re.MULTILINE)
         assert record.summary in table.row(list(registry).index(record.name))
-    if name == "methods":
-        for record in registry.values():
-            assert all(f"{parameter.name}=" in shown for parameter in record.parameters)
+    for record in list(registry.values())[::7]:
+        full = good(tmp_path, name, record.name).stdout
+        assert f"{record.name} - {record.title}\n" in full
+        assert all(f"{parameter.name}=" in full for parameter in record.parameters)
+        assert json.loads(good(tmp_path, name, record.name, "--json").stdout)[0] in rows
 
 
 # evaluate

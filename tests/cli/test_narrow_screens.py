@@ -2,11 +2,12 @@
 
 import re
 
+import polars as pl
 import pytest
 
 import sdckit as sdc
 from command import forget_releases, good, put_survey, run_here
-from sdckit.cli import registered, sdckit, tables, terminal
+from sdckit.cli import registered, sdckit, sweep_output, tables, terminal
 from sdckit.core.registry import method_named, metrics_named
 from sdckit.selection.plan import plan_of_words
 
@@ -58,22 +59,6 @@ COMMANDS = [
         "neighbour=age:linkage=1",
     ],
     ["evaluate", "data.csv", "noisy.csv", "o.csv", "data.csv", "--key", "id"],
-    [
-        "sweep",
-        "data.csv",
-        "-o",
-        "swept",
-        "--grid",
-        "mdav.k=2,3",
-        "--grid",
-        "individual_ranking.k=2",
-        "--estimate",
-        "total(income)",
-        "--key",
-        "id",
-        "--workers",
-        "1",
-    ],
     ["releases", "--private", "record"],
     ["check", "m.csv", "--private", "record"],
 ]
@@ -86,6 +71,21 @@ def test_output_fits_and_has_the_same_numbers(folder, words):
     assert width(done) <= 60
     assert set(NUMBER.findall(wide)) <= set(NUMBER.findall(done.stdout))
     assert len(set(NUMBER.findall(wide))) > 1 or "release" in wide
+
+
+def test_the_overview_of_a_sweep_fits(folder, monkeypatch, capsys):
+    plan = {"mdav": {"k": [2, 3]}, "individual_ranking": {"k": [2]}}
+    data = pl.read_csv(folder / "data.csv", null_values="")
+    found = sdc.sweep(data, plan, key="id", columns=["income", "age"], estimates="total(income)", workers=1)
+    printed = {}
+    for columns in (60, 250):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        terminal.print_tables(sweep_output.overview_tables(found))
+        printed[columns] = capsys.readouterr().out
+    assert max(map(len, printed[60].splitlines())) <= 60
+    assert set(NUMBER.findall(printed[250])) <= set(NUMBER.findall(printed[60]))
+    assert "estimates_worst" in printed[250]
+    assert re.search(r"estimates_ *\n.* worst", printed[60])
 
 
 def test_a_search_fits(folder):

@@ -55,6 +55,14 @@ def test_a_second_command_is_appended_and_errors_are_logged(tmp_path, survey):
     assert done.stderr == f"error: {end['error']}\n"
 
 
+def test_values_of_strata_are_not_logged(tmp_path, survey):
+    assert survey.height
+    strata = ["--by", "region", "--set", "percent=nord:5,süd:6,west:7"]
+    good(tmp_path, *MASK, *strata, "--no-measure")
+    assert events(tmp_path)[0]["options"]["--set"] == ["percent=(not logged)"]
+    assert "nord" not in (tmp_path / "work.log").read_text(encoding="utf-8")
+
+
 def test_limits_and_their_exit_code_are_logged(tmp_path, survey):
     assert survey.height
     words = ["evaluate", "data.csv", "data.csv", "--key", "id", "--metrics", "linkage", "--json"]

@@ -100,6 +100,8 @@ def _options(context: click.Context) -> Iterator[tuple[str, Any]]:
         if value in (None, (), False, parameter.default) or name == "log":
             continue
         shown = list(map(str, value)) if isinstance(value, tuple) else value
+        if name == "settings" and context.params.get("by"):  # may name strata, which are values of cells
+            shown = [f"{word.partition('=')[0]}={HIDDEN}" if ":" in word else word for word in shown]
         yield max(parameter.opts, key=len), HIDDEN if name in SECRET else shown
 
 
