@@ -80,10 +80,17 @@ class ShownRecords(dict[str, Record]):
         super().__init__()
         self.properties = properties
 
+    def __repr__(self) -> str:
+        """Return a line for each record."""
+        return "\n".join(f"{name}: {'; '.join(more)}" for name, *more in self._rows())
+
     def _repr_html_(self) -> str:
         """Return a row for each record, for notebooks."""
-        rows = [[_property(record, name) for name in self.properties] for record in self.values()]
-        return block(table([name.removesuffix("_text") for name in self.properties], rows))
+        return block(table([name.removesuffix("_text") for name in self.properties], self._rows()))
+
+    def _rows(self) -> list[list[str]]:
+        """Return the properties of each record as texts."""
+        return [[_property(record, name) for name in self.properties] for record in self.values()]
 
 
 def _property(record: object, name: str) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sdckit.selection.sweep_result import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
+UNNAMED = "the masked file"
 # Default axes of the risk-utility map.
 LOSS, RISK = (registry.shown_metrics("headline", family=family)[0].name for family in ("loss", "risk"))
 
@@ -65,9 +66,10 @@ def report_on_evaluation(
     job: str | None = None,
 ) -> str:
     """Return the HTML report on one masked file; `job` is the text of the job to repeat it."""
+    named = UNNAMED if name == UNNAMED else f"{UNNAMED} {name}"
     return report(
         title=f"Loss and risk of {name}",
-        done=[f"The masked file {name} was compared with its original{_size_text(pair)}."],
+        done=[f"{named[0].upper()}{named[1:]} was compared with its original{_size_text(pair)}."],
         evaluation=result,
         pair=pair,
         facts=_facts_with_versions(facts),
@@ -76,15 +78,18 @@ def report_on_evaluation(
     )
 
 
-def report_on_release(release: Release[Any], *, name: str, file: atomic.AnyPath | None = None) -> str:
+def report_on_release(
+    release: Release[Any], *, name: str | None = None, file: atomic.AnyPath | None = None
+) -> str:
     """Return the HTML report on a release made in Python; with the hash of its file, for those who sign."""
     if release.made_from is None:
         raise ValueError("this release does not know the data it was made from; make it with release()")
     pair, result = release.made_from.pair, release.evaluation
-    summary = None
-    if file is not None:
-        summary = summary_of(pair, result, file=Path(file).name, sha256=sha256_of(file))
-    return report_on_evaluation(result, name=name, pair=pair, summary=summary)
+    if file is None:
+        return report_on_evaluation(result, name=name or UNNAMED, pair=pair)
+    own = Path(file).name
+    summary = summary_of(pair, result, file=own, sha256=sha256_of(file))
+    return report_on_evaluation(result, name=name or own, pair=pair, summary=summary)
 
 
 def report_on_files(

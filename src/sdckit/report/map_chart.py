@@ -35,7 +35,7 @@ def map_chart(points: Points | None) -> alt.LayerChart:
         layer=[charts.altair_chart(layer) for layer in spec["layer"]],
         data=spec["data"],
         params=[alt.VariableParameter(**one) for one in spec["params"]],
-        config=theme.CONFIG | {"background": "white"},
+        config=theme.CONFIG | {"background": "white", "padding": charts.CONFIG["padding"]},
         width=WIDTH,
         height=HEIGHT,
         description=f"Map of {points.drawn.height} settings: {axes}",

@@ -90,7 +90,7 @@ class Release(Generic[Frame]):
         self,
         path: AnyPath,
         *,
-        name: str = "the released table",
+        name: str | None = None,
         file: AnyPath | None = None,
         overwrite: bool = False,
     ) -> notebook.WrittenReport:
@@ -100,8 +100,8 @@ class Release(Generic[Frame]):
         ----------
         path : str or Path
             A file ending in .html or .htm; on an error no file is left.
-        name : str
-            What the report calls the table.
+        name : str, optional
+            What the report calls the table; by default the name of the file.
         file : str or Path, optional
             The file that `publish` wrote: the report states its hash, statistics and what was not measured,
             for those who sign.
