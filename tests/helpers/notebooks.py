@@ -1,4 +1,4 @@
-"""Notebooks made from pages of the documentation: run by a kernel, exported, without anything from outside."""
+"""Notebooks made from pages of the documentation: run by a kernel, and exported as pages."""
 
 import re
 
@@ -7,8 +7,8 @@ from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
 CELL = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
-# Those of nbconvert, for widgets, formulas and diagrams, which would be loaded from outside. The report inside
-# the page is escaped, and keeps its own.
+# Scripts of nbconvert, for widgets, formulas and diagrams, most of them from servers. The report inside the
+# page is escaped, and keeps its own.
 SCRIPT = re.compile(r"<script\b.*?</script>", re.DOTALL)
 
 

@@ -7,6 +7,7 @@ notebook, page and printout, also where scripts are not trusted, and has a hundr
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -14,12 +15,12 @@ import altair as alt
 from sdckit.report import drawing
 
 
-class OfflineChart:
+class OfflineChart(alt.TopLevelMixin):
     """What sdckit adds to an altair chart: a picture for notebooks, and pages with all scripts inside."""
 
-    def _repr_mimebundle_(self, *_: object, **__: object) -> dict[str, str]:
+    def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
         """Return the chart as SVG, as PNG for notebooks that are not trusted, and in words."""
-        drawn = drawing.svg(self)  # type: ignore[arg-type] # always beside a chart of altair
+        drawn = drawing.svg(self)
         picture = base64.b64encode(drawing.compact_png(drawing.png(drawn, 1.0))).decode()
         return {"image/svg+xml": drawn, "image/png": picture, "text/plain": repr(self)}
 
@@ -27,9 +28,12 @@ class OfflineChart:
         words = getattr(self, "description", alt.Undefined)
         return f"<chart: {words}>" if isinstance(words, str) else "<chart>"
 
-    def save(self, fp: Any, *args: Any, inline: bool = True, **options: Any) -> None:
+    def save(self, fp: Any, *args: Any, **options: Any) -> None:
         """Write the chart to a file as altair does; a page has all scripts inside, unless `inline=False`."""
-        super().save(fp, *args, inline=inline, **options)  # type: ignore[misc] # as above
+        named = args[0] if args else options.get("format")
+        if named == "html" or (named is None and Path(str(fp)).suffix == ".html"):
+            options = {"inline": True} | options
+        super().save(fp, *args, **options)
 
 
 class OfflineConcat(OfflineChart, alt.ConcatChart):
