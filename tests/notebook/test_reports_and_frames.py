@@ -1,5 +1,6 @@
 """Reports that results write, and tables in the dataframe type of the user."""
 
+import hashlib
 import os
 import sys
 from dataclasses import replace
@@ -52,11 +53,16 @@ def test_after_an_error_no_report_is_left(tmp_path):
 
 
 def test_the_report_of_a_file_names_it_and_its_hash(tmp_path):
-    file = tmp_path / "released.csv"
-    file.write_text("content")
+    file, other = tmp_path / "released.parquet", tmp_path / "other.parquet"
+    released().data.write_parquet(file)
     page = released().report(tmp_path / "r.html", file=file).path.read_text(encoding="utf-8")
-    assert "Loss and risk of released.csv" in page
-    assert "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73" in page
+    assert "Loss and risk of released.parquet" in page
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in page
+    for content in (released().data.sort("rent"), released().data.drop("rent"), released().data[:30]):
+        content.write_parquet(other)
+        with pytest.raises(ValueError, match="does not hold this release; give the file that publish"):
+            released().report(tmp_path / "second.html", file=other)
+    assert not (tmp_path / "second.html").exists()
 
 
 def test_a_notebook_shows_the_report_in_a_frame_without_rights(tmp_path):

@@ -18,6 +18,7 @@ from sdckit.io import atomic
 from sdckit.io.digest import sha256_of
 from sdckit.metrics.evaluation_result import public_evaluation, rounded_losses
 from sdckit.metrics.evaluation_table import WHOLE
+from sdckit.record.publish import require_file_of
 from sdckit.report import Points, charts, map_chart, report
 from sdckit.report.measures import metric_of
 from sdckit.selection import wording
@@ -87,6 +88,7 @@ def report_on_release(
     pair, result = release.made_from.pair, release.evaluation
     if file is None:
         return report_on_evaluation(result, name=name or UNNAMED, pair=pair)
+    require_file_of(release, file, pair.columns)
     own = Path(file).name
     summary = summary_of(pair, result, file=own, sha256=sha256_of(file))
     return report_on_evaluation(result, name=name or own, pair=pair, summary=summary)

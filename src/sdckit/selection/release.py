@@ -79,7 +79,7 @@ class Release(Generic[Frame]):
         """Return sentences on the method and on the number of draws."""
         return [
             method_sentence(self.disclosure),
-            f"{wording.draws_text(self.draws)}, {len(self.rows):,} records.",
+            f"{len(self.rows):,} records, {wording.draws_text(self.draws)}.",
         ]
 
     def _warnings(self) -> list[str]:
@@ -117,6 +117,8 @@ class Release(Generic[Frame]):
         ------
         FileExistsError
             The report exists, and `overwrite` is not set.
+        ValueError
+            The file does not hold the table.
         """
         build = page_builder()
         written: notebook.WrittenReport = build.write_report(
