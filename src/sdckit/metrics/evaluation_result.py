@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from sdckit.core import checks, frame_kinds, notebook, registry
+from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.estimates.result import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_table import WHOLE
@@ -157,7 +158,7 @@ class Evaluation:
 
     def report(
         self, path: AnyPath, *, name: str = "the masked file", overwrite: bool = False
-    ) -> notebook.WrittenReport:
+    ) -> WrittenReport:
         """Write a self-contained HTML report on these measures, without original records.
 
         Parameters

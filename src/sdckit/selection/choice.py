@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sdckit.core import checks, frame_kinds, notebook, randomness, registry
+from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.table import names_of
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
@@ -212,9 +213,7 @@ class Choice:
         usual = frame_kinds.USUAL if self.conditions is None else self.conditions.kind
         return frame_kinds.converted(table_of_points(self.points), kind, usual)
 
-    def report(
-        self, path: AnyPath, *, name: str = "the data", overwrite: bool = False
-    ) -> notebook.WrittenReport:
+    def report(self, path: AnyPath, *, name: str = "the data", overwrite: bool = False) -> WrittenReport:
         """Write a self-contained HTML report on the search and its choice, without original records.
 
         The table that `apply` returns has a report of its own.
@@ -239,7 +238,7 @@ class Choice:
             The file exists, and `overwrite` is not set.
         """
         records, build = self.required_conditions.records, page_builder()
-        written: notebook.WrittenReport = build.write_report(
+        written: WrittenReport = build.write_report(
             path, lambda: build.report_on_search(self, name=name, records=records), overwrite=overwrite
         )
         return written

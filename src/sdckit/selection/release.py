@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sdckit.core import notebook, randomness, registry, settings
 from sdckit.core.disclosure import Disclosure
+from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.kernels.jit import Ints  # noqa: TC001 - typing.get_type_hints looks for it
@@ -93,7 +94,7 @@ class Release(Generic[Frame]):
         name: str | None = None,
         file: AnyPath | None = None,
         overwrite: bool = False,
-    ) -> notebook.WrittenReport:
+    ) -> WrittenReport:
         """Write a self-contained HTML report to publish with the table, without original records.
 
         Parameters
@@ -121,7 +122,7 @@ class Release(Generic[Frame]):
             The file does not hold the table.
         """
         build = page_builder()
-        written: notebook.WrittenReport = build.write_report(
+        written: WrittenReport = build.write_report(
             path, lambda: build.report_on_release(self, name=name, file=file), overwrite=overwrite
         )
         return written

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from sdckit.core import frame_kinds, notebook, registry
+from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.text import number
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_result import rounded_losses
@@ -190,9 +191,7 @@ class Sweep:
         page: str = page_builder().report_on_sweep(self, name=name or self.table["dataset"][0])
         return page
 
-    def report(
-        self, path: AnyPath, *, name: str | None = None, overwrite: bool = False
-    ) -> notebook.WrittenReport:
+    def report(self, path: AnyPath, *, name: str | None = None, overwrite: bool = False) -> WrittenReport:
         """Write a self-contained HTML report with the risk-utility map, without original records.
 
         Parameters
@@ -214,7 +213,7 @@ class Sweep:
         FileExistsError
             The file exists, and `overwrite` is not set.
         """
-        written: notebook.WrittenReport = page_builder().write_report(
+        written: WrittenReport = page_builder().write_report(
             path, lambda: self.to_html(name), overwrite=overwrite
         )
         return written
