@@ -145,8 +145,8 @@ class Evaluation:
         --------
         >>> import sdckit as sdc
         >>> found = sdc.evaluate([1.0, 2.0, 3.0], [2.0, 1.0, 3.0], metrics="brmae")
-        >>> found.to_frame("pandas")["value"].tolist()
-        [0.5]
+        >>> found.to_frame("pandas")["variable"].tolist()
+        ['all', 'x1']
         """
         return frame_kinds.converted(self.table, kind, self.kind)
 
