@@ -23,6 +23,7 @@ TYPES = {
     "Roles": "the role of each column, as `prepare` takes them",
     "Setting": "a masking method with its parameters",
     "Window": "a function `window(stratum, values, columns)` that returns the largest move in ranks",
+    "WrittenReport": "the `path` of a report, which a notebook shows as the report itself",
     "nw.Series": "a column of a table, of narwhals",
     "pl.DataFrame": "a table of polars",
     "points.Curve": "list of `Point`s of one method that differ in one parameter, the weakest first",

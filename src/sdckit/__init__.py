@@ -36,7 +36,7 @@ _MODULES = {
     "NotApplicable": "core.checks",
     "Original": "metrics.original",
     "Release": "selection.release",
-    "Sweep": "selection.sweeping",
+    "Sweep": "selection.sweep_result",
     "calibrate": "selection.calibration",
     "compare": "metrics.estimates.bootstrap",
     "describe": "core.description",

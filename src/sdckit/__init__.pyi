@@ -64,7 +64,7 @@ from sdckit.selection.limits import LimitsMissed as LimitsMissed
 from sdckit.selection.recommendation import recommend as recommend
 from sdckit.selection.release import Release as Release
 from sdckit.selection.release_function import release as release
-from sdckit.selection.sweeping import Sweep as Sweep
+from sdckit.selection.sweep_result import Sweep as Sweep
 from sdckit.selection.sweeping import sweep as sweep
 
 rmae = rank_mae

@@ -1,4 +1,7 @@
-"""Progress bars and progress callbacks for long computations; silent unless switched on."""
+"""Progress bars and progress callbacks for long computations; silent in scripts unless switched on.
+
+Notebooks show a bar without being asked, which is gone when the work is done.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
 SHOW_AFTER = 2.0  # seconds before anything is shown
 ESTIMATED = 0.01  # share of the work from which on the time left is estimated
 PLAIN_STEP = 5.0  # seconds between lines where stderr is not a terminal
+NOTEBOOK_STEP = 0.2  # seconds between two drawings of the bar in a notebook
 
 STOPPING = threading.Event()  # set while threads are to leave their work
 
@@ -32,7 +38,7 @@ class Report(Protocol):
         """Report progress."""
 
 
-_enabled = False
+_enabled: bool | None = None  # None: in notebooks only
 _notices = False
 
 
@@ -50,7 +56,10 @@ _this = _Thread()
 
 
 def show_progress(on: bool = True) -> None:  # noqa: FBT001, FBT002 - reads as a switch
-    """Switch the progress bars of long computations on, or off with `on=False` (`sdc.show_progress()`)."""
+    """Switch the progress bars of long computations on, or off with `on=False` (`sdc.show_progress()`).
+
+    Without a call, notebooks show them and scripts do not.
+    """
     global _enabled  # noqa: PLW0603 - one switch for the process, set by the command line
     _enabled = on
 
@@ -136,6 +145,7 @@ class _Meter:
         self.what, self.share = what, 0.0
         self.started = self.printed = time.monotonic()
         self.bar: Progress | None = None
+        self.notebook_bar: _NotebookBar | None = None
         self._call_back()
 
     def _call_back(self) -> None:
@@ -151,15 +161,32 @@ class _Meter:
         self.share, self.what = max(self.share, share), what or self.what
         self._call_back()
         now = time.monotonic()
-        if not _enabled or now - self.started < SHOW_AFTER or not _on_main_thread():
+        if _enabled is False or now - self.started < SHOW_AFTER or not _on_main_thread():
             return
-        if sys.stderr.isatty():
+        first, since = self.printed == self.started, now - self.printed
+        if _in_notebook():
+            if first or since >= NOTEBOOK_STEP:
+                self.printed = now
+                self._draw_in_notebook(self._words(now))
+        elif not _enabled:
+            return
+        elif sys.stderr.isatty():
             self._draw()
-        elif now - self.printed >= PLAIN_STEP or self.printed == self.started:
+        elif first or since >= PLAIN_STEP:
             self.printed = now
-            left = seconds_left(now - self.started, self.share)
-            known = "" if left is None else f", about {left:.0f} s left"
-            print(f"{self.what}: {self.share:.0%}{known}", file=sys.stderr)  # noqa: T201
+            print(self._words(now), file=sys.stderr)  # noqa: T201
+
+    def _words(self, now: float) -> str:
+        """Return the label, the share done and the time left as text."""
+        left = seconds_left(now - self.started, self.share)
+        known = "" if left is None else f", about {left:.0f} s left"
+        return f"{self.what}: {self.share:.0%}{known}"
+
+    def _draw_in_notebook(self, words: str) -> None:
+        """Draw the bar below the cell that runs, or update it."""
+        if self.notebook_bar is None:
+            self.notebook_bar = _NotebookBar()
+        self.notebook_bar.draw(words, self.share)
 
     def _draw(self) -> None:
         """Draw the progress bar on the terminal, or update it, with the share done."""
@@ -178,6 +205,39 @@ class _Meter:
         self._call_back()
 
     def close(self) -> None:
-        """Remove the progress bar from the terminal, if one was drawn."""
+        """Remove the progress bar, if one was drawn."""
         if self.bar is not None:
             self.bar.stop()
+        if self.notebook_bar is not None:
+            self.notebook_bar.clear()
+
+
+def _in_notebook() -> bool:
+    """Return True if this process runs the cells of a notebook; IPython is not imported for the question."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+class _NotebookBar:
+    """A progress bar below the cell of a notebook that runs; the notebook's program need not be named."""
+
+    def __init__(self) -> None:
+        self.output: Any = None
+
+    def draw(self, words: str, share: float) -> None:
+        """Show the words and a bar of so large a share."""
+        text = escape(words)
+        self._show(words, f'<progress max="1" value="{share:.4f}" aria-label="{text}"></progress> {text}')
+
+    def clear(self) -> None:
+        """Leave nothing of the bar; other output of the cell stays."""
+        self._show("", "")
+
+    def _show(self, words: str, html: str) -> None:
+        """Show text and HTML in the place of the bar, which the first call makes."""
+        bundle = {"text/plain": words, "text/html": html}
+        if self.output is None:
+            show: Any = import_module("IPython.display").display
+            self.output = show(bundle, raw=True, display_id=True)
+        else:
+            self.output.update(bundle, raw=True)

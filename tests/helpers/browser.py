@@ -26,8 +26,11 @@ class Opened:
 
 
 @contextmanager
-def opened(browser, path, viewport=DESKTOP):
-    """Open a file with the network off; any request but for the file itself is refused and recorded."""
+def opened(browser, path, viewport=DESKTOP, drawn="body[data-drawn=all]"):
+    """Open a file with the network off; any request but for the file itself is refused and recorded.
+
+    `drawn` is the selector of what is there when the page is ready.
+    """
     context = browser.new_context(viewport=viewport, offline=True)
     try:
         here = Opened(context.new_page())
@@ -35,7 +38,7 @@ def opened(browser, path, viewport=DESKTOP):
         here.page.on("console", lambda message: here.complaints.append(f"{message.type}: {message.text}"))
         here.page.on("pageerror", lambda error: here.complaints.append(f"error: {error}"))
         here.page.goto(path.as_uri())
-        here.page.wait_for_selector("body[data-drawn=all]")
+        here.page.wait_for_selector(drawn)
         yield here
     finally:
         context.close()

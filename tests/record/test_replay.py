@@ -14,7 +14,7 @@ from sdckit.io import files
 from sdckit.record import environment
 from sdckit.record.entry import REPEATED, checksum
 from sdckit.record.store import ENTRY, Store
-from sdckit.selection.release import ReleasePlan
+from sdckit.selection.release_plan import ReleasePlan
 
 ONE_CORE = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
 MEASURED = {"metrics", "ties", "missing", "limits", "tries", "per_record", "scenarios", "in_place"}

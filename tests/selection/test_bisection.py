@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import sdckit as sdc
 from sdckit.selection import bisection, runner
 from sdckit.selection.bisection import Bisection
+from sdckit.selection.limits import LimitsMissed
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import Point, weakest_safe_position
-from sdckit.selection.release import LimitsMissed
 from sdckit.selection.task import Task
 from sweeps import frame
 

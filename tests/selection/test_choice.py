@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from sdckit.core.registry import METHODS
-from sdckit.selection.choice import choose
+from sdckit.selection.choosing import choose
 from sdckit.selection.plan import Setting, settings_of
 from sdckit.selection.points import (
     Point,

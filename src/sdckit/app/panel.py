@@ -17,7 +17,8 @@ from sdckit.report.privacy import THRESHOLD, guarded_evaluation
 from sdckit.selection import wording
 from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import SAMPLED_FROM
-from sdckit.selection.release import make_release, plan_of_search
+from sdckit.selection.release import make_release
+from sdckit.selection.release_plan import plan_of_search
 from sdckit.selection.summary import method_sentence, suppressed_cells
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.report.headlines import Headline
-    from sdckit.selection.release import ReleasePlan
+    from sdckit.selection.release_plan import ReleasePlan
 
 FOLDERS = ("sdckit.app/templates", "sdckit.report")  # of templates
 ONE_DRAW = (

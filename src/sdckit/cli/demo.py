@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.selection.choice import Choice
-    from sdckit.selection.release import Release, ReleasePlan
-    from sdckit.selection.sweeping import Sweep
+    from sdckit.selection.release import Release
+    from sdckit.selection.release_plan import ReleasePlan
+    from sdckit.selection.sweep_result import Sweep
 
 PLAN: dict[str, dict[str, Any]] = {
     "mdav": {"k": [3, 5, 10, 15, 20]},

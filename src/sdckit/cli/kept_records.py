@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sdckit.io.source import Source
     from sdckit.metrics.original import Original
-    from sdckit.selection.release import ReleasePlan
+    from sdckit.selection.release_plan import ReleasePlan
 
 
 def check_record(given: dict[str, Any], *published: Path | None) -> None:

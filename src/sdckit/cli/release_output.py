@@ -13,8 +13,9 @@ from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
 from sdckit.io import crosswalk, digest
 from sdckit.metrics.notes import privacy_notes
-from sdckit.selection.release import ReleasePlan, make_release
+from sdckit.selection.release import make_release
 from sdckit.selection.release_file import ReleaseFile
+from sdckit.selection.release_plan import ReleasePlan
 from sdckit.selection.summary import summary_of
 
 if TYPE_CHECKING:

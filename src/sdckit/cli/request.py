@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
 
 SEVERAL = ("key", "by", "untouched", "unknown", "confidential", "drop")  # roles of any number of columns
-REPORT_SUFFIXES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
@@ -379,7 +378,7 @@ def check_report(
     if new is not None and not new.exists() and report.parent.resolve() == new.resolve():
         report = new.absolute().parent / report.name  # only its suffix can be checked
         overwrite = True
-    check_output(report, inputs, overwrite=overwrite, suffixes=REPORT_SUFFIXES)
+    check_output(report, inputs, overwrite=overwrite, suffixes=atomic.PAGE_SUFFIXES)
 
 
 def check_output(

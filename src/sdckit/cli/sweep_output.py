@@ -8,22 +8,21 @@ import polars as pl
 
 from sdckit.cli.tables import fitting_tables
 from sdckit.core import registry
-from sdckit.core.text import number
 from sdckit.io import atomic, drafts, files, output_folder
 from sdckit.report import charts
 from sdckit.selection.sweep_folder import PLAN
+from sdckit.selection.sweep_result import overview
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.table import Table
 
-    from sdckit.selection.sweeping import Sweep
+    from sdckit.selection.sweep_result import Sweep
 
 PRIVATE = "private"
 EXACT = "estimates.csv"  # in the private folder
 FORMATS = ("parquet", "csv")
-FITTING = 8  # number of columns with figures that fit into a terminal
 
 
 def check_folder(folder: Path, data: Path) -> None:
@@ -63,22 +62,7 @@ def write_files(found: Sweep, folder: Path, form: str) -> list[Path]:
     return [table, summary, picture]
 
 
-def metrics_that_fit(metrics: list[str]) -> list[str]:
-    """Return the metrics to print: all if they fit on a terminal, else the main ones."""
-    known = sorted(registry.shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
-    leading = [metric.name for metric in known if metric.name in metrics]
-    return metrics if len(metrics) <= FITTING or not leading else leading
-
-
 def overview_tables(found: Sweep) -> list[Table]:
     """Return rich tables of each method's measures at both ends of its grid: medians of replications."""
-    summary = found.summary
-    metrics = metrics_that_fit(summary["metric"].unique(maintain_order=True).to_list())
-    rows = []
-    for method in summary["method"].unique(maintain_order=True):
-        part = summary.filter(pl.col("method") == method)
-        settings = part["parameters"].unique(maintain_order=True)
-        for setting in dict.fromkeys([settings[0], settings[-1]]):
-            values = dict(part.filter(pl.col("parameters") == setting).select("metric", "value").rows())
-            rows.append([method, setting, *(number(values[metric]) for metric in metrics)])
-    return fitting_tables(["method", "parameters", *metrics], rows, right=2, labels=2)
+    names, rows = overview(found.summary)
+    return fitting_tables(names, rows, right=2, labels=2)

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from sdckit.core import cells
+from sdckit.core import cells, notebook
 from sdckit.core.classes import cell_numbers
 from sdckit.core.guesses import guess_columns
 from sdckit.core.proposals import Proposal, propose_roles, roles_with
@@ -61,9 +61,16 @@ class Description:
         with pl.Config(
             tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_width_chars=160, tbl_hide_dataframe_shape=True
         ):
-            more = [str(table) for table in (self.recodings, self.steps) if table.height]
-            tables = [str(self.table), *more]
-        return "\n".join([*tables, *self.notes])
+            return "\n".join([*map(str, self._tables()), *self.notes])
+
+    def _repr_html_(self) -> str:
+        """Return what `print` shows, for notebooks."""
+        tables = map(notebook.frame_table, self._tables())
+        return notebook.block(*tables, notebook.paragraphs(self.notes))
+
+    def _tables(self) -> list[pl.DataFrame]:
+        """Return the columns and, where there are any, the recodings and the steps."""
+        return [self.table, *(table for table in (self.recodings, self.steps) if table.height)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as a JSON-ready dict."""

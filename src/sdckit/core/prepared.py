@@ -12,6 +12,7 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.classes import number_values
 from sdckit.core.converted_cells import converted_numbers, polars_column
+from sdckit.core.frame_kinds import kind_of
 from sdckit.core.recode import parse_recodings, recode_columns
 from sdckit.core.roles import Roles, keys_of, resolve_roles, strata_of, unique_names
 from sdckit.core.table import Table, names_of
@@ -77,6 +78,11 @@ class PreparedTable:
             warn_of_masked_weights(found.variables)
         made = cls(found, values, weights=weight_values(table, weights), table=table, codes=codes)
         return made.with_recoded_columns()
+
+    @property
+    def kind(self) -> str:
+        """The type of the table, "polars", "pandas" or "pyarrow", in which results are returned."""
+        return kind_of(None if self.table is None else self.table.frame)
 
     @property
     def columns(self) -> tuple[str, ...]:

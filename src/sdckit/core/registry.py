@@ -15,6 +15,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from sdckit.core.checks import NotApplicable, checked_missing_rule, one_of
+from sdckit.core.notebook import ShownRecords
 from sdckit.core.parameters import parameter_value
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from sdckit.core.in_blocks import InBlocks
     from sdckit.core.parameters import Parameter
 
-METRICS: dict[str, Metric] = {}
-METHODS: dict[str, Method] = {}
+METRICS: dict[str, Metric] = ShownRecords("name", "title", "range_text", "status", "summary")
+METHODS: dict[str, Method] = ShownRecords("name", "title", "parameters", "status", "summary")
 
 LAST = 1000  # position in lists of a record without a `place`
 PUBLIC_DECIMALS = 2  # of losses over declared estimates

@@ -16,6 +16,8 @@ from sdckit.io.suffixes import READ_ONLY, STAT_SUFFIXES, SUFFIXES, suffix_of, su
 
 AnyPath = str | os.PathLike[str]
 
+PAGE_SUFFIXES = (".html", ".htm")
+
 _BY_SYSTEM = re.compile(r"([^:\n]+?)\.? \(os error (\d+)\)")  # an operating-system error in polars' words
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _REMEDIES = {

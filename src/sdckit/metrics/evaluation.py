@@ -322,6 +322,7 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
         dominated,
         known,
         estimates=compared,
+        kind=pair.original.kind,
     )
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from sdckit.core import checks, registry
+from sdckit.core import checks, frame_kinds, notebook, registry
+from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.estimates.result import Estimates  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.metrics.knowledge import Knowledge  # noqa: TC001 - typing.get_type_hints looks for it
@@ -30,7 +32,8 @@ class Evaluation:
     `knowledge` has the columns that the intruder is assumed to know; None where no risk was measured.
     `scenarios` has a row per scenario and risk: what its intruder knows, value, limit, and whether it is met.
     `estimates` has the declared estimates of both files, None without any: these figures are exact, so that
-    values of the original follow from them, and are for the owner alone.
+    values of the original follow from them, and are for the owner alone. `kind` is the type of the original's
+    dataframe, which `to_frame` returns.
     """
 
     table: pl.DataFrame
@@ -42,6 +45,7 @@ class Evaluation:
     knowledge: Knowledge | None = field(default=None, repr=False)
     scenarios: pl.DataFrame | None = field(default=None, repr=False)
     estimates: Estimates | None = field(default=None, repr=False)
+    kind: str = field(default=frame_kinds.USUAL, repr=False, compare=False)
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -93,15 +97,25 @@ class Evaluation:
 
     def __repr__(self) -> str:
         """Return one line of text per metric, what the intruder is assumed to know, and the notes."""
-        lines = []
         width = max(map(len, self.meaning), default=0) + 3
-        for row in self.summary.iter_rows(named=True):
-            value = "no value" if row["value"] is None else f"{row['value']:.6g}"
-            lines.append(f"{row['metric']:<{width}}{value:>9}  {self.meaning[row['metric']]}")
-        if self.knowledge is not None:
-            lines.append(self.knowledge.sentence)
-        lines += _scenario_lines(self.scenarios)
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        lines = [f"{metric:<{width}}{value:>9}  {meaning}" for metric, value, meaning in self._rows()]
+        return "\n".join([*lines, *self._sentences()])
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        """Return name, value and meaning of each metric as texts."""
+        return [
+            (
+                row["metric"],
+                "no value" if row["value"] is None else f"{row['value']:.6g}",
+                self.meaning[row["metric"]],
+            )
+            for row in self.summary.iter_rows(named=True)
+        ]
+
+    def _sentences(self) -> list[str]:
+        """Return what the intruder is assumed to know, the risk in each scenario, and the notes."""
+        known = [] if self.knowledge is None else [self.knowledge.sentence]
+        return [*known, *_scenario_lines(self.scenarios), *(f"note: {note}" for note in self.notes)]
 
     def public(self) -> Evaluation:
         """Return a copy to publish: figures that one record dominates are None, and records are left out.
@@ -111,15 +125,64 @@ class Evaluation:
         return replace(public_evaluation(self), records=None, estimates=None)
 
     def _repr_html_(self) -> str:
-        """Return the whole-file values as an HTML table for notebooks."""
-        rows = self.summary.select("metric", "value", "random", "tie_low", "tie_high", "n_used", "n_left_out")
-        return str(rows._repr_html_())
+        """Return what `print` shows, for notebooks."""
+        rows = notebook.table(["metric", "value", "meaning"], self._rows(), right=["value"])
+        return notebook.block(rows, notebook.paragraphs(self._sentences()))
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return the table as a dataframe.
+
+        Parameters
+        ----------
+        kind : str, optional
+            "polars", "pandas" or "pyarrow"; by default that of the original, and polars for arrays and files.
+
+        Returns
+        -------
+        dataframe
+
+        Examples
+        --------
+        >>> import sdckit as sdc
+        >>> found = sdc.evaluate([1.0, 2.0, 3.0], [2.0, 1.0, 3.0], metrics="brmae")
+        >>> found.to_frame("pandas")["variable"].tolist()
+        ['all', 'x1']
+        """
+        return frame_kinds.converted(self.table, kind, self.kind)
 
     def to_html(self, name: str = "the masked file") -> str:
         """Return a self-contained HTML report on these measures, without original records."""
         from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
 
         return build.report_on_evaluation(self, name=name)
+
+    def report(
+        self, path: AnyPath, *, name: str = "the masked file", overwrite: bool = False
+    ) -> WrittenReport:
+        """Write a self-contained HTML report on these measures, without original records.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file ending in .html or .htm; on an error no file is left.
+        name : str
+            What the report calls the masked file.
+        overwrite : bool
+            Replace a file that exists.
+
+        Returns
+        -------
+        WrittenReport
+            The path, which a notebook shows as the report itself.
+
+        Raises
+        ------
+        FileExistsError
+            The file exists, and `overwrite` is not set.
+        """
+        from sdckit.report import build  # noqa: PLC0415 - slow to import, and only reports need it
+
+        return build.write_report(path, lambda: self.to_html(name), overwrite=overwrite)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""

@@ -13,7 +13,7 @@ import numpy as np
 from sdckit.core.scenarios import Scenario, checked_scenarios
 from sdckit.io.dialect import Dialect
 from sdckit.io.digest import checksum
-from sdckit.selection.release import ReleasePlan
+from sdckit.selection.release_plan import ReleasePlan
 
 FORMAT = 1  # version of the form of release.json
 CALIBRATED = 2  # version with the totals of a calibrated release

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
-    from sdckit.selection.release import Release, ReleasePlan
+    from sdckit.selection.release import Release
+    from sdckit.selection.release_plan import ReleasePlan
 
 
 @dataclass(frozen=True)

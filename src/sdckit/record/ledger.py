@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.record.entry import Entry
     from sdckit.record.store import Store
-    from sdckit.selection.release import ReleasePlan
+    from sdckit.selection.release_plan import ReleasePlan
 
 LINKAGE = "linkage"
 UNKNOWN = Disclosure()  # where the records of two releases differ, the facts of the earlier one do not hold

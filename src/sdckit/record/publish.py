@@ -11,6 +11,7 @@ import polars as pl
 from sdckit.core.converted_cells import polars_column
 from sdckit.core.table import Table
 from sdckit.io.atomic import AnyPath, check_target
+from sdckit.io.files import read
 from sdckit.masking import Masking
 from sdckit.metrics.pair import pair_by_row
 from sdckit.record.keeping import Keeper, Origin
@@ -19,6 +20,8 @@ from sdckit.selection.publishing import Published
 from sdckit.selection.release_file import ReleaseFile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release
 
@@ -71,8 +74,22 @@ def as_polars(data: Any) -> pl.DataFrame:
 def _require_same_values(path: Path, written: Any, frame: pl.DataFrame, columns: Any) -> None:
     """Raise ValueError if masked values are not read back as they were measured."""
     for name in columns:
-        ours, theirs = (one[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for one in (frame, written))
-        if not np.array_equal(ours, theirs, equal_nan=True):
+        if not _same_values(written, frame, name):
             raise ValueError(
                 f"'{path}' does not hold the values of {name!r} as they were measured; use another format"
             )
+
+
+def _same_values(written: pl.DataFrame, frame: pl.DataFrame, name: str) -> bool:
+    """Return True if two tables hold the same numbers in a column."""
+    ours, theirs = (one[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for one in (frame, written))
+    return np.array_equal(ours, theirs, equal_nan=True)
+
+
+def require_file_of(release: Release[Any], path: AnyPath, columns: Sequence[str]) -> None:
+    """Raise ValueError unless a file holds the masked columns of a release, row by row."""
+    written, frame = read(path).frame, as_polars(release.data)
+    if not set(columns) <= set(written.columns) or not all(
+        written[name].dtype.is_numeric() and _same_values(written, frame, name) for name in columns
+    ):
+        raise ValueError(f"'{path}' does not hold this release; give the file that publish() wrote")

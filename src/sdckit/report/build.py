@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -10,29 +11,34 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
+from sdckit.core.notebook import WrittenReport
 from sdckit.core.text import listed, plural
 from sdckit.core.version import VERSION
 from sdckit.io import atomic
+from sdckit.io.digest import sha256_of
 from sdckit.metrics.evaluation_result import public_evaluation, rounded_losses
 from sdckit.metrics.evaluation_table import WHOLE
-from sdckit.report import Points, charts, report
+from sdckit.record.publish import require_file_of
+from sdckit.report import Points, charts, map_chart, report
 from sdckit.report.measures import metric_of
 from sdckit.selection import wording
 from sdckit.selection.points import KEYS, metrics_by_setting, nondominated_rows, table_of_points
+from sdckit.selection.summary import summary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.knowledge import Knowledge
     from sdckit.metrics.pair import Pair
     from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
+    from sdckit.selection.release import Release
     from sdckit.selection.summary import Summary
-    from sdckit.selection.sweeping import Sweep
+    from sdckit.selection.sweep_result import Sweep
 
 NONE: Mapping[str, str] = MappingProxyType({})
+UNNAMED = "the masked file"
 # Default axes of the risk-utility map.
 LOSS, RISK = (registry.shown_metrics("headline", family=family)[0].name for family in ("loss", "risk"))
 
@@ -41,6 +47,14 @@ def write_page(path: Path, page: str, *, overwrite: bool, private: bool = False)
     """Write an HTML page to a file, which others cannot read if `private`; on an error no file is left."""
     with atomic.atomic(path, overwrite=overwrite, private=private) as draft:
         draft.write_text(page, encoding="utf-8")
+
+
+def write_report(path: atomic.AnyPath, make_page: Callable[[], str], *, overwrite: bool) -> WrittenReport:
+    """Write the page that `make_page` returns, which is not called for a path that cannot be written."""
+    target = Path(path)
+    atomic.check_target(target, overwrite, atomic.PAGE_SUFFIXES)
+    write_page(target, make_page(), overwrite=overwrite)
+    return WrittenReport(target)
 
 
 def report_on_evaluation(
@@ -53,15 +67,31 @@ def report_on_evaluation(
     job: str | None = None,
 ) -> str:
     """Return the HTML report on one masked file; `job` is the text of the job to repeat it."""
+    named = UNNAMED if name == UNNAMED else f"{UNNAMED} {name}"
     return report(
         title=f"Loss and risk of {name}",
-        done=[f"The masked file {name} was compared with its original{_size_text(pair)}."],
+        done=[f"{named[0].upper()}{named[1:]} was compared with its original{_size_text(pair)}."],
         evaluation=result,
         pair=pair,
         facts=_facts_with_versions(facts),
         summary=summary,
         job=job,
     )
+
+
+def report_on_release(
+    release: Release[Any], *, name: str | None = None, file: atomic.AnyPath | None = None
+) -> str:
+    """Return the HTML report on a release made in Python; with the hash of its file, for those who sign."""
+    if release.made_from is None:
+        raise ValueError("this release does not know the data it was made from; make it with release()")
+    pair, result = release.made_from.pair, release.evaluation
+    if file is None:
+        return report_on_evaluation(result, name=name or UNNAMED, pair=pair)
+    require_file_of(release, file, pair.columns)
+    own = Path(file).name
+    summary = summary_of(pair, result, file=own, sha256=sha256_of(file))
+    return report_on_evaluation(result, name=name or own, pair=pair, summary=summary)
 
 
 def report_on_files(
@@ -117,13 +147,7 @@ def report_on_sweep(
     """Return the HTML report on a sweep and, if a setting was chosen, on its release."""
     checks.require_reportable_size(found.records)
     choice = choice and choice.public(release)
-    settings = metrics_by_setting(rounded_losses(found.summary))
-    settings = settings.with_columns(
-        pl.lit(None, pl.Float64).alias(name)
-        for name in settings.columns
-        if registry.may_be_dominated(name)
-        or name in found.withheld | (release.withheld if release else frozenset())
-    )
+    settings = _public_settings(found, release)
     done = [f"The data were masked with {settings.height:,} settings of {_method_titles(settings)}."]
     if found.files > settings.height:
         done.append(
@@ -146,6 +170,66 @@ def report_on_sweep(
     )
 
 
+def _public_settings(found: Sweep, release: Evaluation | None = None) -> pl.DataFrame:
+    """Return a row for each setting of a sweep, without the losses that are not published."""
+    settings = metrics_by_setting(rounded_losses(found.summary))
+    hidden = found.withheld | (release.withheld if release else frozenset())
+    return settings.with_columns(
+        pl.lit(None, pl.Float64).alias(name)
+        for name in settings.columns
+        if registry.may_be_dominated(name) or name in hidden
+    )
+
+
+def map_of_sweep(found: Sweep, choice: Choice | None = None) -> Any:
+    """Return the map of a sweep as an altair chart, with the limit and the setting of a choice."""
+    points = map_points(
+        _public_settings(found),
+        own_settings=found.settings,
+        choice=choice and choice.public(),
+        records=found.records,
+    )
+    return map_chart.map_chart(points)
+
+
+def map_of_choice(choice: Choice, records: int) -> Any:
+    """Return the map of all settings that a search measured as an altair chart."""
+    return map_chart.map_chart(_points_of_choice(choice.public(), records))
+
+
+def _points_of_choice(choice: Choice, records: int, release: Evaluation | None = None) -> Points | None:
+    """Return the points of the map of all settings that a search measured."""
+    return map_points(
+        table_of_points(choice.points),
+        own_settings=[point.setting for point in choice.points],
+        choice=choice,
+        records=records,
+        release=release,
+    )
+
+
+def _search_sentences(choice: Choice) -> list[str]:
+    """Return sentences on what was searched, and how many maskings were measured."""
+    goal = f"least {wording.title_of(choice.minimise)} within the limits"
+    return [
+        f"Settings of {_method_titles(table_of_points(choice.points))} were searched for the {goal}.",
+        f"{choice.maskings} maskings were measured.",
+    ]
+
+
+def report_on_search(choice: Choice, *, name: str, records: int) -> str:
+    """Return the HTML report on a search and its choice, before a release is made."""
+    checks.require_reportable_size(records)
+    choice = choice.public()
+    return report(
+        title=f"Choice of a masking of {name}",
+        done=_search_sentences(choice),
+        points=_points_of_choice(choice, records),
+        choice=choice.describe(wording.title_of),
+        facts=_facts_with_versions({}),
+    )
+
+
 def report_on_choice(
     choice: Choice,
     release: Evaluation,
@@ -160,24 +244,15 @@ def report_on_choice(
     """Return the HTML report on a recommended release and the settings that were searched."""
     if summary is None or not summary.private:
         choice = choice.public(release)
-    settings = table_of_points(choice.points)
-    goal = f"least {wording.title_of(choice.minimise)} within the limits"
     done = [
-        f"Settings of {_method_titles(settings)} were searched for the {goal}.",
-        f"{choice.maskings} maskings were measured.",
+        *_search_sentences(choice),
         *_release_sentence(release),
         f"It took {wording.draws_text(draws)} to meet the limits.",
     ]
     return report(
         title=f"A release of {name}",
         done=done,
-        points=map_points(
-            settings,
-            own_settings=[point.setting for point in choice.points],
-            choice=choice,
-            records=pair.original.n,
-            release=release,
-        ),
+        points=_points_of_choice(choice, pair.original.n, release),
         evaluation=release,
         pair=pair,
         choice=choice.describe(wording.title_of),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core import randomness
+from sdckit.core import notebook, randomness
 from sdckit.core.decimals import usual_step
 from sdckit.core.quoting import quoted
 from sdckit.core.table import Table, decimals_of, names_of
@@ -48,6 +48,10 @@ class Calibration:
     data: Any
     table: pl.DataFrame
     notes: tuple[str, ...]
+
+    def _repr_html_(self) -> str:
+        """Return totals and notes, for notebooks; `data` shows itself."""
+        return notebook.block(notebook.frame_table(self.table), notebook.paragraphs(self.notes))
 
 
 def calibrate(

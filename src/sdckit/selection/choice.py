@@ -1,23 +1,27 @@
-"""Choose, among measured settings, the one with the least loss that meets the limits on risk."""
+"""The result of a search: the recommended masking, its reasons and alternatives; it can be applied."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdckit.core import checks, randomness, registry
+from sdckit.core import checks, frame_kinds, notebook, randomness, registry
+from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.table import names_of
+from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection import wording
 from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits, risk_limits
+from sdckit.selection.limits import SUPPRESSED, LimitsMissed, loss_limits
+from sdckit.selection.page_builder import page_builder
 from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.selection.points import Curve, Point, weakest_safe_position
-from sdckit.selection.release import TRIES, Release, ReleasePlan, make_release, plan_of_search
+from sdckit.selection.points import Point, table_of_points
+from sdckit.selection.release import Release, make_release
+from sdckit.selection.release_plan import TRIES, ReleasePlan, plan_of_search
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,62 @@ class Choice:
     def __repr__(self) -> str:
         return "\n".join(self.sentences)
 
+    def _repr_html_(self) -> str:
+        """Return the sentences, for notebooks."""
+        return notebook.block(notebook.paragraphs(self.sentences))
+
+    def map(self) -> Any:
+        """Return the map of loss and risk of all measured settings as an altair chart, the chosen one marked.
+
+        Notebooks show it without a network, as a picture; `save` writes it to a file.
+        """
+        return page_builder().map_of_choice(self, self.required_conditions.records)
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return method, parameters and measures of each measured setting as a dataframe.
+
+        Parameters
+        ----------
+        kind : str, optional
+            "polars", "pandas" or "pyarrow"; by default that of the original, and polars for arrays.
+
+        Returns
+        -------
+        dataframe
+        """
+        usual = frame_kinds.USUAL if self.conditions is None else self.conditions.kind
+        return frame_kinds.converted(table_of_points(self.points), kind, usual)
+
+    def report(self, path: AnyPath, *, name: str = "the data", overwrite: bool = False) -> WrittenReport:
+        """Write a self-contained HTML report on the search and its choice, without original records.
+
+        The table that `apply` returns has a report of its own.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file ending in .html or .htm; on an error no file is left.
+        name : str
+            What the report calls the data.
+        overwrite : bool
+            Replace a file that exists.
+
+        Returns
+        -------
+        WrittenReport
+            The path, which a notebook shows as the report itself.
+
+        Raises
+        ------
+        FileExistsError
+            The file exists, and `overwrite` is not set.
+        """
+        records, build = self.required_conditions.records, page_builder()
+        written: WrittenReport = build.write_report(
+            path, lambda: build.report_on_search(self, name=name, records=records), overwrite=overwrite
+        )
+        return written
+
     def apply(
         self,
         data: Any,
@@ -276,64 +336,3 @@ class Choice:
         """Raise `LimitsMissed`, in words that may be published, if no setting meets the limits."""
         if not self.met:
             raise LimitsMissed(self.public().describe_miss())
-
-
-def choose(
-    curves: Iterable[Curve],
-    limits: Mapping[str, float],
-    minimise: str,
-    *,
-    maskings: int = 0,
-    conditions: Conditions | None = None,
-) -> Choice:
-    """Return the weakest safe setting with the least loss of all methods, and the alternatives to it.
-
-    A curve has the measured settings of one method that differ in one parameter, from weak to strong. A
-    setting is safe if it and all stronger ones of its curve meet the limits on risk; of these, the weakest
-    one that also meets the limits on loss is compared.
-    """
-    curves, limits = [curve for curve in curves if curve], dict(limits)
-    safe = _weakest_safe_points(curves, limits, minimise)
-    points = tuple(point for curve in curves for point in curve)
-    for metric in (*limits, minimise):
-        if all(math.isnan(point.values[metric]) for point in points):
-            raise ValueError(f"{metric} has no value for any of these maskings; choose another metric")
-    nearest = min(points, key=lambda point: (point.excess(limits), point.cost(minimise)))
-    if not safe:
-        return Choice(
-            None, limits, minimise, nearest, points=points, maskings=maskings, conditions=conditions
-        )
-    best, curve, position = safe[0]
-    weaker = curve[position - 1] if position else None
-    binding = tuple(weaker.broken_limits(limits)) if weaker else ()
-    others = [point for point, other, _ in safe[1:] if other[0].method != best.method]
-    looser = {}
-    for risk in binding:
-        allowed = _weakest_safe_points(curves, limits | {risk: wording.loosened(limits[risk])}, minimise)
-        if allowed and allowed[0][0].cost(minimise) < best.cost(minimise):
-            looser[risk] = allowed[0][0]
-    return Choice(
-        best,
-        limits,
-        minimise,
-        nearest,
-        weaker,
-        binding,
-        others[0] if others else None,
-        looser,
-        tuple(point for point, _, _ in safe),
-        points,
-        maskings,
-        conditions,
-    )
-
-
-def _weakest_safe_points(
-    curves: Sequence[Curve], limits: Mapping[str, float], minimise: str
-) -> list[tuple[Point, Curve, int]]:
-    """Return (setting, its curve, its position) of each curve's weakest safe setting, least loss first."""
-    risks, losses = risk_limits(limits), loss_limits(limits)
-    positions = [(curve, weakest_safe_position(curve, risks, losses)) for curve in curves]
-    found = [(curve[position], curve, position) for curve, position in positions if position is not None]
-    found = [entry for entry in found if entry[0].cost(minimise) < math.inf]
-    return sorted(found, key=lambda entry: entry[0].cost(minimise))

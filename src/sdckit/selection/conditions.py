@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from sdckit.core.frame_kinds import USUAL
 from sdckit.core.roles import OPTIONS, Roles
 from sdckit.core.scenarios import Scenario  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.original import Original
@@ -20,7 +21,8 @@ COMPARED = {  # roles that decide the risk, in the words of an error
 class Conditions:
     """Column roles, edit rules, rules for ties and missing cells, rounding and scenarios of a search.
 
-    `weights` are the survey weights if they were given as numbers; None if a column has them.
+    `weights` are the survey weights if they were given as numbers; None if a column has them. `records` and
+    `kind` are the number of records of the data and the type of their dataframe, for results.
     """
 
     roles: Roles
@@ -30,12 +32,14 @@ class Conditions:
     missing: str = "pairwise"
     decimals: int | str | None = None
     scenarios: tuple[Scenario, ...] = ()
+    records: int = field(default=0, compare=False)
+    kind: str = field(default=USUAL, compare=False)
 
     @classmethod
     def of(cls, original: Original, **more: Any) -> Conditions:
         """Return the conditions of a search on prepared data, with its rules and options."""
         numbers = original.weights if original.roles.weights is None else None
-        return cls(original.roles, numbers, **more)
+        return cls(original.roles, numbers, records=original.n, kind=original.kind, **more)
 
     def prepare(self, data: Any) -> Original:
         """Prepare data for a release with these roles; raise ValueError if prepared with other roles."""

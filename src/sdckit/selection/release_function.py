@@ -15,14 +15,8 @@ from sdckit.metrics.original import Original
 from sdckit.metrics.scenario_risks import require_columns
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.selection.limits import check_loss_limits
-from sdckit.selection.release import (
-    TRIES,
-    Frame,
-    Release,
-    ReleasePlan,
-    make_release,
-    metrics_of_release,
-)
+from sdckit.selection.release import Frame, Release, make_release
+from sdckit.selection.release_plan import TRIES, ReleasePlan, metrics_of_release
 
 
 @overload

@@ -26,7 +26,7 @@ from sdckit.selection.bisection import (
     progress_by_method,
     settings_by_strength,
 )
-from sdckit.selection.choice import Choice, choose
+from sdckit.selection.choosing import choose
 from sdckit.selection.conditions import Conditions
 from sdckit.selection.limits import (
     SUPPRESSED,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
     from sdckit.progress import ProgressCallback
     from sdckit.selection.checkpoint import Checkpoint
+    from sdckit.selection.choice import Choice
     from sdckit.selection.plan import Setting
     from sdckit.selection.points import Point
     from sdckit.selection.task import Task

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +18,18 @@ from sdckit.masking.mask_units import require_whole_units
 from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
 from sdckit.metrics.estimates.declared import declared_of
-from sdckit.metrics.evaluation_result import rounded_losses
-from sdckit.metrics.evaluation_table import FIGURES, SCHEMA, WHOLE
+from sdckit.metrics.evaluation_table import FIGURES, SCHEMA
 from sdckit.metrics.original import Original
 from sdckit.metrics.query_sample import sampling_of
 from sdckit.metrics.scenario_risks import original_in
 from sdckit.progress import ProgressCallback, reported_to
 from sdckit.rules.edits import edits_of
-from sdckit.selection import notes, points
-from sdckit.selection.choice import Choice, choose
+from sdckit.selection import notes
 from sdckit.selection.conditions import Conditions
-from sdckit.selection.limits import check_limits_and_loss
 from sdckit.selection.plan import Setting, runs_of, settings_of
 from sdckit.selection.runner import run_all
 from sdckit.selection.sweep_folder import SweepFolder, opened
+from sdckit.selection.sweep_result import Sweep
 from sdckit.selection.task import ScenarioTask, Stratum, Task
 
 if TYPE_CHECKING:
@@ -49,138 +45,6 @@ HEAD = {
     "setting": pl.Float64,
     "replication": pl.Int64,
 }
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Loss and risk of many maskings of one data set.
-
-    `table` has one row per masked file, metric, variable and stratum; `setting` is the value of the
-    parameter that varies along the grid. `notes` are remarks on the numbers, `warnings` the texts of the
-    warnings issued; `records` is the number of records of the data, `conditions` are the roles and rules of
-    all maskings, `settings` the methods and parameters tried, `withheld` the losses that are not published.
-    """
-
-    table: pl.DataFrame
-    notes: tuple[str, ...] = ()
-    records: int = 0  # number of records of the data
-    conditions: Conditions | None = field(default=None, repr=False)  # roles and rules of all maskings
-    settings: tuple[Setting, ...] = field(default=(), repr=False)
-    warnings: tuple[str, ...] = field(default=(), repr=False)  # also issued as Python warnings
-    withheld: frozenset[str] = field(default=frozenset(), repr=False)  # losses that are not published
-
-    @cached_property
-    def summary(self) -> pl.DataFrame:
-        """Table of whole-file values by setting and metric: median of the replications, central 95 %."""
-        keys = ["dataset", "method", "parameters", "setting", "metric"]
-        value = pl.col("value")
-        return (
-            self.table.filter(WHOLE)
-            .group_by(keys, maintain_order=True)
-            .agg(
-                value.median(),
-                value.quantile(0.025, "linear").alias("ci_low"),
-                value.quantile(0.975, "linear").alias("ci_high"),
-                pl.len().alias("replications"),
-            )
-        )
-
-    @property
-    def upper_ends(self) -> pl.DataFrame:
-        """Table of the upper ends of intervals by setting and metric, where values are estimates: medians."""
-        ends = self.table.filter(WHOLE & pl.col("ci_high").is_not_null())
-        keys = [*points.KEYS[:2], "metric"]
-        return ends.group_by(keys, maintain_order=True).agg(pl.col("ci_high").median())
-
-    def public(self) -> Sweep:
-        """Return a copy with losses over declared estimates as they may be published.
-
-        They are rounded (see `registry.public_value`); withheld ones and those of strata are left out.
-        """
-        told = registry.estimate_losses() - self.withheld
-        hidden = pl.col("metric").is_in(list(registry.estimate_losses())) & ~(
-            WHOLE & pl.col("metric").is_in(list(told))
-        )
-        return replace(self, table=rounded_losses(self.table.filter(~hidden)))
-
-    @cached_property
-    def curves(self) -> list[points.Curve]:
-        """The measured settings grouped by method and fixed parameters, each group from weak to strong."""
-        measured = points.points_of_sweep(self.summary, self.settings, self.upper_ends, self.withheld)
-        return points.curves_of(measured)
-
-    @cached_property
-    def files(self) -> int:
-        """Number of masked tables that were measured."""
-        return self.table.select("method", "parameters", "replication").n_unique()
-
-    def __repr__(self) -> str:
-        methods = self.table["method"].unique(maintain_order=True).to_list()
-        metrics = self.table["metric"].unique(maintain_order=True).to_list()
-        return (
-            f"Sweep({self.files} masked files; methods: {', '.join(methods)}; metrics: {', '.join(metrics)})"
-        )
-
-    def _repr_html_(self) -> str:
-        """Return the summary table as HTML, for notebooks."""
-        return str(self.summary._repr_html_())
-
-    def plot(self, metrics: str | Sequence[str] | None = None) -> Any:
-        """Return an altair chart of loss against the varied parameter of each method."""
-        from sdckit.report import build  # noqa: PLC0415 - only needed to draw
-
-        return build.chart_of_sweep(self, metrics)
-
-    def frontier(
-        self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
-    ) -> pl.DataFrame:
-        """Return the settings that no other dominates in these losses and risks (Pareto frontier)."""
-        given = [[metrics] if isinstance(metrics, str) else metrics for metrics in (losses, risks)]
-        named = [[registry.current_name(metric) for metric in metrics] for metrics in given]
-        return points.frontier(self.summary, *named)
-
-    def recommend(
-        self,
-        max_risk: dict[str, float],
-        minimise: str = "brmae",
-        *,
-        max_loss: dict[str, float] | None = None,
-    ) -> Choice:
-        """Return the measured setting with the least loss among those that meet the limits.
-
-        A setting is safe if it and every stronger setting of its grid meet all limits on risk, in the median
-        over the replications. Compared are, for each method, the weakest safe settings that meet the limits
-        on loss. A suppressed cell counts as the sweep's rule for missing cells says.
-
-        Parameters
-        ----------
-        max_risk : dict
-            Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
-        minimise : str
-            The loss to minimise.
-        max_loss : dict, optional
-            Limits by loss, such as `{"suppressed": 0.01}`.
-
-        Returns
-        -------
-        Choice
-        """
-        known = self.summary["metric"].unique(maintain_order=True).to_list()
-        limits = check_limits_and_loss(max_risk, minimise, known, max_loss)
-        minimise = registry.current_name(minimise)
-        return choose(self.curves, limits, minimise, maskings=self.files, conditions=self.conditions)
-
-    def to_html(self, name: str | None = None) -> str:
-        """Return a report with the risk-utility map as one self-contained HTML page."""
-        from sdckit.report import build  # noqa: PLC0415 - only needed to report
-
-        return build.report_on_sweep(self, name=name or self.table["dataset"][0])
-
-    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the table to a CSV or Parquet file, by its suffix; on an error no file is left."""
-        from sdckit.io import files  # noqa: PLC0415 - only needed to write
-
-        files.write(path, self.table, overwrite=overwrite)
 
 
 def sweep(

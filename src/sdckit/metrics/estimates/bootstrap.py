@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.frame_kinds import kind_of
 from sdckit.core.randomness import entropy_of
 from sdckit.metrics.estimates.comparing import comparison_table
 from sdckit.metrics.estimates.domains import WHOLE
@@ -83,7 +84,7 @@ def compare(
         _bootstrap(file, function, name, count if place < 2 else 0, np.random.default_rng(seed))
         for place, file in enumerate((ours, *others))
     ]
-    return Estimates(comparison_table(found[0], found[1], found[2:]))
+    return Estimates(comparison_table(found[0], found[1], found[2:]), kind=kind_of(ours.table.frame))
 
 
 def _bootstrap(

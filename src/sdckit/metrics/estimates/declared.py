@@ -57,9 +57,9 @@ class Declared:
         found = {key: interval_overlap(ours, masked.get(key, ABSENT)) for key, ours in self.rows.items()}
         return {key: value for key, value in found.items() if not np.isnan(value)}
 
-    def comparison(self, masked: Rows, guards: Guards, *, computable: bool) -> Estimates:
+    def comparison(self, masked: Rows, guards: Guards, *, computable: bool, kind: str) -> Estimates:
         """Return the exact figures of both files, which are for the owner alone."""
-        return Estimates(comparison_table(self.rows, masked), guards, computable)
+        return Estimates(comparison_table(self.rows, masked), guards, computable, kind)
 
     @property
     def beside(self) -> set[str]:
@@ -200,7 +200,7 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
     totals = pair.disclosure.calibrated
     exact = parse_estimates(totals) if totals else ()
     guards = declared.protection(pair.rules).guards(masked, exact)
-    return declared.comparison(masked, guards, computable=computable)
+    return declared.comparison(masked, guards, computable=computable, kind=pair.original.kind)
 
 
 def withheld_losses(original: Original, rules: Rules | None) -> frozenset[str]:

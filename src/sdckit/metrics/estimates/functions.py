@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sdckit.core.frame_kinds import kind_of
 from sdckit.core.table import names_of
 from sdckit.metrics.estimates.comparing import comparison_table
 from sdckit.metrics.estimates.measuring import measure, require_readable
@@ -108,4 +109,4 @@ def estimates(
     for file in files:
         levels = shared_levels(levels, levels_of(file, requests))
     first, *found = (measure(file, requests, levels) for file in files)
-    return Estimates(comparison_table(first, found[0], found[1:]))
+    return Estimates(comparison_table(first, found[0], found[1:]), kind=kind_of(ours.table.frame))

@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
+from sdckit.core import frame_kinds, notebook
 from sdckit.core.text import number
 from sdckit.metrics.estimates.domains import WHOLE
 from sdckit.metrics.estimates.guards import Guards  # noqa: TC001 - typing.get_type_hints looks for it
 
-COLUMNS = ("estimate", "domain", "original", "se_original", "masked", "se_masked")
-CHANGES = ("change", "change_in_se", "overlap")
+HEAD = ("estimate", "original", "masked", "change", "s.e.", "overlap", "reason")
 SHOWN = 10  # rows of the table in a text, those that changed most
 
 
@@ -28,12 +28,14 @@ class Estimates:
     sign ("kept" or "changed"), significance ("kept", "lost", "gained" or "none"), the records behind each
     estimate, and the reason where something is absent. `guards` has what may be published of each row,
     nothing of those that it does not have. `computable` is False if users do not get the weights or units:
-    then figures of the masked file tell these, and are not published.
+    then figures of the masked file tell these, and are not published. `kind` is the type of the original's
+    dataframe, which `to_frame` returns.
     """
 
     table: pl.DataFrame
     guards: Guards = field(default_factory=dict, repr=False)
     computable: bool = field(default=True, repr=False)
+    kind: str = field(default=frame_kinds.USUAL, repr=False, compare=False)
 
     @property
     def some_withheld(self) -> bool:
@@ -77,18 +79,52 @@ class Estimates:
 
     def __repr__(self) -> str:
         """Return the rows with the smallest overlap, one line each, and a line that sums up."""
-        lines = []
-        for row in self.table.sort("overlap", nulls_last=True).head(SHOWN).iter_rows(named=True):
-            values = f"{number(row['original'])} -> {number(row['masked'])}"
-            text = f"{_name(row)}: {values}, {_change_text(row)}"
-            lines.append(text + (f" ({row['reason']})" if row["reason"] else ""))
-        if self.table.height > SHOWN:
-            lines.append(f"and {self.table.height - SHOWN} more with a larger overlap")
-        return "\n".join([*lines, _summary_text(self.summary)])
+        lines = [
+            f"{name}: {original} -> {masked}, {change}, {moved} s.e., overlap {overlap}"
+            + (f" ({reason})" if reason else "")
+            for name, original, masked, change, moved, overlap, reason in self._rows()
+        ]
+        return "\n".join([*lines, *self._sentences()])
+
+    def _rows(self) -> list[list[str]]:
+        """Return the cells of the rows with the smallest overlap as texts, in the order of `HEAD`."""
+        return [
+            [
+                _name(row),
+                number(row["original"]),
+                number(row["masked"]),
+                "-" if row["change"] is None else f"{row['change']:+.2f} %",
+                number(row["change_in_se"]),
+                number(row["overlap"]),
+                row["reason"] or "",
+            ]
+            for row in self.table.sort("overlap", nulls_last=True).head(SHOWN).iter_rows(named=True)
+        ]
+
+    def _sentences(self) -> list[str]:
+        """Return how many rows are not shown, and the line that sums up."""
+        left = self.table.height - SHOWN
+        more = [f"and {left} more with a larger overlap"] if left > 0 else []
+        return [*more, _summary_text(self.summary)]
 
     def _repr_html_(self) -> str:
-        """Return the main columns as an HTML table for notebooks."""
-        return str(self.table.select(*COLUMNS, *CHANGES, "reason")._repr_html_())
+        """Return what `print` shows, for notebooks."""
+        rows = notebook.table(HEAD, self._rows(), right=HEAD[1:-1])
+        return notebook.block(rows, notebook.paragraphs(self._sentences()))
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return the table as a dataframe.
+
+        Parameters
+        ----------
+        kind : str, optional
+            "polars", "pandas" or "pyarrow"; by default that of the original.
+
+        Returns
+        -------
+        dataframe
+        """
+        return frame_kinds.converted(self.table, kind, self.kind)
 
     def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the table to a CSV file; raise FileExistsError unless `overwrite` where it exists."""
@@ -105,12 +141,6 @@ def name_of_row(estimate: str, domain: str) -> str:
 def _name(row: dict[str, Any]) -> str:
     """Return estimate and domain of a row of the table as one text."""
     return name_of_row(row["estimate"], row["domain"])
-
-
-def _change_text(row: dict[str, Any]) -> str:
-    """Return change and overlap of a row in words."""
-    change = "-" if row["change"] is None else f"{row['change']:+.2f} %"
-    return f"{change}, {number(row['change_in_se'])} s.e., overlap {number(row['overlap'])}"
 
 
 def _summary_text(summary: dict[str, Any]) -> str:

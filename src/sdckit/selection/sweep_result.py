@@ -1,0 +1,260 @@
+"""The result of a sweep: a table of loss and risk of many maskings, its charts and its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sdckit.core import frame_kinds, notebook, registry
+from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.text import number
+from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.metrics.evaluation_result import rounded_losses
+from sdckit.metrics.evaluation_table import WHOLE
+from sdckit.selection import points
+from sdckit.selection.choice import Choice  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.selection.choosing import choose
+from sdckit.selection.conditions import Conditions  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.selection.limits import check_limits_and_loss
+from sdckit.selection.page_builder import page_builder
+from sdckit.selection.plan import Setting  # noqa: TC001 - typing.get_type_hints looks for it
+
+FITTING = 8  # number of columns with figures that fit into a terminal
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Loss and risk of many maskings of one data set.
+
+    `table` has one row per masked file, metric, variable and stratum; `setting` is the value of the
+    parameter that varies along the grid. `notes` are remarks on the numbers, `warnings` the texts of the
+    warnings issued; `records` is the number of records of the data, `conditions` are the roles and rules of
+    all maskings, `settings` the methods and parameters tried, `withheld` the losses that are not published.
+    """
+
+    table: pl.DataFrame
+    notes: tuple[str, ...] = ()
+    records: int = 0  # number of records of the data
+    conditions: Conditions | None = field(default=None, repr=False)  # roles and rules of all maskings
+    settings: tuple[Setting, ...] = field(default=(), repr=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)  # also issued as Python warnings
+    withheld: frozenset[str] = field(default=frozenset(), repr=False)  # losses that are not published
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """Table of whole-file values by setting and metric: median of the replications, central 95 %."""
+        keys = ["dataset", "method", "parameters", "setting", "metric"]
+        value = pl.col("value")
+        return (
+            self.table.filter(WHOLE)
+            .group_by(keys, maintain_order=True)
+            .agg(
+                value.median(),
+                value.quantile(0.025, "linear").alias("ci_low"),
+                value.quantile(0.975, "linear").alias("ci_high"),
+                pl.len().alias("replications"),
+            )
+        )
+
+    @property
+    def upper_ends(self) -> pl.DataFrame:
+        """Table of the upper ends of intervals by setting and metric, where values are estimates: medians."""
+        ends = self.table.filter(WHOLE & pl.col("ci_high").is_not_null())
+        keys = [*points.KEYS[:2], "metric"]
+        return ends.group_by(keys, maintain_order=True).agg(pl.col("ci_high").median())
+
+    def public(self) -> Sweep:
+        """Return a copy with losses over declared estimates as they may be published.
+
+        They are rounded (see `registry.public_value`); withheld ones and those of strata are left out.
+        """
+        told = registry.estimate_losses() - self.withheld
+        hidden = pl.col("metric").is_in(list(registry.estimate_losses())) & ~(
+            WHOLE & pl.col("metric").is_in(list(told))
+        )
+        return replace(self, table=rounded_losses(self.table.filter(~hidden)))
+
+    @cached_property
+    def curves(self) -> list[points.Curve]:
+        """The measured settings grouped by method and fixed parameters, each group from weak to strong."""
+        measured = points.points_of_sweep(self.summary, self.settings, self.upper_ends, self.withheld)
+        return points.curves_of(measured)
+
+    @cached_property
+    def files(self) -> int:
+        """Number of masked tables that were measured."""
+        return self.table.select("method", "parameters", "replication").n_unique()
+
+    def __repr__(self) -> str:
+        """Return what was swept, each method at both ends of its grid, and the notes."""
+        names, rows = overview(self.public().summary)
+        widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+        cells = [
+            [name.ljust(width) for name, width in zip(row, widths, strict=True)] for row in (names, *rows)
+        ]
+        return "\n".join([self._head(), *("  ".join(row).rstrip() for row in cells), *self._sentences()])
+
+    def _head(self) -> str:
+        """Return how many files were measured, and with which methods and metrics."""
+        methods = self.table["method"].unique(maintain_order=True).to_list()
+        metrics = self.table["metric"].unique(maintain_order=True).to_list()
+        return (
+            f"Sweep({self.files} masked files; methods: {', '.join(methods)}; metrics: {', '.join(metrics)})"
+        )
+
+    def _sentences(self) -> list[str]:
+        """Return the notes as lines of text."""
+        return [f"note: {note}" for note in self.notes]
+
+    def _repr_html_(self) -> str:
+        """Return what `print` shows, for notebooks."""
+        names, rows = overview(self.public().summary)
+        return notebook.block(
+            notebook.paragraphs([self._head()]),
+            notebook.table(names, rows, right=names[2:]),
+            notebook.paragraphs(self._sentences()),
+        )
+
+    def plot(self, metrics: str | Sequence[str] | None = None) -> Any:
+        """Return an altair chart of loss against the varied parameter of each method.
+
+        Notebooks show it without a network, as a picture; `save` writes it to a file.
+        """
+        return page_builder().chart_of_sweep(self, metrics)
+
+    def map(self, choice: Choice | None = None) -> Any:
+        """Return the map of loss and risk as an altair chart: a mark for each setting, and the frontier.
+
+        Parameters
+        ----------
+        choice : Choice, optional
+            What `recommend` returned: its limit and the chosen setting are marked.
+
+        Returns
+        -------
+        altair.LayerChart
+            Notebooks show it without a network, as a picture; `save` writes it to a file.
+
+        Raises
+        ------
+        ValueError
+            No bounded loss, or no risk, was measured.
+        """
+        return page_builder().map_of_sweep(self, choice)
+
+    def frontier(
+        self, losses: str | Sequence[str] = "brmae", risks: str | Sequence[str] = "linkage"
+    ) -> pl.DataFrame:
+        """Return the settings that no other dominates in these losses and risks (Pareto frontier)."""
+        given = [[metrics] if isinstance(metrics, str) else metrics for metrics in (losses, risks)]
+        named = [[registry.current_name(metric) for metric in metrics] for metrics in given]
+        return points.frontier(self.summary, *named)
+
+    def recommend(
+        self,
+        max_risk: dict[str, float],
+        minimise: str = "brmae",
+        *,
+        max_loss: dict[str, float] | None = None,
+    ) -> Choice:
+        """Return the measured setting with the least loss among those that meet the limits.
+
+        A setting is safe if it and every stronger setting of its grid meet all limits on risk, in the median
+        over the replications. Compared are, for each method, the weakest safe settings that meet the limits
+        on loss. A suppressed cell counts as the sweep's rule for missing cells says.
+
+        Parameters
+        ----------
+        max_risk : dict
+            Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
+        minimise : str
+            The loss to minimise.
+        max_loss : dict, optional
+            Limits by loss, such as `{"suppressed": 0.01}`.
+
+        Returns
+        -------
+        Choice
+        """
+        known = self.summary["metric"].unique(maintain_order=True).to_list()
+        limits = check_limits_and_loss(max_risk, minimise, known, max_loss)
+        minimise = registry.current_name(minimise)
+        return choose(self.curves, limits, minimise, maskings=self.files, conditions=self.conditions)
+
+    def to_html(self, name: str | None = None) -> str:
+        """Return a report with the risk-utility map as one self-contained HTML page."""
+        page: str = page_builder().report_on_sweep(self, name=name or self.table["dataset"][0])
+        return page
+
+    def report(self, path: AnyPath, *, name: str | None = None, overwrite: bool = False) -> WrittenReport:
+        """Write a self-contained HTML report with the risk-utility map, without original records.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file ending in .html or .htm; on an error no file is left.
+        name : str, optional
+            What the report calls the data; by default as `sweep` did.
+        overwrite : bool
+            Replace a file that exists.
+
+        Returns
+        -------
+        WrittenReport
+            The path, which a notebook shows as the report itself.
+
+        Raises
+        ------
+        FileExistsError
+            The file exists, and `overwrite` is not set.
+        """
+        written: WrittenReport = page_builder().write_report(
+            path, lambda: self.to_html(name), overwrite=overwrite
+        )
+        return written
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return the table as a dataframe.
+
+        Parameters
+        ----------
+        kind : str, optional
+            "polars", "pandas" or "pyarrow"; by default that of the original, and polars for arrays.
+
+        Returns
+        -------
+        dataframe
+        """
+        usual = frame_kinds.USUAL if self.conditions is None else self.conditions.kind
+        return frame_kinds.converted(self.table, kind, usual)
+
+    def to_csv(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the table to a CSV or Parquet file, by its suffix; on an error no file is left."""
+        from sdckit.io import files  # noqa: PLC0415 - only needed to write
+
+        files.write(path, self.table, overwrite=overwrite)
+
+
+def overview(summary: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return column names and rows of each method's measures at both ends of its grid, as texts."""
+    metrics = _metrics_that_fit(summary["metric"].unique(maintain_order=True).to_list())
+    rows = []
+    for method in summary["method"].unique(maintain_order=True):
+        part = summary.filter(pl.col("method") == method)
+        settings = part["parameters"].unique(maintain_order=True)
+        for setting in dict.fromkeys([settings[0], settings[-1]]):
+            values = dict(part.filter(pl.col("parameters") == setting).select("metric", "value").rows())
+            rows.append([method, setting, *(number(values[metric]) for metric in metrics)])
+    return ["method", "parameters", *metrics], rows
+
+
+def _metrics_that_fit(metrics: list[str]) -> list[str]:
+    """Return the metrics to print: all if they fit on a terminal, else the main ones."""
+    known = sorted(registry.shown_metrics("headline", "overview"), key=lambda metric: not metric.paired)
+    leading = [metric.name for metric in known if metric.name in metrics]
+    return metrics if len(metrics) <= FITTING or not leading else leading
