@@ -80,8 +80,8 @@ class RunningSearch:
 
     def __init__(self, start: Path) -> None:
         self.start_folder = start
-        self.state = SearchState()
-        self.version = 0
+        self.state: SearchState = SearchState()
+        self.version: int = 0
         self._changed = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None

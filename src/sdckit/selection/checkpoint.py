@@ -33,7 +33,7 @@ class Checkpoint:
 
     def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
         self.path = path
-        self.kind = _record_type(length)
+        self.kind: np.dtype[np.void] = _record_type(length)
         self.records: dict[int, Floats] = {}
         self._lock = Lock()
         with atomic.explain_write_errors(path):

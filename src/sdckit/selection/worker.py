@@ -33,7 +33,7 @@ class Worker:
 
     def __init__(self, task: Task, entropy: int, checkpoint: Path | None) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
-        self.process = subprocess.Popen(
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
             [sys.executable, "-P", "-m", "sdckit.selection.worker"],  # -P: import nothing from here
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
