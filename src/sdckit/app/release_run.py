@@ -101,4 +101,7 @@ class ReleaseRun:
         """Stop a running command as Ctrl-C does: no file is left half written."""
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGINT)
+                try:
+                    self._process.send_signal(signal.SIGINT)
+                except ValueError:  # Windows sends none: what was written so far is left as a draft
+                    self._process.terminate()

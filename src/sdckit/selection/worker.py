@@ -13,6 +13,7 @@ import sys
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from sdckit.core.process_group import NEW_GROUP
 from sdckit.selection.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Worker:
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": paths},
             start_new_session=True,  # Ctrl-C reaches the caller only
+            creationflags=NEW_GROUP,
         )
         self._task = task.without_table(), entropy, checkpoint
 
