@@ -35,7 +35,7 @@ def windows(monkeypatch):
 def open_files():
     """Return the files that this process has open."""
     folder = Path("/proc/self/fd")
-    return {os.readlink(one) for one in folder.iterdir() if one.exists()} if folder.is_dir() else set()
+    return {str(one.readlink()) for one in folder.iterdir() if one.exists()} if folder.is_dir() else set()
 
 
 def test_every_module_is_imported_without_the_modules_of_unix():
