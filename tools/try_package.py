@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -49,7 +50,7 @@ INSIDE = (  # one file of each kind that the wheel must hold
     "sdckit/report/page.html",
     "sdckit/paper/sdcmicro.csv",
     "sdckit/docs/tutorial.md",
-    "sdckit/docs/reference.md",
+    "sdckit/docs/reference/commands.md",
     "sdckit/docs/explanation/risk.md",
 )
 IN_SDIST = {
@@ -123,6 +124,17 @@ def digests(wheel: Path) -> dict[str, str]:
     return found
 
 
+def check_lowest(environment: Path, folder: Path) -> None:
+    """Fail if a package of the base installation is not the oldest one that is declared."""
+    found = json.loads(run(program(environment, "python"), "-c", SIZES, folder=folder))
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for line in project["dependencies"]:
+        name, bound = line.split(";")[0].split(">=")
+        version = found.get(name, (bound, 0))[0]  # none for another system
+        if not f"{version}.".startswith(f"{bound.strip()}."):
+            raise SystemExit(f"{name} {version} was installed in place of {bound}")
+
+
 def use(environment: Path, folder: Path) -> None:
     """Import the package and run its demonstration in a folder of its own."""
     place = folder / "outside"
@@ -164,8 +176,11 @@ def main() -> None:
         environment, uv = folder / "environment", program(folder / "tools", "uv")
         run(uv, "venv", "-q", "-p", asked.python, environment, folder=folder)
         wanted = f"{wheel}[{asked.extras}]" if asked.extras else wheel
-        order = ("--resolution", "lowest-direct") if asked.lowest else ()
+        # uv takes the requirements of pyproject.toml, not those of a wheel, for direct ones.
+        order = ("--resolution", "lowest-direct", "-r", REPOSITORY / "pyproject.toml") if asked.lowest else ()
         run(uv, "pip", "install", "-q", "-p", environment, *order, wanted, folder=folder)
+        if asked.lowest:
+            check_lowest(environment, folder)
         use(environment, folder)
         if not asked.extras:
             print_sizes(environment, folder)
