@@ -253,7 +253,8 @@ def test_missing_values_are_empty_cells(tmp_path):
 def test_whole_numbers_are_shown_without_decimals_where_asked_for(tmp_path):
     frame = pl.DataFrame({"a": [1234.0, -0.0, None, 1e300, -5.0], "b": [1.0, 2.5, 3.0, 4.0, 5.0]})
     write(tmp_path / "x.csv", frame, whole=["a"])
-    assert (tmp_path / "x.csv").read_text() == "a,b\n1234,1.0\n0,2.5\n,3.0\n1e+300,4.0\n-5,5.0\n"
+    text = (tmp_path / "x.csv").read_text().replace("1e300", "1e+300")  # as older versions of polars write it
+    assert text == "a,b\n1234,1.0\n0,2.5\n,3.0\n1e+300,4.0\n-5,5.0\n"
     write(tmp_path / "x.parquet", frame, whole=["a"])
     assert read(tmp_path / "x.parquet").frame.dtypes == [pl.Float64, pl.Float64]
 

@@ -18,7 +18,8 @@ SAFE_PATH = "-P"  # import nothing from the start folder, in which other people'
 def child_environment() -> dict[str, str]:
     """Return the environment of a process that works in another folder and finds the same modules."""
     places = [str(Path(path).absolute()) for path in sys.path if path]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(places)}
+    # Windows would print to pipes in the encoding of its language.
+    return os.environ | {"PYTHONPATH": os.pathsep.join(places), "PYTHONIOENCODING": "utf-8"}
 
 
 @contextmanager

@@ -98,8 +98,8 @@ class Asked:
         self.raw_path: bytes = scope.get("raw_path") or self.path.encode("utf-8", "surrogatepass")
         self.headers: list[tuple[bytes, bytes]] = [(name.lower(), value) for name, value in scope["headers"]]
         events = f"{address.root}/{EVENTS}"
-        self.stream = self.path == events or b"text/event-stream" in self.joined(b"accept").lower()
-        self.opens = self.path == OPEN
+        self.stream: bool = self.path == events or b"text/event-stream" in self.joined(b"accept").lower()
+        self.opens: bool = self.path == OPEN
 
     def joined(self, name: bytes) -> bytes:
         """Return all values of a header, empty if there is none."""
@@ -141,8 +141,8 @@ class Guard:
     def __init__(self, app: ASGIApp, address: Address) -> None:
         self.app = app
         self.address = address
-        self.last = time.monotonic()
-        self.active = 0
+        self.last: float = time.monotonic()
+        self.active: int = 0
         self._streams: set[asyncio.Task[object]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -202,8 +202,8 @@ class Redirect:
     """
 
     def __init__(self, url: str) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="sdckit-"))  # for its owner alone
-        self.file = self.folder / "open.html"
+        self.folder: Path = Path(tempfile.mkdtemp(prefix="sdckit-"))  # for its owner alone
+        self.file: Path = self.folder / "open.html"
         handle = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as out:
             out.write(REDIRECT.format(url=url))

@@ -24,15 +24,16 @@ class ReleaseRun:
     """The command that writes a release: whether it runs, and what the last one printed."""
 
     def __init__(self, start: Path, changed: Callable[[], None] = lambda: None) -> None:
-        self.start, self.changed = start, changed
+        self.start = start
+        self.changed = changed
         self.result: dict[str, Any] | None = None  # the JSON of a release that was written
         self.warnings: list[str] = []  # of the last run
-        self.error = ""
+        self.error: str = ""
         self.about: Any = None  # what the last run was started for
         self.report: Path | None = None  # of a release that was written
-        self.report_digest = ""  # its SHA-256
+        self.report_digest: str = ""  # its SHA-256
         self._asked_report: Path | None = None
-        self.number = 0  # of runs that have ended
+        self.number: int = 0  # of runs that have ended
         self._process: asyncio.subprocess.Process | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -100,4 +101,7 @@ class ReleaseRun:
         """Stop a running command as Ctrl-C does: no file is left half written."""
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGINT)
+                try:
+                    self._process.send_signal(signal.SIGINT)
+                except ValueError:  # Windows sends none: what was written so far is left as a draft
+                    self._process.terminate()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.app.child import SAFE_PATH, child_environment
+from sdckit.core.process_group import NEW_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,8 +81,8 @@ class RunningSearch:
 
     def __init__(self, start: Path) -> None:
         self.start_folder = start
-        self.state = SearchState()
-        self.version = 0
+        self.state: SearchState = SearchState()
+        self.version: int = 0
         self._changed = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -154,6 +155,7 @@ class RunningSearch:
             env=child_environment(),
             limit=LONGEST_LINE,
             start_new_session=True,  # Ctrl-C reaches the server only
+            creationflags=NEW_GROUP,
         )
 
     def _close_input(self) -> None:

@@ -150,7 +150,7 @@ class PageServer(Server):
     async def on_tick(self, counter: int) -> bool:
         """Return True if the server is to end."""
         if counter % TICKS == 0 and (self.is_over() or (self.signals and not self.unfinished())):
-            self.should_exit = True
+            self.should_exit: bool = True
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -179,7 +179,7 @@ class PageServer(Server):
         if len(self.signals) == 1 and self.unfinished():
             print(WAITING, file=sys.stderr)  # noqa: T201 - a line of our own
             return
-        self.force_exit = self.should_exit
+        self.force_exit: bool = self.should_exit
         self.should_exit = True
 
 

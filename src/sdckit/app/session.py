@@ -112,14 +112,16 @@ class Session:
     """All that the page knows while it runs; what must survive is on disk."""
 
     def __init__(self, start: Path, data: Path | None = None, preview: bool = True) -> None:  # noqa: FBT001, FBT002
-        self.start, self.data, self.preview = start, data, preview
+        self.start = start
+        self.data = data
+        self.preview = preview
         self.file: OpenFile | None = None
-        self.openings = 0  # of files, since the start
+        self.openings: int = 0  # of files, since the start
         self.notes: list[tuple[str, str]] = []  # kind and text of messages for the next screen
-        self.secret = secrets.token_bytes(32)  # of the maskings that panels show
-        self.search = RunningSearch(start)
+        self.secret: bytes = secrets.token_bytes(32)  # of the maskings that panels show
+        self.search: RunningSearch = RunningSearch(start)
         self.searched: Any = None  # what the last search was for
-        self.release = ReleaseRun(start, self.announce)
+        self.release: ReleaseRun = ReleaseRun(start, self.announce)
         self._changes, self._changed = 0, asyncio.Event()
         self._worker = ThreadPoolExecutor(1)  # one thread: prepared data and warnings are not shared safely
 

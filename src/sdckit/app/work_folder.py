@@ -65,10 +65,10 @@ class WorkFolder:
     """
 
     def __init__(self, start: Path, data: Path | str) -> None:
-        self.start = start.absolute()
-        self.data = self.start / data
-        self.path = self.data.with_name(f"{stem_of(self.data)}{SUFFIX}")
-        self.stamp = Stamp.of(self.data)
+        self.start: Path = start.absolute()
+        self.data: Path = self.start / data
+        self.path: Path = self.data.with_name(f"{stem_of(self.data)}{SUFFIX}")
+        self.stamp: Stamp = Stamp.of(self.data)
         self._other: Stamp | None = None  # of the data file after a change
         self._written: tuple[int, int] | None = None  # of the file of the history as last read or written
         self._refuse_other_folder()

@@ -21,7 +21,7 @@ class Warnings:
 
     def __init__(self) -> None:
         self.seen: list[str] = []
-        self.held = True
+        self.held: bool = True
         self.log: WorkLog | None = None  # that of --log
 
     def add(self, text: str) -> None:

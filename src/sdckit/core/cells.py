@@ -57,7 +57,18 @@ def sample_rows(n: int, size: int) -> Ints:
 def sample_text(column: nw.Series[Any], size: int) -> pl.Series:
     """Return at most `size` cells of a column as text without blanks at their ends."""
     few = column if len(column) <= size else column[sample_rows(len(column), size)]
-    return pl.Series("cell", few.cast(nw.String).to_list(), pl.String).str.strip_chars()
+    return pl.Series("cell", as_text(few).to_list(), pl.String, strict=False).str.strip_chars()
+
+
+def as_text(column: nw.Series[Any]) -> nw.Series[Any]:
+    """Return a column as text, missing cells as they were: pandas 2 would make the text "None" of them."""
+    if column.dtype == nw.String:
+        return column
+    texts, missing = column.cast(nw.String), column.is_null()
+    if not missing.any():
+        return texts
+    none = nw.new_series(column.name, [None] * len(column), nw.String, backend=column.implementation)
+    return texts.zip_with(~missing, none)
 
 
 def all_whole(values: Floats) -> bool:

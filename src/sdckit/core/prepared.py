@@ -49,7 +49,7 @@ class PreparedTable:
         self.weights = weights
         self.table = table
         self.codes = codes
-        self.n = len(values)
+        self.n: int = len(values)
 
     @classmethod
     def of(

@@ -182,7 +182,7 @@ def _merge_rare(column: nw.Series[Any], recoding: Recoding, gaps: Bools) -> nw.S
     backend = column.implementation
     keep = nw.new_series(column.name, (~merged).tolist(), nw.Boolean, backend=backend)
     other = nw.new_series(column.name, [OTHER] * len(column), nw.String, backend=backend)
-    return column.cast(nw.String).zip_with(keep, other)
+    return cells.as_text(column).zip_with(keep, other)
 
 
 def rare_numbers(numbers: Ints, least: int) -> Ints:

@@ -33,14 +33,14 @@ class Table:
     def __init__(self, data: Any) -> None:
         self.native = data
         self.frame: nw.DataFrame[Any] | None = None
-        self.series = False
+        self.series: bool = False
         self.labels: Any = None  # pandas' own labels where they are no text, or the name of a series
         if isinstance(data, (list, tuple, np.ndarray)):
-            self.array = _numeric_array(data)
-            self.names = [f"x{j + 1}" for j in range(self.array.shape[1])]
-            self.n = len(self.array)
+            self.array: Floats = _numeric_array(data)
+            self.names: list[str] = [f"x{j + 1}" for j in range(self.array.shape[1])]
+            self.n: int = len(self.array)
             return
-        self.batch = _is_record_batch(data)
+        self.batch: bool = _is_record_batch(data)
         if self.batch:
             data = nw.dependencies.get_pyarrow().Table.from_batches([data])
         elif nw.dependencies.is_pandas_like_dataframe(data) and list(data.columns) != _text_labels(data):

@@ -58,13 +58,13 @@ class LocalTransport:
         scratch: AnyPath | None = None,
     ) -> None:
         self.source, self.rows = source, source.rows
-        self.scratch = checked_scratch(scratch)
+        self.scratch: Path = checked_scratch(scratch)
         left = memory_for_rows(memory)
         running = int(left * RUNNING)
         cores = max(1, min(os.cpu_count() or 1, running // (FEW_ROWS * ROW_BYTES)))
-        self.workers = Workers(threads or cores, running)
-        self.held = int(left * HELD)
-        self.bucket_rows = max(running // (self.workers.threads * ROW_BYTES), FEWEST_ROWS)
+        self.workers: Workers = Workers(threads or cores, running)
+        self.held: int = int(left * HELD)
+        self.bucket_rows: int = max(running // (self.workers.threads * ROW_BYTES), FEWEST_ROWS)
 
     def scan(self, task: Callable[[Block], Any], reads: Reads, *, step: str) -> list[Any]:
         """Return the result of the task on each block of rows, in the order of the blocks."""

@@ -59,15 +59,15 @@ class SparkTransport:
         partitions: int | None = None,
     ) -> None:
         shared = session or spark_session(master)
-        self.context = context_of(shared)
+        self.context: Any = context_of(shared)
         require_workers(self.context)
         self.rows, self.partitions = source.rows, partitions
-        self.session = own_session(shared)
-        self.cores = max(self.context.defaultParallelism, 1)
+        self.session: Any = own_session(shared)
+        self.cores: int = max(self.context.defaultParallelism, 1)
         fair = self.rows // (self.cores * TASKS_A_CORE)  # so that all cores have work
         worthwhile = max(fair, SMALL_BUCKET)
-        self.bucket_rows = min(WORKER_BYTES // BYTES_A_ROW, worthwhile)
-        self.source = replace(source, block_rows=min(source.block_rows, worthwhile))
+        self.bucket_rows: int = min(WORKER_BYTES // BYTES_A_ROW, worthwhile)
+        self.source: Source = replace(source, block_rows=min(source.block_rows, worthwhile))
 
     def scan(self, task: Callable[[Block], Any], reads: Reads, *, step: str) -> list[Any]:
         """Return the result of the task on each block of rows, in the order of the blocks."""

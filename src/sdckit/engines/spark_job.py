@@ -29,11 +29,11 @@ class Job:
 
     def __init__(self, context: SparkContext, collect: Callable[[], list[Any]], tasks: int = 0) -> None:
         self.context, self.collect, self.tasks = context, collect, tasks
-        self.group = f"sdckit-{uuid.uuid4()}"
+        self.group: str = f"sdckit-{uuid.uuid4()}"
         self.rows: list[Any] = []
         self.error: Exception | None = None
-        self.done = 0.0  # share of the tasks
-        self.busy = False
+        self.done: float = 0.0  # share of the tasks
+        self.busy: bool = False
 
     def run(self, step: str) -> list[Any]:
         """Return what is collected and show how many tasks are done; cancel the job at Ctrl-C."""

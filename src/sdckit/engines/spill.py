@@ -66,7 +66,7 @@ class MessageStore:
         self.senders, self.finished = 1, 0  # blocks or buckets that add messages; those that did
         self._held: dict[int, list[bytearray]] = defaultdict(list)
         self._held_bytes = 0
-        self.written = False  # whether messages were written to files
+        self.written: bool = False  # whether messages were written to files
         self._lock = threading.Lock()
 
     @property

@@ -27,7 +27,7 @@ PRIVATE = 0o600  # mode of a file that its owner alone reads and writes
 PRIVATE_FOLDER = 0o700
 PREFIX = ".sdckit-"
 _DRAFT = re.compile(r"\.sdckit-[0-9a-f]{16}\.parts?")
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
+BINARY = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
 _AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link, no waiting for a pipe
 
 
@@ -40,17 +40,21 @@ def draft_file(folder: Path, mode: int = PRIVATE) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             path.unlink(missing_ok=True)
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
-def _new_file(folder: Path, mode: int) -> tuple[Path, int]:
-    """Create and lock a draft; return its path and the handle that holds the lock."""
+def _new_file(folder: Path, mode: int) -> tuple[Path, int | None]:
+    """Create and lock a draft; return its path and the handle of the lock, None on Windows."""
     while True:
         path = folder / f"{PREFIX}{secrets.token_hex(8)}.part"
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, mode)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | BINARY, mode)
         if mode == PRIVATE:
             with suppress(FileNotFoundError):  # deleted already, as below
                 path.chmod(PRIVATE)  # a umask may have taken even the owner's rights
+        if fcntl is None:  # Windows neither renames nor deletes a file that is open
+            os.close(handle)
+            return path, None
         if _lock(handle) is not False and path.exists():
             return path, handle
         os.close(handle)  # another process has just taken it for one that was left behind

@@ -21,9 +21,11 @@ class CompileClock(event.Listener):
     """Listener to numba's events that sums the seconds of compiling and announces long compiling once."""
 
     def __init__(self) -> None:
-        self.depth = 0  # kernels being compiled, each for the one before
-        self.begun = self.finished = 0.0
-        self.noticed = self.collects = False
+        self.depth: int = 0  # kernels being compiled, each for the one before
+        self.begun: float = 0.0
+        self.finished: float = 0.0
+        self.noticed: bool = False
+        self.collects: bool = False
 
     @property
     def seconds(self) -> float:

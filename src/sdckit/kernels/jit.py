@@ -92,7 +92,8 @@ def _temporary_folder() -> str:
     except OSError as error:
         raise RuntimeError(str(error)) from error
     # Compiled code of somebody else is never run.
-    if folder.is_symlink() or found.st_uid not in {user, 0} or found.st_mode & 0o022:
+    strange = found.st_uid not in {user, 0} or found.st_mode & 0o022
+    if folder.is_symlink() or (hasattr(os, "getuid") and strange):  # on Windows, each user has such a folder
         raise RuntimeError(f"{folder} belongs to somebody else")
     return str(folder)
 

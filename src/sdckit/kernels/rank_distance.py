@@ -78,14 +78,16 @@ class OrderedColumn:
     """A column without missing cells with its order, ranks and tie blocks; computed once, used often."""
 
     def __init__(self, values: Floats, order: Ints | None = None, first: Ints | None = None) -> None:
-        self.values = np.ascontiguousarray(values, dtype=np.float64)
-        self.n = self.values.size
+        self.values: Floats = np.ascontiguousarray(values, dtype=np.float64)
+        self.n: int = self.values.size
+        self.order: Ints
+        self.first: Ints
         if order is None:
             self.order, self.first = sorted_rows(self.values)
         else:
             self.order, self.first = order, _starts(self.values[order]) if first is None else first
-        self.tied = bool(has_ties(self.first))
-        self.rank = np.empty(self.n, np.int64)
+        self.tied: bool = bool(has_ties(self.first))
+        self.rank: Ints = np.empty(self.n, np.int64)
         self.rank[self.order] = np.arange(self.n)
 
     @cached_property

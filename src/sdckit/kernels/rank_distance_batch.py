@@ -34,16 +34,16 @@ class SortedStack:
     """
 
     def __init__(self, values: Floats) -> None:
-        self.n = values.shape[1]
+        self.n: int = values.shape[1]
         rows = np.arange(self.n)
-        self.width = label_width(rows.size - 1)
-        self.keys = np.empty(values.shape, np.int64)
-        self.first = np.empty(values.shape, np.int64)
+        self.width: int = label_width(rows.size - 1)
+        self.keys: Ints = np.empty(values.shape, np.int64)
+        self.first: Ints = np.empty(values.shape, np.int64)
         short_keys = np.empty(values.shape, np.uint32)
         cut = _fill_short_keys(values.view(np.int64), self.width, short_keys)
         short_keys.sort()  # less than half the time of 64 bits
         self.keys[:] = short_keys
-        self.tied = _find_stack_blocks(self.keys, self.width, cut, rows, values, self.first)
+        self.tied: Bools = _find_stack_blocks(self.keys, self.width, cut, rows, values, self.first)
 
     def tie_blocks(self, j: Int) -> Ints:
         """Return the first position of each position's tie block in column j."""
@@ -58,8 +58,8 @@ class ColumnStack:
 
     def __init__(self, values: Floats) -> None:
         self.values = values
-        self.n = values.shape[1]
-        self.sorted = SortedStack(values)
+        self.n: int = values.shape[1]
+        self.sorted: SortedStack = SortedStack(values)
         self._tables: dict[str, Ints] = {}
 
     def by_row(self, what: str) -> Ints:
@@ -89,7 +89,7 @@ class StackOrder:
 
     def __init__(self, stack: ColumnStack, masked: Floats) -> None:
         self.stack = stack
-        self.sorted = SortedStack(masked)
+        self.sorted: SortedStack = SortedStack(masked)
 
     def sums(self, ties: str) -> RankSums:
         """Return the rank distance sums of all columns, as arrays, under one of the tie rules in `RULES`."""

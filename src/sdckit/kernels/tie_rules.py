@@ -63,9 +63,11 @@ class AlignedColumn:
 
     def __init__(self, column: OrderedColumn, masked: Floats) -> None:
         self.column = column
-        self.n = column.n
+        self.n: int = column.n
+        self.label: Ints
+        self.first: Ints
         self.label, self.first = self._sort(masked)
-        self.tied = bool(has_ties(self.first))
+        self.tied: bool = bool(has_ties(self.first))
 
     def _sort(self, masked: Floats) -> tuple[Ints, Ints]:
         """Return the original rank of each masked position, and the start of its masked tie block."""

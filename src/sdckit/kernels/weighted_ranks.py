@@ -31,10 +31,13 @@ class WeightedRanks:
     """
 
     def __init__(self, x: Floats, y: Floats, weights: Floats) -> None:
-        self.original, self.masked = OrderedColumn(x), OrderedColumn(y)
-        self.weights = np.maximum(weights / powers_of_two(weights), LIGHTEST)
-        self.positions = _positions(self.original, self.original.order, self.weights)
-        self.gap = self.positions - _positions(self.masked, self.masked.order, self.weights)
+        self.original: OrderedColumn = OrderedColumn(x)
+        self.masked: OrderedColumn = OrderedColumn(y)
+        self.weights: Floats = np.maximum(weights / powers_of_two(weights), LIGHTEST)
+        self.positions: Floats = _positions(self.original, self.original.order, self.weights)
+        self.gap: Floats = self.positions - _positions(self.masked, self.masked.order, self.weights)
+        self.reach: float
+        self.largest_squared: float
         self.reach, self.largest_squared = _distances_from_middle(
             self.original, self.original.order, self.weights
         )

@@ -28,12 +28,12 @@ class Scores:
     def __init__(self, values: Floats) -> None:
         from scipy.special import ndtri  # noqa: PLC0415 - slow to import
 
-        self.orders = Orders(values)
-        self.normal = np.zeros(values.shape[::-1])  # a missing cell counts as the middle
+        self.orders: Orders = Orders(values)
+        self.normal: Floats = np.zeros(values.shape[::-1])  # a missing cell counts as the middle
         for j, (rows, column) in enumerate(zip(self.orders.seen, self.orders.columns, strict=True)):
             if column.n and column.sorted[0] != column.sorted[-1]:
                 self.normal[j, rows] = ndtri((column.row_middle2 + 1) / (2 * column.n))
-        self.correlations = _nearest_correlations(normal_correlations(self.orders, len(values)))
+        self.correlations: Floats = _nearest_correlations(normal_correlations(self.orders, len(values)))
 
 
 def normal_correlations(orders: Orders, n: int) -> Floats:

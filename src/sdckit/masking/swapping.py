@@ -32,9 +32,11 @@ class Orders:
     """Each column of a matrix sorted without its missing cells, with the rows of its observed cells."""
 
     def __init__(self, values: Floats) -> None:
-        self.seen = [np.flatnonzero(~np.isnan(column)) for column in values.T]
-        self.columns = [OrderedColumn(values[rows, j]) for j, rows in enumerate(self.seen)]
-        self.short = len(values) < SMALL and all(rows.size == len(values) for rows in self.seen)
+        self.seen: list[Ints] = [np.flatnonzero(~np.isnan(column)) for column in values.T]
+        self.columns: list[OrderedColumn] = [
+            OrderedColumn(values[rows, j]) for j, rows in enumerate(self.seen)
+        ]
+        self.short: bool = len(values) < SMALL and all(rows.size == len(values) for rows in self.seen)
 
     @cached_property
     def stacked(self) -> tuple[Floats, Ints]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdckit.io.digest import sha256_of
-from sdckit.io.drafts import PRIVATE
+from sdckit.io.drafts import BINARY, PRIVATE
 from sdckit.io.files import explain_read_errors
 
 try:
@@ -26,7 +26,8 @@ BLOCK = 1 << 20  # bytes that are copied at once
 
 def make_folder(folder: Path) -> None:
     """Create a folder, and those above it that are missing, for its owner alone; or close an open one."""
-    for path in reversed([folder, *folder.parents]):
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):  # other systems refuse `mkdir` of a drive or of / in other ways
         with suppress(FileExistsError):
             path.mkdir(mode=FOLDER)
             path.chmod(FOLDER)  # a umask may have taken even the owner's rights
@@ -53,7 +54,8 @@ def copy_private(source: Path, path: Path) -> str:
 @contextmanager
 def open_private(path: Path) -> Iterator[int]:
     """Yield the descriptor of a new file for its owner alone; sync it at the end. Links are not followed."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), PRIVATE)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | BINARY
+    handle = os.open(path, flags, PRIVATE)
     try:
         _close_to_others(handle)
         yield handle

@@ -149,12 +149,15 @@ class CalibrationTask:
     def __init__(
         self, original: SurveyFile, requests: Sequence[Request], rules: Any, columns: Sequence[str] | None
     ) -> None:
-        self.original, self.requests = original, requests
+        self.original = original
+        self.requests = requests
         require_readable(original, requests)
-        self.rules = _read_rules(rules, original, requests)
+        self.rules: Rules | None = _read_rules(rules, original, requests)
         named = dict.fromkeys(one.columns[0] for one in requests)
-        self.names = tuple({**named, **dict.fromkeys(() if self.rules is None else self.rules.columns)})
-        self.masked = self.names if columns is None else tuple(columns)
+        self.names: tuple[str, ...] = tuple(
+            {**named, **dict.fromkeys(() if self.rules is None else self.rules.columns)}
+        )
+        self.masked: tuple[str, ...] = self.names if columns is None else tuple(columns)
         for name in named:
             if name not in self.masked:
                 raise ValueError(

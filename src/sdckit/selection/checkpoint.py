@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from sdckit.io import atomic
-from sdckit.io.drafts import sync_folder
+from sdckit.io.drafts import BINARY, sync_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,12 +33,11 @@ class Checkpoint:
 
     def __init__(self, path: Path, length: int, *, append: bool = False) -> None:
         self.path = path
-        self.kind = _record_type(length)
+        self.kind: np.dtype[np.void] = _record_type(length)
         self.records: dict[int, Floats] = {}
         self._lock = Lock()
         with atomic.explain_write_errors(path):
-            binary = getattr(os, "O_BINARY", 0)  # Windows would translate line ends
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | binary, 0o600)
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | BINARY, 0o600)
             if not append:
                 self._read_records()
             self._sync()

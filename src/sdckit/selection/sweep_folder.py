@@ -48,7 +48,7 @@ class SweepFolder:
         *,
         overwrite: bool = False,
     ) -> None:
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         self._check_folder()
         randomness.generator(rng)
         with atomic.explain_write_errors(self.folder):
@@ -57,10 +57,10 @@ class SweepFolder:
         drafts.sweep_drafts(self.folder)
         try:
             resumes = (self.folder / self.plan).exists() and not overwrite
-            self.entropy = (
+            self.entropy: int = (
                 self._stored_seed(self.folder, identity, rng) if resumes else self._begin(identity, rng)
             )
-            self.checkpoint = Checkpoint(self.folder / CELLS, length)
+            self.checkpoint: Checkpoint = Checkpoint(self.folder / CELLS, length)
         except BaseException:
             _unlock_folder(self._lock)
             raise

@@ -13,6 +13,7 @@ import sys
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from sdckit.core.process_group import NEW_GROUP
 from sdckit.selection.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
@@ -33,12 +34,13 @@ class Worker:
 
     def __init__(self, task: Task, entropy: int, checkpoint: Path | None) -> None:
         paths = os.pathsep.join(path for path in sys.path if path)
-        self.process = subprocess.Popen(
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
             [sys.executable, "-P", "-m", "sdckit.selection.worker"],  # -P: import nothing from here
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": paths},
             start_new_session=True,  # Ctrl-C reaches the caller only
+            creationflags=NEW_GROUP,
         )
         self._task = task.without_table(), entropy, checkpoint
 

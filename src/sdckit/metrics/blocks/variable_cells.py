@@ -29,13 +29,15 @@ class VariableCells:
         spread: float,
         scale: float,
     ) -> None:
-        self.x, self.y = x, y
+        self.x = x
+        self.y = y
         n = self.x.size
-        self.cost, self.zeros = cost, zeros
-        self.weights = np.ones(n) if weights is None else weights
-        self.counts = np.ones(n, np.bool_)
-        self.scale = np.ones(n)
-        self.constant = False
+        self.cost = cost
+        self.zeros = zeros
+        self.weights: Floats = np.ones(n) if weights is None else weights
+        self.counts: Bools = np.ones(n, np.bool_)
+        self.scale: Floats = np.ones(n)
+        self.constant: bool = False
         if cost.scale == "value":
             self.counts = self.x != 0 if zeros == "drop" else (self.x != 0) | (self.y == 0)
             self.scale = np.where(self.x == 0, 1.0, np.abs(self.x))

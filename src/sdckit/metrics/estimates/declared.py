@@ -14,7 +14,7 @@ from sdckit.metrics.estimates.comparing import comparison_table, interval_overla
 from sdckit.metrics.estimates.domains import WHOLE
 from sdckit.metrics.estimates.guards import Protection
 from sdckit.metrics.estimates.measuring import ABSENT, measure, require_readable
-from sdckit.metrics.estimates.models import levels_of, shared_levels
+from sdckit.metrics.estimates.models import Levels, levels_of, shared_levels
 from sdckit.metrics.estimates.parse import parse_estimates
 from sdckit.metrics.estimates.result import Estimates
 from sdckit.metrics.estimates.survey_file import Options, SurveyFile
@@ -42,9 +42,10 @@ class Declared:
     """
 
     def __init__(self, requests: Sequence[Request], file: SurveyFile) -> None:
-        self.requests, self.file = requests, file
-        self.levels = levels_of(file, requests)
-        self.rows = measure(file, requests, self.levels)
+        self.requests = requests
+        self.file = file
+        self.levels: Levels = levels_of(file, requests)
+        self.rows: Rows = measure(file, requests, self.levels)
         self._protections: dict[tuple[tuple[str, ...], ...], Protection] = {}
 
     def rows_of(self, file: SurveyFile) -> Rows:

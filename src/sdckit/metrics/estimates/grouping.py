@@ -31,8 +31,8 @@ class Design:
     def __init__(
         self, n: int, strata: Domains | None, units: Domains | None, population: Floats | None = None
     ) -> None:
-        self.stratum = None if strata is None else strata.numbers
-        self.strata = 1 if strata is None else strata.count
+        self.stratum: Ints | None = None if strata is None else strata.numbers
+        self.strata: int = 1 if strata is None else strata.count
         self.unit: Ints | None = None
         if units is None:
             of_unit = self.stratum
@@ -42,8 +42,10 @@ class Design:
             self.unit = number_values(both)
             count = int(self.unit.max(initial=-1)) + 1
             of_unit = None if self.stratum is None else _of_groups(self.unit, self.stratum, count)
-        self.sizes = np.array([float(count)]) if of_unit is None else np.bincount(of_unit).astype(float)
-        self.left = (
+        self.sizes: Floats = (
+            np.array([float(count)]) if of_unit is None else np.bincount(of_unit).astype(float)
+        )
+        self.left: Floats = (
             np.ones(self.sizes.size) if population is None else 1 - self.sizes / self._each(population)
         )
 
@@ -68,11 +70,13 @@ class Grouping:
     """Domains of a file together with its design: sums over domains and variances of such sums."""
 
     def __init__(self, domains: Domains, design: Design) -> None:
-        self.labels, self.count, self.design = domains.labels, domains.count, design
+        self.labels: list[str] = domains.labels
+        self.count: int = domains.count
+        self.design = design
         outside = domains.numbers < 0
-        self.some_outside = bool(outside.any())
+        self.some_outside: bool = bool(outside.any())
         # Records outside all domains form one more, the last, which is cut off from all results.
-        self.numbers = (
+        self.numbers: Ints = (
             np.where(outside, self.count, domains.numbers) if self.some_outside else domains.numbers
         )
 

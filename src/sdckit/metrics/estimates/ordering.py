@@ -87,7 +87,7 @@ class Selection:
     """Values that weigh 1 each, sorted no further than the quantiles need that were asked for."""
 
     def __init__(self, values: Floats) -> None:
-        self.values = values  # sorted in place
+        self.values: Floats = values  # sorted in place
         self._known = [-1, values.size]  # places whose values are in order, with lower ones before them
 
     def quantile(self, share: float) -> float:

@@ -45,8 +45,10 @@ class SurveyFile:
     """
 
     def __init__(self, table: Table, which: str, options: Options) -> None:
-        self.table, self.which, self.options = table, which, options
-        self.n = table.n
+        self.table = table
+        self.which = which
+        self.options = options
+        self.n: int = table.n
         self.columns: dict[str, Floats] = {}
         self.column_domains: dict[str, Domains] = {}
         self.groupings: dict[tuple[str, ...], Grouping] = {}

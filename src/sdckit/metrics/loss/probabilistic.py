@@ -50,9 +50,9 @@ class Moments:
     def __init__(self, z: Floats) -> None:
         self.n, p = z.shape
         self.pairs = np.triu_indices(p, 1)
-        self.means = z.mean(0)
-        self.centred = deviations(z)
-        self.covariances = self.centred.T @ self.centred / self.n
+        self.means: Floats = z.mean(0)
+        self.centred: Floats = deviations(z)
+        self.covariances: Floats = self.centred.T @ self.centred / self.n
         self.variances = np.diag(self.covariances)
 
     @property

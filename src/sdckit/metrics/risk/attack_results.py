@@ -30,8 +30,11 @@ class AttackResult:
     """Result of one attack on a pair: the success on each record, and what chance would give."""
 
     def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
-        self.pair, self.name, self.options = pair, name, options
-        self.direction, self.run = options["direction"], options["run"]
+        self.pair = pair
+        self.name = name
+        self.options = options
+        self.direction: Any = options["direction"]
+        self.run: Any = options["run"]
 
     @cached_property
     def attack(self) -> LinkageAttack:

@@ -56,9 +56,9 @@ class RecordClasses:
     """Records grouped by equal labels: each record's class and the number of records in it."""
 
     def __init__(self, labels: Ints | UInt64s) -> None:
-        self.numbers = number_values(labels)
-        self.sizes = np.bincount(self.numbers)
-        self.alone = bool(self.sizes.max(initial=1) == 1)
+        self.numbers: Ints = number_values(labels)
+        self.sizes: Ints = np.bincount(self.numbers)
+        self.alone: bool = bool(self.sizes.max(initial=1) == 1)
 
     @property
     def firsts(self) -> Ints:

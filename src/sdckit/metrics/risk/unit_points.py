@@ -61,9 +61,9 @@ class Units:
 
     def __init__(self, numbers: Ints) -> None:
         self.numbers = numbers
-        self.sizes = np.bincount(numbers)
-        self.rows = np.argsort(numbers, kind="stable")
-        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.sizes: Ints = np.bincount(numbers)
+        self.rows: Ints = np.argsort(numbers, kind="stable")
+        self.starts: Ints = np.cumsum(self.sizes) - self.sizes
 
     @property
     def count(self) -> int:
