@@ -2,6 +2,7 @@
 
 import re
 import traceback
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import polars as pl
@@ -15,6 +16,7 @@ from bad_input_recode import RECODE_CASES
 from bad_input_recommend import RECOMMEND_CASES
 from bad_input_roles import ROLE_CASES
 from bad_input_sweep import SWEEP_CASES
+from full_disk import full_disk
 
 EVERY = (
     CASES | FILE_CASES | MASKING_CASES | SWEEP_CASES | RECOMMEND_CASES | RECODE_CASES | ROLE_CASES | FULL_DISK
@@ -25,15 +27,16 @@ APART = [
     *list(MASKING_CASES)[::16],
     *list(SWEEP_CASES)[::16],
     *list(RECOMMEND_CASES)[::16],
-    *FULL_DISK,
+    *list(FULL_DISK)[:1],
 ]
-ALONE = [*list(CASES)[::60], *FULL_DISK]  # those with a process each
+ALONE = [*list(CASES)[::60], *list(FULL_DISK)[:1]]  # those with a process each
 
 
-def here(folder, *words):
+def here(case, folder):
     """The command in this process; what it does not catch is an answer like that of a process of its own."""
     try:
-        return command.run_here(folder, *words)
+        with full_disk() if case in FULL_DISK else nullcontext():
+            return command.run_here(folder, *EVERY[case][1])
     except Exception:  # noqa: BLE001 - the test of this very case tells
         return SimpleNamespace(returncode=1, stdout="", stderr=traceback.format_exc())
 
@@ -54,7 +57,7 @@ def run_all(folders):
     return (
         dict(zip(together, found, strict=True))
         | {case: command.run(folders[case], *words[case], full_disk=case in FULL_DISK) for case in ALONE}
-        | {case: here(folders[case], *words[case]) for case in EVERY if case not in APART}
+        | {case: here(case, folders[case]) for case in EVERY if case not in APART}
     )
 
 

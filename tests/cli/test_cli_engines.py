@@ -3,10 +3,7 @@
 import json
 import os
 import re
-import resource
 import signal
-import sys
-from contextlib import contextmanager
 
 import polars as pl
 import pytest
@@ -14,6 +11,7 @@ from polars.testing import assert_frame_equal
 
 import command
 from bad_input_engines import ENGINE_CASES, FILES, MASKED, RECORDS, evaluate, mask
+from full_disk import full_disk
 from sdckit.cli import mask as mask_command
 from sdckit.engines import local, opening
 from sdckit.engines.source import Source
@@ -180,19 +178,6 @@ def test_ctrl_c_leaves_nothing(folder, monkeypatch, words, number):
     assert_one_line(folder, before, done, "^stopped: interrupted; no unfinished file is left", 130)
 
 
-@contextmanager
-def full_disk():
-    """Let no file of this process grow beyond a limit."""
-    before, written = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
-    sys.dont_write_bytecode = True  # compiled modules would be cut off
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, before[1]))
-    try:
-        yield
-    finally:
-        sys.dont_write_bytecode = written
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def put_more(folder):
     """Enough records that what is written exceeds the limit."""
     more = [pl.concat([frame] * 20).with_columns(id=pl.int_range(60 * 20)) for frame in (RECORDS, MASKED)]
@@ -205,7 +190,7 @@ def test_a_full_disk_in_the_scratch_folder(folder, monkeypatch):
     monkeypatch.setattr(local, "HELD", 0.0)
     assert command.good(folder, *evaluate()).stdout  # which also compiles what a full disk has no room for
     before = command.contents(folder)
-    with full_disk():
+    with full_disk(FULL):
         done = command.run_here(folder, *evaluate())
     text = (
         "^error: could not write intermediate files to '.*': file too large; about .* are needed: free some"
@@ -217,7 +202,7 @@ def test_a_full_disk_for_the_output(folder):
     put_more(folder)
     assert command.good(folder, *mask("--no-measure", output="first")).stdout
     before = command.contents(folder)
-    with full_disk():
+    with full_disk(FULL):
         done = command.run_here(folder, *mask("--no-measure", output="out"))
     assert_one_line(folder, before, done, "^error: could not write to '.*': no space left, or .*; free some")
 

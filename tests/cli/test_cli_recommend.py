@@ -24,6 +24,7 @@ from command import (
     run_here,
     said,
 )
+from full_disk import full_disk
 from sdckit.io.files import read
 from sdckit.selection import release as releasing
 from secret_bytes import drawn_from
@@ -324,9 +325,10 @@ def test_a_full_disk_is_one_line(tmp_path, survey, more):
     if more:
         put(tmp_path, "out.csv", "precious")
     before = contents(tmp_path)
-    done = run(tmp_path, *words(*GRIDS["mdav"], "--report", "r.html", *more), full_disk=True)
+    with full_disk():
+        done = run_here(tmp_path, *words(*GRIDS["mdav"], "--report", "r.html", *more))
     assert done.returncode == 2, done.stderr
-    assert re.fullmatch(r"error: could not write 'out.csv': file too large; raise .*\n", said(done))
+    assert re.fullmatch(r"error: could not write 'out.csv': file too large; raise .*\n", done.stderr)
     assert contents(tmp_path) == before
 
 
@@ -343,9 +345,10 @@ def test_a_report_that_cannot_be_written_leaves_no_release(tmp_path, old):
     for name in old:
         put(tmp_path, name, "precious")
     before = contents(tmp_path)
-    done = run(tmp_path, *given, "--report", "r.html", *["--overwrite"][: len(old)], full_disk=True)
+    with full_disk():
+        done = run_here(tmp_path, *given, "--report", "r.html", *["--overwrite"][: len(old)])
     assert done.returncode == 2, done.stderr
-    assert re.fullmatch(r"error: could not write 'r.html': file too large; .*\n", said(done))
+    assert re.fullmatch(r"error: could not write 'r.html': file too large; .*\n", done.stderr)
     assert done.stdout == ""
     assert contents(tmp_path) == before
 

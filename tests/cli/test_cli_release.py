@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from command import contents, good, put, run, run_here, said
+from command import contents, good, put, run_here
+from full_disk import full_disk
 from sdckit.io import atomic, crosswalk
 from sdckit.io.files import read
 from secret_bytes import drawn_from
@@ -331,9 +332,10 @@ def test_a_full_disk_leaves_neither_file(tmp_path, cells, command, old):
         put(tmp_path, name, "precious")
     before = contents(tmp_path)
     more = ["--na", "NA", *["--overwrite"] * old]
-    done = run(tmp_path, *WRITERS[command], *ORDER, *more, full_disk=True)
+    with full_disk():
+        done = run_here(tmp_path, *WRITERS[command], *ORDER, *more)
     assert done.returncode == 2, done.stderr
-    assert re.fullmatch(r"error: could not write 'out.csv': file too large; raise .*\n", said(done))
+    assert re.fullmatch(r"error: could not write 'out.csv': file too large; raise .*\n", done.stderr)
     assert contents(tmp_path) == before
 
 

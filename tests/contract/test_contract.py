@@ -16,6 +16,7 @@ from sdckit.core.checks import NotApplicable
 from sdckit.core.parameters import parameter_value
 from sdckit.core.registry import metrics_named
 from sdckit.metrics.pair import pair_of
+from sdckit.metrics.risk.one_to_one import LARGEST
 
 NAN = float("nan")
 
@@ -79,6 +80,7 @@ def measured(metric, x, y):
 
 def size(metric, n=40):
     least = metric.records + 30 if metric.records > 2 else 2
+    n = n if metric.family == "loss" else min(n, LARGEST + 1)  # from which on risks are those of long files
     return max(min(n, 500) if metric.extra else n, least)  # scikit-learn searches long from 501 records on
 
 

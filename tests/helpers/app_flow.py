@@ -4,8 +4,6 @@ import hashlib
 import json
 import re
 import shlex
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
@@ -13,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from app_page import WAIT
 from browser import DESKTOP
+from command import run_here
 from read_page import Read
 from sdckit.metrics import METRICS
 
@@ -40,13 +39,6 @@ def survey(records=300):
         "weight": rng.choice([1.5, 2.0, 2.5], records),
     }
     return pl.DataFrame(table)
-
-
-def run(folder, *words):
-    """Run the command line in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "sdckit.cli", *words], cwd=folder, capture_output=True, text=True, check=False
-    )
 
 
 def barriers(here, *looks):
@@ -123,7 +115,7 @@ def assert_repeatable(folder, name, notes):
     """`sdckit replay` makes the released file again."""
     found = [re.search(r"recorded as release (\S+)", note) for note in notes]
     number = next(one[1] for one in found if one)
-    done = run(folder, "replay", number, f"{name}.csv", "-o", "again.csv")
+    done = run_here(folder, "replay", number, f"{name}.csv", "-o", "again.csv")
     assert done.returncode == 0, done.stderr
     digests = [
         hashlib.sha256((folder / file).read_bytes()).digest() for file in (f"{name}-masked.csv", "again.csv")
@@ -147,7 +139,7 @@ def assert_same_job_and_choice(folder, command_line, name, chosen):
     words = shlex.split(command_line)[1:]
     output = words.index("-o") + 1
     words[output] = "other.csv"
-    done = run(folder, *words, "--save-job", "other.toml", "--json", "--overwrite")
+    done = run_here(folder, *words, "--save-job", "other.toml", "--json", "--overwrite")
     assert done.returncode in {0, 1}, done.stderr  # 1: missed together with the release before
     choice = json.loads(done.stdout)["choice"]
     ours = (folder / f"{name}-job.toml").read_text()

@@ -1,4 +1,8 @@
-"""A script that writes a table where no file may grow beyond 8 KiB, as on a full disk."""
+"""Files that cannot grow, as on a full disk: in this process, and for a script that writes a table."""
+
+import resource
+import sys
+from contextlib import contextmanager
 
 LIMITED = """
 import resource, sys
@@ -12,3 +16,16 @@ try:
 except OSError as error:
     print(error)
 """
+
+
+@contextmanager
+def full_disk(size=1024):
+    """Let no file of this process grow beyond a size in bytes."""
+    before, written = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True  # compiled modules would be cut off
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = written
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
