@@ -14,7 +14,7 @@ import pytest
 import spark_once
 
 LONGER = 10  # so many times the examples has every test with --hypothesis-profile=long
-USUAL = 50
+USUAL = 30
 hypothesis.settings.register_profile(
     "default", deadline=None, derandomize=True, database=None, max_examples=USUAL
 )

@@ -52,8 +52,8 @@ def drawn(folder, *words):
 def test_examples_are_the_same_at_every_run_and_ten_times_as_many_by_hand(tmp_path):
     first, again = (drawn(tmp_path) for _ in range(2))
     assert first == again
-    assert first[:2] == ["7", "50"]
-    assert drawn(tmp_path, "--hypothesis-profile=long")[:2] == ["70", "500"]
+    assert first[:2] == ["7", "30"]
+    assert drawn(tmp_path, "--hypothesis-profile=long")[:2] == ["70", "300"]
 
 
 def test_draws_without_a_seed_are_the_same_at_every_run():

@@ -92,9 +92,9 @@ def check_counts(targets, queries):
     assert len(set(sets)) == len(set(zip(sets, prints.tolist(), strict=True))) == len(set(prints.tolist()))
 
 
-@pytest.mark.parametrize("n", [1, 2, 40, 64, 65, 300])
+@pytest.mark.parametrize("n", [1, 2, 64, 65, 300])
 @pytest.mark.parametrize("q", [0, 1, 3])
-@pytest.mark.parametrize("missing", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_counts_equal_a_look_at_all_records(n, q, missing):
     for places, blocks in enumerate((1, 4, n), start=1):
         case = case_of(n + places, n, 1 + places, blocks, q, missing)
