@@ -63,9 +63,9 @@ def test_a_new_metric_and_a_new_method_are_listed(run):
 
 
 def test_a_new_metric_and_a_new_method_are_in_the_reference_and_the_stubs(run):
-    code = "import make_reference as m; print(m.reference(), *m.stubs().values())"
+    code = "import make_reference as m; print(*m.pages().values(), *m.stubs().values())"
     found = run("-c", code, folder=HERE / "tools")
-    assert {name for name in NEW if f"| `{name}`" in found} == NEW
+    assert {name for name in NEW if f"### `{name}`" in found} == NEW
     assert found.count("from sdckit.metrics.loss.changed import changed_cells as changed_cells") == 2
 
 
