@@ -6,22 +6,33 @@ The pages load nothing from outside and open from the file system; their style a
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
-import sys
 import tomllib
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from sdckit import __version__
 from site_pages import Page, html_of, read_page
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 HERE = Path(__file__).resolve().parent.parent
 OWN = HERE / "tools" / "site"
 MARK = ".sdckit-site"  # stands in a folder that this program wrote, and may delete
 Config = dict[str, list[dict[str, list[str] | str]]]
+
+
+def parsed(words: Sequence[str] | None) -> argparse.Namespace:
+    """Return the folder that the command line names; `--help` prints what this program does."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=HERE / "site", help="folder to write")
+    return parser.parse_args(words)
 
 
 def main(target: Path) -> None:
@@ -135,4 +146,4 @@ def search_index(pages: list[Page]) -> list[list[str]]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else HERE / "site")
+    main(parsed(None).folder)

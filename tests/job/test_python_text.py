@@ -73,6 +73,7 @@ def test_every_key_of_a_job_is_an_argument_of_the_script():
         "texts": ["q"],
         "codes": ["q", 5],
         "limits": {"q": 1},
+        "losses": {"q": 1},
         "recodings": {"q": 5},
         "grid": {"q": {"q": 5}},
         "scenarios": [{"name": "q", "known": ["q"]}],

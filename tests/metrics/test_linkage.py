@@ -314,7 +314,7 @@ def test_sentences_say_who_looks_up_whom(name):
     assert "for each published one" not in back
     for sentence in (forward, back):
         assert "of 100 cases" in sentence
-        assert "; chance alone would give " in sentence
+        assert "; guessing among the records that fit would give " in sentence
         assert "nan" not in sentence
         assert not sentence.endswith(".")
     if name in linkage_scores.ATTACKS:

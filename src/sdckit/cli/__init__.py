@@ -209,7 +209,9 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @click.option("--variables", is_flag=True, help="Also show every variable.")
 @click.option("--ranks", is_flag=True, help="Also show rank differences: means, maxima, tie range.")
 @click.option(
-    "--records", type=click.Path(path_type=Path), help="Write each record's share of the losses to a file."
+    "--records",
+    type=click.Path(path_type=Path),
+    help="Write each record's risk and share of the losses to a file for you alone; keep it secret.",
 )
 @made_by_options
 @click.option(

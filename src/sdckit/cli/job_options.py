@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import click
 
 PATHS = ("path", "paths")
-TABLES = ("limits", "settings", "recodings")
+TABLES = ("limits", "losses", "settings", "recodings")
 ARGUMENTS = {"evaluate": {"data": "original"}}  # arguments that are not named like their key
 RELEASE = ("output", "release")  # a job hands its file out unless it says otherwise
 

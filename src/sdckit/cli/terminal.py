@@ -32,7 +32,7 @@ ARGUMENT = re.compile(  # of the library's functions, as its errors and notes na
     r"|max_loss|known|method|na|overwrite|private|recode|scratch|table|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
 LEVEL = re.compile(
-    "unrelated|^chance alone|^ties leave"
+    "unrelated|^guessing among|^ties leave"
 )  # parts of explanations that state a level or a range
 ESTIMATES = 12  # declared estimates in a table, those that changed most
 OTHER_NAMES = {"method": "made-by", "estimates": "estimate"}  # options that are not named like their argument

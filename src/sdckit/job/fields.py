@@ -80,6 +80,10 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # what to give, and its JSON s
         "a table such as { linkage = 0.1 }",
         {"type": "object", "additionalProperties": {"type": ["number", "string"]}},
     ),
+    "losses": (
+        "a table such as { suppressed = 0.01 }",
+        {"type": "object", "additionalProperties": {"type": ["number", "string"]}},
+    ),
     "settings": (
         "a table such as { k = 5 }",
         {"type": "object", "additionalProperties": {"type": ["number", "string", "boolean"]}},
@@ -176,7 +180,7 @@ FIELDS: tuple[Field, ...] = (
         "limits",
         needed=("recommend",),
     ),
-    Field("search", "max_loss", "limits", ("evaluate", "recommend"), "largest losses allowed", "loss_limits"),
+    Field("search", "max_loss", "losses", ("evaluate", "recommend"), "largest losses allowed", "loss_limits"),
     Field("search", "minimise", "text", ("recommend",), "loss to minimise"),
     Field("search", "methods", "texts", ("sweep", "recommend"), "methods to try with their default grids"),
     Field("search", "grid", "grid", ("sweep", "recommend"), "values to try, by method", "grids"),
@@ -227,7 +231,7 @@ FIELDS: tuple[Field, ...] = (
         "HTML report with exact statistics",
     ),
     Field("private", "folder", "path", ("recommend",), "folder for the runs of the search"),
-    Field("private", "records", "path", _EVALUATE, "each record's share of the losses"),
+    Field("private", "records", "path", _EVALUATE, "each record's risk and share of the losses"),
     Field("private", "private_output", "flag", _EVALUATE, "also figures that one record dominates"),
 )
 

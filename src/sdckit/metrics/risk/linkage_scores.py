@@ -260,7 +260,7 @@ def explain_linkage(score: Score, *, whom: str = "", worst: bool = False) -> str
         tried = sum(part in ATTACKS for part in score.parts)
         text = f"the worst of {tried} {'attacks' if tried > 1 else 'attack'} ({name}): {text}"
     if score.random is not None:
-        text += f"; chance alone would give {_percent_text(score.random.overall)}"
+        text += f"; guessing among the records that fit would give {_percent_text(score.random.overall)}"
     return text if score.estimate is None else f"{text} ({score.estimate.text})"
 
 
