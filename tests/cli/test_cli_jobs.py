@@ -35,6 +35,7 @@ GIVEN = {  # values as click hands them over, by the kind of the key
     "texts": ("total = a + b", 'say "x"', "tab\there"),
     "codes": ("-999", "NA", "1e3", "0.50"),
     "limits": ("linkage=0.1", "dbrl:places=2=0.20"),
+    "losses": ("suppressed=0.01", "brmae=0.20"),
     "settings": ("k=5", "gamma=0.2", "p=north:5,south:3", "tails=1e-3"),
     "recodings": ("age=5", "x=y=rare:20", "born=year"),
     "grid": ("mdav.k=2:30", "mdav.gaps=merge", "noise", "rank_swap.p=0.10", "rank_swap.tails=0.05"),
