@@ -54,6 +54,15 @@ def walk(name, command):
         yield from walk(f"{name} {own}", below)
 
 
+def test_the_program_that_builds_the_site_has_a_help(capsys):
+    with pytest.raises(SystemExit) as stop:
+        make_site.parsed(["--help"])
+    assert stop.value.code == 0
+    assert "folder to write" in capsys.readouterr().out
+    assert make_site.parsed([]).folder == HERE / "site"
+    assert make_site.parsed(["elsewhere"]).folder == Path("elsewhere")
+
+
 def test_every_page_is_in_the_site(site):
     sources = [path.relative_to(HERE / "docs") for path in (HERE / "docs").rglob("*.md")]
     assert all((site / path.with_suffix(".html")).exists() for path in sources)
