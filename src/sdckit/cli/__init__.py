@@ -86,7 +86,8 @@ def main(words: Sequence[str] | None = None) -> None:
         code = 0 if stop.code == 1 else stop.code
     except (KeyboardInterrupt, click.Abort) as stop:
         texts = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
-        code, text = 130, str(texts[0])
+        code = 130
+        text = str(texts[0])
         terminal.print_to_stderr("stopped", text)
     except parsing.EXPECTED as error:
         wrong = isinstance(error, click.ClickException)
