@@ -36,7 +36,7 @@ def test_the_page_names_the_losses_and_options_that_engines_have_not():
     [
         "changed while it was read",
         "too little for this program and its rows",
-        "is no whole Parquet file",
+        "is no whole ",
         "could not write intermediate files to '",
         "; give files with the same columns",
     ],

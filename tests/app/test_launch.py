@@ -31,7 +31,7 @@ BASE = {
     "randomgen",
     "rich",
 }
-BASE |= {"scipy", "vl-convert-python"}
+BASE |= {"scipy", "tzdata", "vl-convert-python"}  # tzdata on Windows only
 PAGE = """
 import os, sys
 from sdckit import cli

@@ -8,7 +8,7 @@ from polars.testing import assert_frame_equal
 import sdckit as sdc
 from sdckit.paper import risks, safety
 from sdckit.paper.design import STUDY_METHODS
-from sdckit.selection import choice
+from sdckit.selection.points import weakest_safe_position
 from secret_bytes import entropy
 
 LOSSES_AND_RISKS = ["brmae", "brmse", "linkage", "linkage_outliers"]
@@ -47,7 +47,7 @@ def test_the_numbers_are_those_of_a_sweep(tiny, attacked):
         own = attacked.points.filter(method=method)
         assert own.select(LOSSES_AND_RISKS).rows() == [tuple(point.values.values()) for point in line]
         for limit in risks.LIMITS:
-            place = choice.weakest_safe_position(line, {"linkage": limit})
+            place = weakest_safe_position(line, {"linkage": limit})
             row = attacked.safe.filter(method=method, limit=limit).row(0, named=True)
             assert (row["safe"] == "none") == (place is None)
             if place is not None:
