@@ -1,12 +1,12 @@
 """One file, one risk: Python, the command line, the report and a second look print the same numbers.
 
-For every method with a window on three files, and for every method under edit rules on one of them and within
-strata on another: the released table, given what its masking discloses and the order of its rows, has the
+For every method with a window on three files, and for every method under edit rules and within strata on one
+of them: the released table, given what its masking discloses and the order of its rows, has the
 figures that `sdckit mask --release` prints and its report shows.
 """
 
 import json
-from itertools import cycle, islice
+from itertools import cycle
 
 import polars as pl
 import pytest
@@ -114,14 +114,11 @@ def assert_shown(path, evaluation, metrics):
         assert number(evaluation[metric]) in cells, metric
 
 
-def every_method(start):
-    """Return a decorator with every method, each on the next file."""
-    files = islice(cycle(FILES), start, None)
-    pairs = [
-        pytest.param(file, method, id=f"{file}-{method.name}")
-        for file, method in zip(files, sdc.METHODS.values(), strict=False)
-    ]
-    return pytest.mark.parametrize(("folder", "method"), pairs, indirect=["folder"])
+PAIRS = [
+    pytest.param(file, method, id=f"{file}-{method.name}")
+    for file, method in zip(cycle(FILES), sdc.METHODS.values(), strict=False)
+]
+every_method = pytest.mark.parametrize(("folder", "method"), PAIRS, indirect=["folder"])
 
 
 @pytest.mark.filterwarnings(NOT_MASKED)
@@ -131,18 +128,12 @@ def test_a_window(folder, method):
     assert release.evaluation.parts["linkage"]["guess"] > 1 / release.data.height  # the window is a fact
 
 
-@pytest.mark.filterwarnings(NOT_MASKED)
-@every_method(0)
-def test_strata(folder, method):
-    release = assert_one_risk(folder, method, by="region")
+@pytest.mark.filterwarnings(NOT_MASKED, "ignore:rows of .* stand for no original record")
+@every_method
+def test_strata_and_rules(folder, method):
+    release = assert_one_risk(folder, method, by="region", rules=RULE)
     strata = release.evaluation.table["stratum"].unique().sort().to_list()
     assert strata == ["all", "north", "south, and east", "west"]
-
-
-@pytest.mark.filterwarnings(NOT_MASKED, "ignore:rows of .* stand for no original record")
-@every_method(1)
-def test_rules(folder, method):
-    release = assert_one_risk(folder, method, rules=RULE)
     assert list(release.disclosure.rules.texts) == [RULE]
 
 
