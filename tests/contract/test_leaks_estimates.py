@@ -97,7 +97,9 @@ def test_the_plot_of_a_sweep_has_no_withheld_loss():
     swept = sdc.sweep(
         survey().drop("w"),
         {"mdav": {"k": [5]}},
-        **{"key": "id", "columns": ["x", "y"], "estimates": ["mean(y)", "total(x)"]},
+        key="id",
+        columns=["x", "y"],
+        estimates=["mean(y)", "total(x)"],
         metrics=["estimates", "estimates_worst", "brmae"],
     )
     assert swept.withheld == {"estimates", "estimates_worst"}
