@@ -67,7 +67,7 @@ class _RefusedError(ValueError):
 
 @contextmanager
 def _explain_r_errors(path: Path) -> Iterator[None]:
-    """Turn errors on a damaged R file into one line; what a sound file holds and no table is says so itself."""
+    """Turn errors on a damaged R file into one line."""
     try:
         yield
     except (MemoryError, _RefusedError):
