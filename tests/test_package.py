@@ -108,3 +108,27 @@ def test_the_wheel_works_without_the_repository(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "mdav" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("versions", "faults"),
+    [
+        ({"vl-convert-python": "1.7.0", "rich": "14.0"}, []),
+        (
+            {"vl-convert-python": "1.8", "rich": "14.0"},
+            ["vl_Convert.python 1.8 was installed in place of 1.7"],
+        ),
+        (
+            {"vl-convert-python": "1.70", "rich": "14.0"},
+            ["vl_Convert.python 1.70 was installed in place of 1.7"],
+        ),
+        ({"vl-convert-python": "1.7.0"}, ["rich is declared and was not installed"]),
+        (
+            {"vl-convert-python": "1.7", "rich": "14.0", "tzdata": "2026.1"},
+            ["tzdata 2026.1 was installed in place of 2024.1"],
+        ),
+    ],
+)
+def test_the_oldest_packages_are_found_however_they_are_spelled(versions, faults):
+    declared = ["vl_Convert.python>=1.7", "rich>=14.0", "tzdata>=2024.1; sys_platform == 'win32'"]
+    assert try_package.faults_of_lowest(declared, versions) == faults

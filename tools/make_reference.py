@@ -20,7 +20,6 @@ import sdckit
 from sdckit.cli import json_schemas
 from sdckit.cli.completion import NAMES
 from sdckit.core.registry import functions_of
-from sdckit.io.files import READABLE
 from sdckit.masking import METHODS
 from sdckit.metrics import METRICS
 
@@ -75,7 +74,6 @@ def completions() -> dict[Path, str]:
             for one in METHODS.values()
         },
         "metrics": {one.name: {"text": one.title, "family": one.family} for one in METRICS.values()},
-        "suffixes": dict.fromkeys(READABLE, ""),
     }
     return {PACKAGE / "cli" / NAMES.name: json.dumps(content, indent=1, ensure_ascii=False) + "\n"}
 

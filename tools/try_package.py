@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -18,6 +19,10 @@ import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 REPOSITORY = Path(__file__).parent.parent
 BUDGET = 720  # MB of the base installation, on Linux
@@ -69,7 +74,7 @@ import importlib.metadata as m, json
 sizes = {}
 for one in m.distributions():
     files = [f.locate() for f in one.files or []]
-    sizes[one.metadata["Name"].lower()] = one.version, sum(f.stat().st_size for f in files if f.is_file())
+    sizes[one.metadata["Name"]] = one.version, sum(f.stat().st_size for f in files if f.is_file())
 print(json.dumps(sizes))
 """
 
@@ -125,14 +130,36 @@ def digests(wheel: Path) -> dict[str, str]:
 
 
 def check_lowest(environment: Path, folder: Path) -> None:
-    """Fail if a package of the base installation is not the oldest one that is declared."""
-    found = json.loads(run(program(environment, "python"), "-c", SIZES, folder=folder))
+    """Fail if a package of the base installation is missing or not the oldest one that is declared."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for line in project["dependencies"]:
-        name, bound = line.split(";")[0].split(">=")
-        version = found.get(name, (bound, 0))[0]  # none for another system
-        if not f"{version}.".startswith(f"{bound.strip()}."):
-            raise SystemExit(f"{name} {version} was installed in place of {bound}")
+    versions = {name: version for name, (version, _) in installed(environment, folder).items()}
+    if faults := faults_of_lowest(project["dependencies"], versions):
+        raise SystemExit("; ".join(faults))
+
+
+def installed(environment: Path, folder: Path) -> dict[str, tuple[str, int]]:
+    """Return version and size of each package of an environment, by the one spelling of its name."""
+    found = json.loads(run(program(environment, "python"), "-c", SIZES, folder=folder))
+    return {plain_name(name): (version, size) for name, (version, size) in found.items()}
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a package as indexes compare it: in lower case, with single hyphens."""
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def faults_of_lowest(declared: Iterable[str], versions: Mapping[str, str]) -> list[str]:
+    """Return a text for each declared package that is missing or newer than its bound."""
+    faults = []
+    for line in declared:
+        requirement, _, marker = line.partition(";")
+        name, _, bound = requirement.partition(">=")
+        version = versions.get(plain_name(name))
+        if version is None and not marker:  # those with a marker may be for another system
+            faults.append(f"{name} is declared and was not installed")
+        elif version is not None and not f"{version}.".startswith(f"{bound.strip()}."):
+            faults.append(f"{name} {version} was installed in place of {bound.strip()}")
+    return faults
 
 
 def use(environment: Path, folder: Path) -> None:
@@ -150,7 +177,7 @@ def use(environment: Path, folder: Path) -> None:
 
 def print_sizes(environment: Path, folder: Path) -> None:
     """Print the size of each installed package and what it is for; fail if the sum is above the budget."""
-    found = json.loads(run(program(environment, "python"), "-c", SIZES, folder=folder))
+    found = installed(environment, folder)
     sizes = {name: (version, size / 1e6) for name, (version, size) in found.items()}
     for name, (version, size) in sorted(sizes.items(), key=lambda item: -item[1][1]):
         print(f"{size:8.1f} MB  {name} {version}: {PURPOSES.get(name, 'needed by others')}")

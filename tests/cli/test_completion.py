@@ -1,16 +1,18 @@
 """Completion as shells ask for it: another process, the words in its environment, proposals on its output."""
 
-import gzip
 import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import sdckit as sdc
 from command import HANGING, environment, put, put_survey
 from sdckit.cli import completion
+from sdckit.io.packing import packed
+from sdckit.io.suffixes import PACKED_SUFFIXES, READABLE, TEXT_SUFFIXES
 
 BASH = shutil.which("bash")
 HEAVY = {"numpy", "polars", "numba", "scipy", "pyarrow", "rich"}
@@ -114,6 +116,24 @@ def test_names_are_those_of_the_registry():
         assert list(names["methods"][name]["parameters"]) == [one.name for one in method.parameters]
 
 
-def test_packed_files_have_columns_too(tmp_path):
-    (tmp_path / "data.csv.gz").write_bytes(gzip.compress(b"first,second\n1,2\n"))
-    assert completion.header_of(tmp_path / "data.csv.gz", {}) == ["first", "second"]
+@pytest.mark.parametrize("suffix", ["", *PACKED_SUFFIXES])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_packed_files_have_columns_too(tmp_path, suffix, mark):
+    path = tmp_path / f"data.csv{suffix}"
+    content = f"{mark}first,second\n1,2\n".encode()
+    path.write_bytes(packed(path, content) if suffix else content)
+    for given in ({}, {"encoding": "utf-8"}, {"encoding": "UTF8"}):
+        assert completion.header_of(path, given) == ["first", "second"]
+
+
+@pytest.mark.parametrize("suffix", READABLE)
+def test_files_are_proposed_as_they_can_be_read(suffix):
+    assert completion.DataPath().fits(Path(f"a{suffix}"))
+    assert completion.DataPath().fits(Path(f"A{suffix.upper()}"))
+    if suffix not in TEXT_SUFFIXES:
+        assert not completion.DataPath().fits(Path(f"a{suffix}.gz"))
+
+
+def test_jobs_are_proposed_as_they_can_be_read():
+    assert completion.DataPath(".toml").fits(Path("job.toml"))
+    assert not completion.DataPath(".toml").fits(Path("job.toml.gz"))

@@ -1,7 +1,9 @@
 """--log: what is appended, what is not, and that a log that cannot be written stops a command at once."""
 
 import json
+import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +87,30 @@ def test_a_job_is_logged_by_the_command_that_runs_it(tmp_path, survey):
     found = events(tmp_path)
     assert [one["command"] for one in found if one["event"] == "start"] == ["sdckit run", "sdckit mask"]
     assert [one["event"] for one in found].count("end") == 1
+
+
+def test_a_seed_of_0_is_an_option_that_was_given(tmp_path, survey):
+    assert survey.height
+    good(tmp_path, *MASK, "--seed", "0", "--no-measure")
+    assert events(tmp_path)[0]["options"]["--seed"] == "(not logged)"
+
+
+def test_a_long_log_is_not_read_and_lines_end_alike_on_all_systems(tmp_path, survey, monkeypatch):
+    from sdckit.cli import work_log
+
+    flags, real = [], os.open
+    assert survey.height
+    good(tmp_path, *MASK, "--no-measure")
+    binary = 1 << 40  # what Windows has under this name; here it is taken off again
+    monkeypatch.setattr(work_log, "BINARY", binary)
+    monkeypatch.setattr(
+        work_log.os, "open", lambda path, flag, *mode: flags.append(flag) or real(path, flag & ~binary, *mode)
+    )
+    monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} was read as a whole"))
+    work_log.WorkLog(tmp_path / "work.log").write("note", text="more")
+    assert events(tmp_path)[-1]["text"] == "more"
+    assert flags
+    assert all(flag & binary for flag in flags)
 
 
 @pytest.mark.parametrize(

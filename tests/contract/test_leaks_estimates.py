@@ -93,6 +93,26 @@ def test_a_loss_over_many_estimates_is_rounded():
     assert made.public()["estimates"] == round(made["estimates"], 2) != made["estimates"]
 
 
+def test_the_plot_of_a_sweep_has_no_withheld_loss():
+    swept = sdc.sweep(
+        survey().drop("w"),
+        {"mdav": {"k": [5]}},
+        key="id",
+        columns=["x", "y"],
+        estimates=["mean(y)", "total(x)"],
+        metrics=["estimates", "estimates_worst", "brmae"],
+    )
+    assert swept.withheld == {"estimates", "estimates_worst"}
+    secrets = set(swept.table.filter(pl.col("metric").is_in(list(swept.withheld)))["value"])
+    drawn = json.dumps(swept.plot().to_dict())
+    assert told(drawn, secrets) == set()
+    assert told(drawn, set(swept.table.filter(metric="brmae")["value"]))
+    with pytest.raises(
+        ValueError, match="estimates_worst is not for publication; take its values from table"
+    ):
+        swept.plot(["brmae", "estimates_worst"])
+
+
 @pytest.mark.parametrize("text", ["total(y) by x", "model: y ~ C(x)"])
 def test_domains_that_only_the_original_has_are_not_named(text):
     data = survey(60).drop("w")

@@ -154,9 +154,9 @@ CASES = {
     "seed of a file to hand out": (
         {},
         mask("--release --seed 20", method="mdav"),
-        "--seed 20 would let an intruder undo the release by trying seeds; drop it: the private record makes",
+        "--seed would let an intruder undo the release by trying seeds; drop it: the private record makes",
     ),
-    "negative seed": ({}, mask("--seed -4"), "the seed is -4; give a whole number of at least 0"),
+    "negative seed": ({}, mask("--seed -4"), "the seed is below 0; give a whole number of at least 0"),
     "seed in words": (
         {},
         mask("--seed lucky"),

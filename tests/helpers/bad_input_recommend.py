@@ -95,7 +95,7 @@ RECOMMEND_CASES = {
     "seed of a release": (
         {},
         recommend("--seed -3"),
-        "--seed -3 would let an intruder undo the release.*; drop it",
+        "--seed would let an intruder undo the release.*; drop it",
     ),
     "tie rule of a release": ({}, recommend("--ties coin"), "unknown rule for ties 'coin'; choose from"),
     "gaps of a release": ({}, recommend("--missing drop"), "unknown rule for missing cells 'drop'; choose"),

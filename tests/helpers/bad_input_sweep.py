@@ -126,7 +126,11 @@ SWEEP_CASES = {
         sweep(f"{GOOD} --draws own"),
         "unknown rule for draws 'own'; choose from: common, f",
     ),
-    "negative seed of a sweep": ({}, sweep(f"{GOOD} --seed -1"), "the seed is -1; give a whole number of at"),
+    "negative seed of a sweep": (
+        {},
+        sweep(f"{GOOD} --seed -1"),
+        "the seed is below 0; give a whole number of at",
+    ),
     # metrics
     "unknown metric of a sweep": (
         {},

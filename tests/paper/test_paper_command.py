@@ -182,7 +182,7 @@ def test_without_the_data_one_line_says_how_to_get_them(tmp_path):
         (["--data", "sample", "--formats", "gif"], "unknown format 'gif'"),
         (["--data", "sample", "--replications", "0"], "replications is 0"),
         (["--data", "sample", "--workers", "none"], "workers is 'none'"),
-        (["--data", "sample", "--seed", "-1"], "the seed is -1"),
+        (["--data", "sample", "--seed", "-1"], "the seed is below 0"),
     ],
 )
 def test_bad_words_are_refused_in_one_line(tmp_path, words, message):

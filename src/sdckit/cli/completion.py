@@ -7,8 +7,9 @@ proposed.
 
 from __future__ import annotations
 
+import codecs
 import csv
-import gzip
+import io
 import json
 import os
 import re
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
+from sdckit.io.suffixes import CSV_SUFFIXES, PARQUET_SUFFIXES, READABLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -25,9 +28,6 @@ if TYPE_CHECKING:
 
 VARIABLE = "_SDCKIT_COMPLETE"  # set by the shell while it asks
 NAMES = Path(__file__).with_name("names.json")
-TEXTS = (".csv", ".tsv", ".txt")
-PACKED = ".gz"
-PARQUET = (".parquet", ".pq")
 PLAIN = re.compile(r"[\w.-]+")  # names that a shell takes without quotation marks
 HEADER = 1_000_000  # characters in which the names of the columns must end
 
@@ -83,9 +83,8 @@ class DataPath(click.Path):
         return super().shell_complete(ctx, param, incomplete)
 
     def fits(self, path: Path) -> bool:
-        """Return True for a file whose name ends in a suffix that can be read, compressed or not."""
-        suffixes = self.suffixes or tuple(_names("suffixes"))
-        return path.name.lower().endswith((*suffixes, *(f"{suffix}{PACKED}" for suffix in suffixes)))
+        """Return True for a file whose name ends in a suffix that can be read."""
+        return path.name.lower().endswith(self.suffixes or READABLE)
 
 
 def words(*known: str) -> Completer:
@@ -178,14 +177,18 @@ def _columns_of(ctx: click.Context) -> list[str]:
 def header_of(path: Path, given: dict[str, Any]) -> list[str]:
     """Return the names of the columns of a file, from its first bytes alone; none for other formats."""
     name = path.name.lower()
-    if name.endswith(PARQUET):
+    if name.endswith(PARQUET_SUFFIXES):
         import polars as pl  # noqa: PLC0415 - only for these files
 
         return list(pl.read_parquet_schema(path))
-    if not name.removesuffix(PACKED).endswith(TEXTS):
+    if not name.endswith(CSV_SUFFIXES):
         return []
+    from sdckit.io.packing import content_of, is_packed  # noqa: PLC0415 - only for these files
+
     usual = "\t" if ".tsv" in name else ";" if given.get("decimal_comma") else ","
-    open_file = gzip.open if name.endswith(PACKED) else open
-    with open_file(path, "rt", encoding=given.get("encoding") or "utf-8", newline="") as file:
-        lines = file.read(HEADER).splitlines(keepends=True)
+    encoding = codecs.lookup(given.get("encoding") or "utf-8").name
+    with path.open("rb") as raw:
+        content = content_of(path, raw) if is_packed(path) else raw
+        text = io.TextIOWrapper(content, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
+        lines = text.read(HEADER).splitlines(keepends=True)
     return next(csv.reader(lines, delimiter=given.get("delimiter") or usual), [])

@@ -379,5 +379,6 @@ log_option = click.option(
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Append what is done to a file, a JSON object on a line for each event: the start with its options, "
-    "warnings, notes, the end with exit code and seconds; no seed and no cell of the data.",
+    "warnings, notes, the end with exit code and seconds; no seed, no private place and no cell of the data, "
+    "which messages then do not quote either.",
 )

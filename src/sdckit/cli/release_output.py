@@ -68,7 +68,7 @@ def check_seed(given: dict[str, Any], *, handed_out: bool) -> None:
     if given["seed"] is None:
         return
     if handed_out:
-        fact = f"--seed {given['seed']} would let an intruder undo the release by trying seeds"
+        fact = "--seed would let an intruder undo the release by trying seeds"
         raise ValueError(f"{fact}; drop it: the private record makes a release repeatable")
     warn(
         "the masking follows from --seed, which is found by trying: the file is not for publication; "

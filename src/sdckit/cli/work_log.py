@@ -1,4 +1,7 @@
-"""The log of --log: one JSON object on a line for each event, appended to a file; no cell of the data."""
+"""The log of --log: one JSON object on a line for each event, appended to a file.
+
+It holds no cell of the data, as no message quotes one while a log is kept, no seed and no private place.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sdckit.cli.log_secrets import HIDDEN, SECRET, Secrets
+from sdckit.core.quoting import hidden_cells
 from sdckit.core.text import printable_content
 from sdckit.core.version import VERSION
-from sdckit.job.fields import FIELDS
+from sdckit.io.drafts import BINARY, PRIVATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 BEGIN = b'{"time": "'  # of every line
-SECRET = {"seed", "master", *(field.name for field in FIELDS if field.section == "private")}
-HIDDEN = "(not logged)"
 
 
 class WorkLog:
@@ -28,9 +31,10 @@ class WorkLog:
 
     def __init__(self, path: Path) -> None:
         self.path, self.began = path, time.monotonic()
+        self.secrets = Secrets()
         self.outputs: dict[Path, object] = {}  # files that the command is to write, and what they are before
         try:
-            if path.exists() and path.read_bytes()[: len(BEGIN)] not in (b"", BEGIN):
+            if path.exists() and _first_bytes(path) not in (b"", BEGIN):
                 raise ValueError(f"'{path}' is no log of sdckit; choose another file with --log")
             self.append(b"")
         except OSError as error:
@@ -38,7 +42,7 @@ class WorkLog:
 
     def append(self, line: bytes) -> None:
         """Append bytes to the file, which is made if needed, at once: lines of two commands do not mix."""
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | BINARY, PRIVATE)
         try:
             os.write(handle, line)
         finally:
@@ -46,7 +50,8 @@ class WorkLog:
 
     def write(self, event: str, **facts: Any) -> None:
         """Append an event with its facts; a disk that is full by now does not stop the work."""
-        entry = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event} | facts
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        entry = {"time": now, "event": event} | self.secrets.hidden_in(facts)
         line = json.dumps(printable_content(entry), ensure_ascii=False, default=str)
         try:
             self.append(f"{line}\n".encode(errors="backslashreplace"))
@@ -71,7 +76,9 @@ def begin(context: click.Context) -> None:
                 name = parameter.human_readable_name if _is_input(parameter) else parameter.opts[-1]
                 raise ValueError(f"--log names the same file as {name}; choose another file with --log")
         held.log = WorkLog(path)
+        context.with_resource(hidden_cells())  # warnings and errors are logged as they are printed
     if held is not None and held.log is not None:
+        held.log.secrets.add(context.params)
         public = [(parameter, file) for parameter, file in files if parameter.name not in SECRET]
         held.log.outputs |= {file: _stamp(file) for parameter, file in public if not _is_input(parameter)}
         held.log.write(
@@ -97,10 +104,11 @@ def _options(context: click.Context) -> Iterator[tuple[str, Any]]:
     for parameter in context.command.params:
         name = str(parameter.name)
         value = context.params.get(name)
-        if value in (None, (), False, parameter.default) or name == "log":
+        unset = value is None or value is False or value in ((), parameter.default)
+        if unset or name == "log":
             continue
-        shown = list(map(str, value)) if isinstance(value, tuple) else value
-        if name == "settings" and context.params.get("by"):  # may name strata, which are values of cells
+        shown: Any = list(map(str, value)) if isinstance(value, tuple) else value
+        if name == "settings":  # may name strata, which are values of cells
             shown = [f"{word.partition('=')[0]}={HIDDEN}" if ":" in word else word for word in shown]
         yield max(parameter.opts, key=len), HIDDEN if name in SECRET else shown
 
@@ -117,6 +125,12 @@ def _paths(context: click.Context) -> Iterator[tuple[click.Parameter, Path]]:
 def _is_input(parameter: click.Parameter) -> bool:
     """Return True for an argument, which names a file to read; options name files to write."""
     return parameter.param_type_name == "argument"
+
+
+def _first_bytes(path: Path) -> bytes:
+    """Return as many bytes from the start of a file as every log begins with."""
+    with path.open("rb") as file:
+        return file.read(len(BEGIN))
 
 
 def _stamp(path: Path) -> object:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdckit.core.quoting import HIDDEN, cells_are_quoted
 from sdckit.core.text import plural
 
 if TYPE_CHECKING:
@@ -281,7 +282,15 @@ def require_usable_names(names: Sequence[str]) -> None:
 
 
 def require_known(wanted: Iterable[str], known: Sequence[str], what: str = "column") -> None:
-    """Raise ValueError if one of the names (of columns or strata) is not among the known ones."""
+    """Raise ValueError if one of the names of columns is not among the known ones."""
     for name in wanted:
         if name not in known:
             one_of(what, name, known)
+
+
+def require_known_strata(wanted: Iterable[str], known: Sequence[str], what: str = "stratum") -> None:
+    """Raise ValueError if one of the strata, whose names are cells, is not among the known ones."""
+    wanted = list(wanted)
+    if not cells_are_quoted() and not set(wanted) <= set(known):
+        raise ValueError(f"unknown {what} {HIDDEN}; choose from the {len(known)} that there are")
+    require_known(wanted, known, what)

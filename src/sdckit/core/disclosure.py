@@ -166,7 +166,7 @@ class GivenWindow:
         """Return the largest move in ranks among the original values of a stratum."""
         window = self.given
         if isinstance(window, Mapping):
-            checks.require_known([stratum], list(window), "stratum with a window")
+            checks.require_known_strata([stratum], list(window), "stratum with a window")
             window = window[stratum]
         if callable(window):
             return window(values)

@@ -18,7 +18,7 @@ NULLABLE = ("Int", "UInt", "Float")  # how pandas names its own types with missi
 def float_series(old: nw.Series[Any], values: Floats) -> nw.Series[Any]:
     """Return floats in place of any column; a polars or pyarrow cell that was NaN, not null, stays so."""
     if not old.implementation.is_pandas():
-        return _with_gaps(old, values, nw.Float64())
+        return _filled_like(old, values, nw.Float64())
     fresh = nw.new_series(old.name, values, nw.Float64, backend=old.implementation)
     kind = str(old.to_native().dtype)
     if kind.endswith("[pyarrow]"):
@@ -33,7 +33,7 @@ def integer_series(old: nw.Series[Any], values: Floats, *, keep: bool = True) ->
     """
     kind = old.dtype if keep and holds_integers(old.dtype, values) else nw.Int64()
     if not old.implementation.is_pandas():
-        return _with_gaps(old, values, kind)
+        return _filled_like(old, values, kind)
     fresh = nw.new_series(old.name, values, nw.Float64, backend=old.implementation)
     before = str(old.to_native().dtype)
     if before.endswith("[pyarrow]"):
@@ -93,7 +93,7 @@ def _as_pandas_type(column: nw.Series[Any], kind: str) -> nw.Series[Any]:
     return nw.from_native(column.to_native().astype(kind), series_only=True)
 
 
-def _with_gaps(old: nw.Series[Any], values: Floats, kind: Any) -> nw.Series[Any]:
+def _filled_like(old: nw.Series[Any], values: Floats, kind: Any) -> nw.Series[Any]:
     """Return a polars or pyarrow column with new values, null or NaN in missing cells as before."""
     missing, backend = np.isnan(values), old.implementation
     integer = kind.is_integer()

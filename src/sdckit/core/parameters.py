@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.checks import MISSING, as_number, one_of
+from sdckit.core.quoting import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ def numbers_by_name(what: str, value: Any) -> dict[str, Any]:
         found = {name.strip(): number.strip() for name, _, number in pairs}
         value = found if len(found) == len(pairs) and "" not in found and (found or not value) else value
     if not isinstance(value, Mapping):
-        raise ValueError(f"{what} is {value!r}; give a number for each name, such as a:2,b:0.5")  # noqa: TRY004
+        raise ValueError(f"{what} is {quoted(value)}; give a number for each name, such as a:2,b:0.5")  # noqa: TRY004
     return {str(name): number for name, number in value.items()}
 
 

@@ -50,4 +50,9 @@ def quoted(cell: object) -> str:
     >>> quoted("north")
     "'north'"
     """
-    return repr(cell) if cells_are_quoted() else HIDDEN
+    return shown(repr(cell))
+
+
+def shown(text: object) -> str:
+    """Return a text that holds cells, such as a number or a list of strata, or a remark in its place."""
+    return str(text) if cells_are_quoted() else HIDDEN

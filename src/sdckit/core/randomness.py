@@ -33,7 +33,7 @@ def generator(rng: object) -> np.random.Generator:
             f"rng is {type(rng).__name__} {rng!r}; give None, a whole number or a numpy Generator"
         )
     if rng is not None and rng < 0:
-        raise ValueError(f"the seed is {rng}; give a whole number of at least 0")
+        raise ValueError("the seed is below 0; give a whole number of at least 0")
     return np.random.default_rng(rng)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdckit.core.checks import require_known
+from sdckit.core.checks import require_known, require_known_strata
 from sdckit.core.parameters import numbers_by_name, parameter_value
 from sdckit.core.quoting import quoted
 from sdckit.core.registry import METHODS
@@ -69,7 +69,9 @@ def _value_or_values_by_stratum(parameter: Parameter, value: Any, *, grouped: bo
     if not _is_by_stratum(parameter, value):
         return parameter_value(parameter, value)
     if not grouped:
-        raise ValueError(f"{parameter.name} is {value!r} and there are no strata; give one number, or strata")
+        raise ValueError(
+            f"{parameter.name} is {quoted(value)} and there are no strata; give one number, or strata"
+        )
     numbers = numbers_by_name(parameter.name, value)
     return {stratum: parameter_value(parameter, number) for stratum, number in numbers.items()}
 
@@ -78,7 +80,7 @@ def require_one_value(method: Method, given: Mapping[str, Any]) -> None:
     """Raise ValueError if a number is given by stratum, for a file that was masked as a whole."""
     for name, value in given.items():
         if _is_by_stratum(parameter_named(method, name), value):
-            raise ValueError(f"{name} is {value!r} and the file was masked as a whole; give one number")
+            raise ValueError(f"{name} is {quoted(value)} and the file was masked as a whole; give one number")
 
 
 def parameters_in_stratum(method: Method, parameters: Mapping[str, Any], stratum: str) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def parameters_by_stratum(
     values = parameters_with_strata(method, given, grouped=grouped)
     for parameter in method.parameters:
         if _is_by_stratum(parameter, values[parameter.name]):
-            require_known(values[parameter.name], strata, "stratum")
+            require_known_strata(values[parameter.name], strata)
     return [parameters_in_stratum(method, values, stratum) for stratum in strata]
 
 

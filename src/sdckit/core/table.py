@@ -16,6 +16,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.new_columns import decimal_series, float_series, integer_series
+from sdckit.core.quoting import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -196,7 +197,7 @@ class Table:
             lost = _cell_losing_digits(series)
             if lost is not None:
                 raise ValueError(
-                    f"column {name!r} has decimals that lose digits, such as {lost}; "
+                    f"column {name!r} has decimals that lose digits, such as {shown(lost)}; "
                     "leave it out with columns or round it to 15 digits"
                 )
         return np.asarray(values, np.float64)
@@ -332,8 +333,8 @@ def _floats_from_objects(array: Any) -> Any:
     lost = next((c for c in cells if isinstance(c, Decimal) and not is_missing(c) and _loses_digits(c)), None)
     if lost is not None:
         raise ValueError(
-            f"the array has decimals that lose digits, such as {lost}; leave their columns out or round them "
-            "to 15 digits"
+            f"the array has decimals that lose digits, such as {shown(lost)}; leave their columns out or "
+            "round them to 15 digits"
         )
     return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells]).reshape(array.shape)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdckit.core.quoting import quoted
 from sdckit.core.settings import function_options
 from sdckit.engines.finishing import total
 from sdckit.engines.group_masking import GroupRecords, SendRecords, find_blocks
@@ -88,7 +89,7 @@ class MaskJob:
     def check_sizes(self, counts: Sequence[Counts]) -> None:
         """Raise ValueError if the file or a stratum has fewer records than the method needs."""
         for name, found, chosen in zip(self.strata, counts, self.options, strict=True):
-            what = f"stratum {name!r}" if self.stratified else "the file"
+            what = f"stratum {quoted(name)}" if self.stratified else "the file"
             enough_present(self.method, found.present, len(self.names), chosen, what)
 
     def whole_columns(self, counts: Sequence[Counts]) -> list[WholeColumns]:

@@ -13,6 +13,7 @@ from zlib import crc32
 
 import polars as pl
 
+from sdckit.core.quoting import quoted
 from sdckit.core.table import Table
 from sdckit.io.atomic import POLARS_ERRORS
 from sdckit.io.csv_table import check_column_names
@@ -151,7 +152,7 @@ def _files_at(path: Path) -> Iterable[Path]:
     found = [one for one in inside if one.suffix.lower() in PARQUET_SUFFIXES and one.is_file()]
     if not found:
         folder = next((one.name for one in inside if one.is_dir()), None)
-        hint = f" (it has folders, such as {folder!r})" if folder else ""
+        hint = f" (it has folders, such as {quoted(folder)})" if folder else ""  # a name may be a cell: a=5
         raise ValueError(
             f"the folder '{path}' holds no Parquet file{hint}; name one that holds files ending in .parquet"
         )

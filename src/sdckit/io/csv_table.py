@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from sdckit.core.quoting import shown
 from sdckit.io.atomic import POLARS_ERRORS
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _split_lines(path: Path, data: bytes, dialect: Dialect) -> pl.DataFrame:
         text = pl.read_csv(data, separator=separator, infer_schema=False)
     except POLARS_ERRORS as error:
         _check_rows(path, data, separator, len(names))
-        reason = str(error).split("\n", 1)[0]
+        reason = shown(str(error).split("\n", 1)[0])
         raise ValueError(
             f"'{path}' is no CSV table ({reason}); check quotation marks and delimiter"
         ) from error

@@ -99,7 +99,7 @@ def parse_excel(
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explain_workbook_errors(path: Path) -> Iterator[None]:
     """Turn any error of the library into one line: the file is locked, damaged or none of its format."""
     try:
         with without_panic_messages():
@@ -117,7 +117,7 @@ def _opened(path: Path, data: bytes) -> Any:
     if data.startswith(COMPOUND) and ENCRYPTED in data:
         raise _locked_error(path)
     _require_survivor(path, data)
-    with _explained(path):
+    with _explain_workbook_errors(path):
         return fastexcel.read_excel(data)
 
 
@@ -182,7 +182,7 @@ class _Sheet:
 
     def load(self, **options: Any) -> pl.DataFrame:
         """Return the cells as a table without names of columns; raise ValueError for a damaged sheet."""
-        with _explained(self.path):
+        with _explain_workbook_errors(self.path):
             found = self.workbook.load_sheet(self.name, header_row=None, **options)
             return pl.DataFrame(found.to_polars())
 

@@ -48,7 +48,7 @@ def unpacked(path: Path, data: bytes) -> bytes:
     if suffix == ".zst":
         errors = (*errors, import_zstd().ZstdError)
     content = bytearray()
-    with _opened(suffix, data) as file:
+    with content_of(path, io.BytesIO(data)) as file:
         while True:
             try:
                 piece = file.read(PIECE)
@@ -62,9 +62,9 @@ def unpacked(path: Path, data: bytes) -> bytes:
             require_memory(f"'{path}' without compression", len(piece), BEYOND_MEMORY)
 
 
-def _opened(suffix: str, data: bytes) -> BinaryIO:
-    """Return compressed bytes as a file of their content."""
-    raw = io.BytesIO(data)
+def content_of(path: Path, raw: BinaryIO) -> BinaryIO:
+    """Return the open compressed file of a path as an open file of its content."""
+    suffix = path.suffix.lower()
     if suffix == ".gz":
         return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
     if suffix == ".bz2":

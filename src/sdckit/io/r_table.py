@@ -51,13 +51,13 @@ def parse_r(path: Path, data: bytes, dialect: Dialect = DEFAULT) -> pl.DataFrame
         The file is damaged, has no data frame or several, or a column that is no vector.
     """
     parser = import_rdata().parser
-    with _explained(path):
+    with _explain_r_errors(path):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about files whose name does not tell their format
             found = parser.parse_data(data)
         objects = _objects(found.object)
     one = _chosen(path, objects, dialect.table)
-    with _explained(path):
+    with _explain_r_errors(path):
         return _Frame(path, dialect, getattr(found.extra, "encoding", None)).table(one)
 
 
@@ -66,8 +66,8 @@ class _RefusedError(ValueError):
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Turn errors of a damaged file into one line."""
+def _explain_r_errors(path: Path) -> Iterator[None]:
+    """Turn errors on a damaged R file into one line."""
     try:
         yield
     except (MemoryError, _RefusedError):
@@ -197,17 +197,17 @@ def _numbers(name: str, values: Any, *, integer64: bool) -> pl.Series:
     """Return a vector of R as a series, null for NA; NaN that is not NA stays NaN."""
     if integer64:
         whole = np.ascontiguousarray(values).view(np.int64)
-        return _with_gaps(pl.Series(name, whole), whole == NO_INTEGER64)
+        return _with_nulls(pl.Series(name, whole), whole == NO_INTEGER64)
     if isinstance(values, np.ma.MaskedArray):
-        return _with_gaps(pl.Series(name, values.data), np.ma.getmaskarray(values))
+        return _with_nulls(pl.Series(name, values.data), np.ma.getmaskarray(values))
     cells = np.ascontiguousarray(values)
     if cells.dtype.kind != "f":
         return pl.Series(name, cells)
     absent = np.isnan(cells) & ((cells.view(np.uint64) & 0xFFFFFFFF) == NA_PAYLOAD)
-    return _with_gaps(pl.Series(name, cells), absent)
+    return _with_nulls(pl.Series(name, cells), absent)
 
 
-def _with_gaps(column: pl.Series, absent: Any) -> pl.Series:
+def _with_nulls(column: pl.Series, absent: Any) -> pl.Series:
     """Return the series with null where `absent`."""
     return column.set(pl.Series(absent), None) if absent.any() else column
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.core.quoting import cells_are_quoted, quoted
+from sdckit.core.quoting import cells_are_quoted, shown
 from sdckit.core.text import plural
 from sdckit.core.text_cells import MARKED, OTHERWISE, are_numbers, is_mostly_numbers
 
@@ -52,7 +52,7 @@ def _reason_of_odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
     """Return the reason and the remedy for a column of numbers with cells that are no plain number."""
     words = odd.value_counts(name="n").sort(["n", "cell"], descending=[True, False])
     names, counts = words["cell"].to_list(), words["n"].to_list()
-    like = f"of {_shown(names[0])} and the like in {len(odd)} {plural(len(odd), 'cell')}"
+    like = f"of {_in_marks(names[0])} and the like in {len(odd)} {plural(len(odd), 'cell')}"
     if not comma and odd.str.contains(COMMA).all():
         return like, "set decimal_comma=True or write plain numbers"
     marked = odd.str.contains(MARKED)
@@ -61,12 +61,12 @@ def _reason_of_odd_cells(odd: pl.Series, *, comma: bool) -> tuple[str, str]:
     if marked.any() or odd.str.contains(OTHERWISE).any() or len(names) > FEW:
         return like, "write plain numbers, or declare missing codes with na="
     listed = " and ".join(
-        f"{_shown(name)} in {count} {plural(count, 'cell')}"
+        f"{_in_marks(name)} in {count} {plural(count, 'cell')}"
         for name, count in zip(names, counts, strict=True)
     )
     return f"of {listed}", f"declare it with na={names!r}" if cells_are_quoted() else OWN_CODES
 
 
-def _shown(cell: str) -> str:
+def _in_marks(cell: str) -> str:
     """Return a cell in single quotation marks, or a remark in its place."""
-    return f"'{cell}'" if cells_are_quoted() else quoted(cell)
+    return shown(f"'{cell}'")

@@ -92,7 +92,8 @@ def _check_section(section: str, entries: Any) -> None:
     if not fields[0].key:
         _require_kind(fields, entries)
     elif not isinstance(entries, dict):
-        raise ValueError(f"[{section}] is {entries!r}; write [{section}] on a line, and its keys below it")
+        fact = f"[{section}] is {_value_text(section, entries)}"
+        raise ValueError(f"{fact}; write [{section}] on a line, and its keys below it")
     else:
         for key, value in entries.items():
             _require_kind(_fields_named(section, key, fields), value)
@@ -129,12 +130,17 @@ def _faults(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[str]:
     kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
     fitting = any(isinstance(value, TYPES[kind]) for kind in kinds)
     if not fitting or (isinstance(value, bool) and "boolean" not in kinds):
-        yield f"{path} is {value!r}"
+        yield f"{path} is {_value_text(path, value)}"
     elif isinstance(value, list):
         for one in value:
             yield from _faults(one, schema["items"], f"{path}, an entry of the list,")
     elif isinstance(value, dict):
         yield from _faults_of_table(value, schema, path)
+
+
+def _value_text(path: str, value: Any) -> str:
+    """Return a value of a job for an error, only its type if it names a private place."""
+    return f"of type {type(value).__name__}" if path.lstrip("[").startswith("private") else repr(value)
 
 
 def _faults_of_table(value: Mapping[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:

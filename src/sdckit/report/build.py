@@ -122,12 +122,18 @@ def report_on_files(
 
 
 def chart_of_sweep(sweep: Sweep, metrics: str | Sequence[str] | None = None) -> Any:
-    """Return an altair chart of loss against the parameter of each method, for all or some metrics."""
-    table = sweep.table.filter(WHOLE)
+    """Return an altair chart of loss against the parameter of each method, for all or some metrics.
+
+    Losses over declared estimates are those that may be published, as a chart holds its figures.
+    """
+    table = sweep.public().table.filter(WHOLE)
     if metrics is not None:
-        known = table["metric"].unique(maintain_order=True).to_list()
+        known = sweep.table["metric"].unique(maintain_order=True).to_list()
         names = map(registry.current_name, [metrics] if isinstance(metrics, str) else metrics)
         wanted = [checks.one_of("metric", metric, known) for metric in names]
+        withheld = [name for name in wanted if name in sweep.withheld]
+        if withheld:
+            raise ValueError(f"{withheld[0]} is not for publication; take its values from table")
         table = table.filter(pl.col("metric").is_in(wanted))
     return charts.sweep_chart(table)
 

@@ -123,7 +123,8 @@ class Sweep:
     def plot(self, metrics: str | Sequence[str] | None = None) -> Any:
         """Return an altair chart of loss against the varied parameter of each method.
 
-        Notebooks show it without a network, as a picture; `save` writes it to a file.
+        Notebooks show it without a network, as a picture; `save` writes it to a file. Losses over declared
+        estimates are rounded or left out as in `public`.
         """
         return page_builder().chart_of_sweep(self, metrics)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from sdckit.core.classes import number_values
+from sdckit.core.quoting import shown
 from sdckit.kernels.cell_moments import NOTHING, cell_moments
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class Design:
         if few.size:
             at = int(few[0])
             raise ValueError(
-                f"a stratum has {self.sizes[at]:g} units and a population of {found[at]:g}; give the number "
-                "of units that could have been drawn"
+                f"a stratum has {self.sizes[at]:g} units and a population of {shown(f'{found[at]:g}')}; give "
+                "the number of units that could have been drawn"
             )
         return found
 

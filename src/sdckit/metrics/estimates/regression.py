@@ -8,6 +8,7 @@ import numpy as np
 
 from sdckit.core.checks import NotApplicable
 from sdckit.core.classes import number_values
+from sdckit.core.quoting import shown
 from sdckit.core.text import plural
 from sdckit.metrics.estimates.row_blocks import cross, times, triangle
 from sdckit.metrics.loss.propensity import logistic
@@ -116,7 +117,8 @@ def _scaled(data: ModelData) -> tuple[Floats, Floats]:
         raise NotApplicable(f"{n} {plural(n, 'record')} for {p} {plural(p, 'coefficient')}")
     scales = np.sqrt((data.terms**2).mean(0))
     if not scales.all():
-        raise NotApplicable(f"the term {data.names[int(np.argmin(scales))]} is 0 in all records")
+        name = shown(data.names[int(np.argmin(scales))])  # that of a category is a cell
+        raise NotApplicable(f"the term {name} is 0 in all records")
     return data.terms / scales, scales
 
 
@@ -124,7 +126,7 @@ def _require_independent(terms: Floats, names: Sequence[str]) -> None:
     """Raise NotApplicable where a term of mean square 1 follows from those before it."""
     rest = _rest(triangle(terms), len(terms))
     if rest.min() <= DEPENDENT:
-        name = names[int(np.argmax(rest <= DEPENDENT))]
+        name = shown(names[int(np.argmax(rest <= DEPENDENT))])
         raise NotApplicable(f"the terms depend on each other: {name} follows from those before it")
 
 
