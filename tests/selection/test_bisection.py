@@ -49,7 +49,7 @@ def searched(data, plan, limits, **more):
 def swept(data, plan, limits, **more):
     metrics = ["brmae", *limits]
     found = sdc.sweep(data, plan, metrics=metrics, **{"replications": 3, "rng": SEED, "workers": 1} | more)
-    return found.recommend(limits)
+    return found.recommend(limits, decimals=None)
 
 
 def answer(choice):

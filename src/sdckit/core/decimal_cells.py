@@ -24,7 +24,8 @@ def decimal_floats(series: nw.Series[Any]) -> Floats:
     largest = max((abs(end) for end in (series.min(), series.max()) if end is not None), default=0)
     if scale is not None and scale <= EXACT_POWER and largest * 10**scale < SAFE_DIGITS:
         # pyarrow's floats may be neighbours of the nearest ones, which rounding finds.
-        return np.round(np.asarray(series.cast(nw.Float64).to_numpy(), np.float64), scale)
+        near: Floats = np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
+        return near.round(scale)
     cells = series.drop_nulls().to_list()
     lost = next((cell for cell in cells if loses_digits(cell)), None)
     if lost is not None:

@@ -60,7 +60,8 @@ def _parts(*charts: Any) -> list[Any]:
         part.config = alt.Undefined
         if isinstance(part, OfflineConcat) and part.datasets:
             tables, part.datasets = part.datasets, alt.Undefined
-            for panel in part.concat:
+            panels: list[Any] = part.concat
+            for panel in panels:
                 panel.data = alt.InlineData(values=list(tables[panel.data["name"]]))
     return parts
 
