@@ -257,7 +257,7 @@ def test_the_search_finds_terms_and_leads_to_them(opened):
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/{next(iter(found)).removeprefix('../')}")
     page.fill("#query", "total = a + b")
-    page.wait_for_selector("#found a:first-child[href*='how-to/edit-rules']")
+    page.wait_for_selector("#found a:first-child[href$='#keep-edit-rules']")
     page.fill("#query", "xyzzy")
     page.wait_for_selector("#found p")
     assert page.locator("#found").inner_text() == 'No page has "xyzzy".'

@@ -2,6 +2,7 @@
 
 import re
 
+import polars as pl
 import pytest
 
 import sdckit as sdc

@@ -32,7 +32,7 @@ TYPES = {
 }
 OPTIONS = ("key", "unit", "weights", "untouched", "drop")  # in the order of the line that accepts proposals
 CAPTIONS = (  # of the columns, the recodings and the steps
-    "columns; floor_alone: linkage that an untouched column gives by itself; floor_without: all others of them",
+    "columns; floor_alone: linkage that an untouched column gives by itself; floor_without: all other ones",
     "recodings of one column, and the uniques and the floor before and after each",
     "recode or drop one after the other, until the floor is low",
 )
