@@ -256,6 +256,8 @@ def test_the_search_finds_terms_and_leads_to_them(opened):
     assert all("rank" in text for text in found.values())
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/{next(iter(found)).removeprefix('../')}")
+    page.fill("#query", "total = a + b")
+    page.wait_for_selector("#found a:first-child[href$='#keep-edit-rules']")
     page.fill("#query", "xyzzy")
     page.wait_for_selector("#found p")
     assert page.locator("#found").inner_text() == 'No page has "xyzzy".'

@@ -120,3 +120,28 @@ def test_room_in_integers(kind, values, fits):
 )
 def test_room_in_decimals(values, fits):
     assert holds_decimals(3, 2, np.array(values)) == fits
+
+
+@pytest.mark.parametrize("precision", [10, 38])
+def test_decimals_round_alike_in_all_libraries(precision):
+    cells = [None, *(Decimal(7 * i * i % 9973 + 10).scaleb(-2) for i in range(60))]
+    arrow = pa.table({"a": pa.array(cells, pa.decimal128(precision, 2))})
+    pandas = arrow.to_pandas(types_mapper=pd.ArrowDtype)
+    for table in (arrow, pandas, pl.from_arrow(arrow)):
+        assert Table(table).floats(["a"])[1:, 0].tolist() == [float(cell) for cell in cells[1:]]
+        masked = sdc.mask(table, "mdav", k=3, decimals="original")
+        assert types(masked) == types(table)
+        assert Table(masked).floats(["a"])[1, 0] != float(cells[1])
+
+
+def test_decimals_of_many_digits_are_read_exactly():
+    cells = [Decimal("0.1234567890123"), None, Decimal("-3.25"), Decimal("1E-30")]
+    table = pa.table({"a": pa.array(cells, pa.decimal128(38, 30))})
+    assert Table(table).floats(["a"])[[0, 2, 3], 0].tolist() == [0.1234567890123, -3.25, 1e-30]
+
+
+def test_decimals_as_python_objects_are_refused_with_a_remedy():
+    data = pd.DataFrame({"a": [Decimal(i) / 4 for i in range(8)]})
+    with pytest.raises(TypeError, match=r"^column 'a' is not numeric but Python objects; convert it with"):
+        sdc.mask(data, "mdav", columns=["a"])
+    assert sdc.mask(data.astype(float), "mdav", columns=["a"]).shape == (8, 1)

@@ -61,3 +61,14 @@ def test_the_commands_call_it_missing_too(tmp_path):
         done = command.run_here(tmp_path, *words, "--key", "firm")
         assert done.returncode == 2
         assert TWO in done.stderr
+
+
+def test_a_release_without_its_key_is_measured_or_explained():
+    data = pl.DataFrame({"firm": range(20), "a": [7 * i % 20 + 0.5 for i in range(20)]})
+    release = sdc.release(data, "mdav", k=4, key="firm", entropy=bytes(range(32)))
+    with pytest.raises(ValueError, match=r"^the masked table has no key 'firm'; a release has none:"):
+        sdc.evaluate(data, release.data, key="firm")
+    for given in ({"masked": release}, {"masked": release.data, "disclosure": release}):
+        found = sdc.evaluate(data, **given, key="firm", metrics=["brmae", "linkage"])
+        assert found["brmae"] == release.evaluation["brmae"]
+        assert found["linkage"] == release.evaluation["linkage"]

@@ -222,7 +222,7 @@ def test_numbers_stored_as_objects_are_named_in_a_warning():
         ),
     }
     for frame in kinds.values():
-        with pytest.warns(UserWarning, match=r"'o' looks like text \(numbers stored as objects\)"):
+        with pytest.warns(UserWarning, match=r"'o' looks like text \(numbers stored as Python objects;"):
             sdc.mask(frame, "noise", rng=1)
         sdc.mask(frame, "noise", untouched="o", rng=1)
         sdc.mask(frame, "noise", key="o", rng=1)

@@ -38,7 +38,7 @@ def outputs(notebook):
 
 def test_every_cell_ends_with_what_it_shows(executed):
     cells = [cell for cell in executed.cells if cell.cell_type == "code"][1:]
-    assert len(cells) == 9
+    assert len(cells) == 10
     for cell in cells:
         shown = [output.output_type for output in cell.outputs]
         assert shown.count("execute_result") == 1, cell.source

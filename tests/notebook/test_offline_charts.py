@@ -78,3 +78,18 @@ def test_a_smaller_png_has_the_same_pixels():
     small = drawing.compact_png(drawn)
     assert len(small) < len(drawn) / 2
     assert np.array_equal(pixels(small), pixels(drawn))
+
+
+def test_charts_can_be_joined_and_keep_their_look():
+    one, other = swept().map(), swept().plot()
+    joined = {
+        "hconcat": one | other,
+        "vconcat": other & (one | one),
+        "layer": one + one,
+    }
+    for kind, chart in joined.items():
+        found = chart.to_dict()
+        assert len(found[kind]) == 2
+        assert found["config"]["background"] == "white"
+        assert chart._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
+    assert one.config is not alt.Undefined  # what was joined is not changed

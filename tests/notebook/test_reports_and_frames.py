@@ -65,6 +65,19 @@ def test_the_report_of_a_file_names_it_and_its_hash(tmp_path):
     assert not (tmp_path / "second.html").exists()
 
 
+def test_the_report_of_a_release_states_its_limits(tmp_path):
+    file = tmp_path / "released.parquet"
+    released().data.write_parquet(file)
+    for place, more in enumerate(({}, {"file": file})):
+        page = released().report(tmp_path / f"{place}.html", **more).path.read_text(encoding="utf-8")
+        assert "It meets linkage of at most 0.9." in page
+        assert "limit 0.9: met" in page
+    intruders = page.split('<section id="scenarios">')[1].split("</section>")[0]
+    assert Shown(intruders).words[-2:] == ["0.9", "met"]
+    page = released().evaluation.report(tmp_path / "evaluation.html").path.read_text(encoding="utf-8")
+    assert "limit 0.9" not in page
+
+
 def test_a_notebook_shows_the_report_in_a_frame_without_rights(tmp_path):
     written = released().evaluation.report(tmp_path / "r.html", name="<b>")
     shown = Shown(written._repr_html_())

@@ -2,6 +2,7 @@
 
 import re
 
+import polars as pl
 import pytest
 
 import sdckit as sdc
@@ -52,6 +53,16 @@ def test_names_of_columns_are_only_text():
     assert shown.tags <= TAGS
     assert HOSTILE in shown.texts
     assert set(found.notes) <= set(shown.texts)
+    for text in (" ".join(shown.texts), repr(found)):
+        assert "floor_alone: linkage that an untouched column gives by itself" in text
+
+
+def test_prepared_data_and_releases_show_roles_and_limits_first():
+    roles = {"key": "region", "columns": ["income", "rent"]}
+    made = sdc.prepare(data(9).with_columns(region=pl.int_range(9)), drop=HOSTILE, **roles)
+    start = "Original(9 records; 2 variables: income, rent; key: region; drop: "
+    assert repr(made).startswith(start)
+    assert "It meets linkage of at most 0.9." in repr(released()).splitlines()[2]
 
 
 def test_characters_that_turn_text_round_are_spelt():

@@ -42,13 +42,14 @@ def measured(monkeypatch):
 
 
 def searched(data, plan, limits, **more):
-    return sdc.recommend(data, max_risk=limits, plan=plan, **{"rng": SEED, "workers": 1} | more)
+    how = {"decimals": None, "rng": SEED, "workers": 1}  # as a sweep measures
+    return sdc.recommend(data, max_risk=limits, plan=plan, **how | more)
 
 
 def swept(data, plan, limits, **more):
     metrics = ["brmae", *limits]
     found = sdc.sweep(data, plan, metrics=metrics, **{"replications": 3, "rng": SEED, "workers": 1} | more)
-    return found.recommend(limits)
+    return found.recommend(limits, decimals=None)
 
 
 def answer(choice):

@@ -193,7 +193,7 @@ def test_given_columns_of_any_name_survive_a_search(names, search):
 @pytest.mark.filterwarnings("ignore:not masked, every value")
 def test_numbers_by_column_of_any_name_survive_a_search(name):
     plan = {"mdav": {"k": [2, 3], "variable_weights": [{name: 4.0}]}}
-    choice = sdc.recommend(odd(), max_risk={"linkage": 0.9}, plan=plan, rng=1, workers=1)
+    choice = sdc.recommend(odd(), max_risk={"linkage": 0.9}, plan=plan, decimals=None, rng=1, workers=1)
     assert choice.parameters == {"k": 2, "variable_weights": {name: 4.0}}
     expected = sdc.mask(odd(), "mdav", k=2, variable_weights={name: 4.0})
     assert in_order(choice.apply(odd())).equals(expected)
@@ -253,3 +253,32 @@ def test_limits_on_rows_that_stand_for_no_record_are_refused():
 def test_the_window_is_limited_by_linkage():
     with pytest.raises(ValueError, match=r"^window cannot be limited by itself; limit linkage, which"):
         sdc.release(np.arange(10.0), "rank_swap", max_risk={"window": 0.5})
+
+
+# --- rounding ---
+
+
+PLAIN = {"decimals": None}
+
+
+def whole():
+    return pl.DataFrame(
+        {"age": [20 + i * 7 % 50 for i in range(60)], "rent": [i * i % 997 / 4 for i in range(60)]}
+    )
+
+
+@pytest.mark.parametrize("search", ["recommend", "sweep"])
+def test_what_a_search_leads_to_is_rounded_as_the_original(search):
+    plan, limits, how = {"mdav": {"k": [3, 4]}}, {"linkage": 0.5}, {"rng": 1, "workers": 1}
+    if search == "recommend":
+        choices = [sdc.recommend(whole(), max_risk=limits, plan=plan, **how, **more) for more in ({}, PLAIN)]
+    else:
+        found = sdc.sweep(whole(), plan, metrics=["brmae", "linkage"], **how)
+        choices = [found.recommend(limits, **more) for more in ({}, PLAIN)]
+    rounded, plain = (choice.apply(whole(), entropy=entropy(2)).data for choice in choices)
+    assert rounded.schema == whole().schema
+    assert (rounded["rent"] * 4 % 1 == 0).all()
+    assert plain["age"].dtype == pl.Float64
+    assert (plain["age"] % 1 != 0).any()
+    with pytest.raises(ValueError, match="decimals is 'two'"):
+        sdc.recommend(whole(), max_risk=limits, plan=plan, decimals="two")

@@ -45,12 +45,15 @@ function wordsOf(text) {
 }
 
 // A row scores by where its words begin with those of the query: heading, title of the page, text. All must be found.
+// Pages on how to do something score more; a single letter, as in "total = a + b", counts little and only as a word.
 function scoreOf(row, words, phrase) {
-  const [, , title, heading, text] = row.map((part) => part.toLowerCase());
-  let score = 0;
+  const [page, , title, heading, text] = row.map((part) => part.toLowerCase());
+  let score = page.startsWith("how-to/") ? 4 : 0;
   for (const word of words) {
-    const begins = beginnings([word], "u");
-    const own = (begins.test(heading) ? 8 : 0) + (begins.test(title) ? 3 : 0) + (begins.test(text) ? 1 : 0);
+    const letter = word.length === 1;
+    const begins = beginnings([letter ? `${word}(?![\\p{L}\\p{N}])` : word], "u");
+    const large = letter ? 1 : 8;
+    const own = (begins.test(heading) ? large : 0) + (begins.test(title) ? (letter ? 0 : 3) : 0) + (begins.test(text) ? 1 : 0);
     if (own === 0) return 0;
     score += own;
   }

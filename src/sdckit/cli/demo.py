@@ -57,7 +57,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     found = sweep(prepared, PLAN, rng=SEED, name="sample")
     choice = found.recommend(LIMITS, MINIMISE)
     choice.require_met()
-    plan = choice.release_plan(decimals="original", per_record=True)
+    plan = choice.release_plan(per_record=True)
     with output_folder.fill_folder(folder, MARK, REPEATS) as draft:
         files.write(draft / "original.csv", original)
         files.write(draft / "sweep.csv", found.table)

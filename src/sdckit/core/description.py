@@ -31,6 +31,11 @@ TYPES = {
     nw.Unknown: "objects",
 }
 OPTIONS = ("key", "unit", "weights", "untouched", "drop")  # in the order of the line that accepts proposals
+CAPTIONS = (  # of the columns, the recodings and the steps
+    "columns; floor_alone: linkage that an untouched column gives by itself; floor_without: all other ones",
+    "recodings of one column, and the uniques and the floor before and after each",
+    "recode or drop one after the other, until the floor is low",
+)
 
 
 @dataclass(frozen=True)
@@ -61,16 +66,22 @@ class Description:
         with pl.Config(
             tbl_rows=-1, tbl_cols=-1, fmt_str_lengths=80, tbl_width_chars=160, tbl_hide_dataframe_shape=True
         ):
-            return "\n".join([*map(str, self._tables()), *self.notes])
+            lines = [line for caption, table in self._tables() for line in (caption, str(table))]
+            return "\n".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
         """Return what `print` shows, for notebooks."""
-        tables = map(notebook.frame_table, self._tables())
-        return notebook.block(*tables, notebook.paragraphs(self.notes))
+        parts = [
+            part
+            for caption, table in self._tables()
+            for part in (notebook.paragraphs([caption]), notebook.frame_table(table))
+        ]
+        return notebook.block(*parts, notebook.paragraphs(self.notes))
 
-    def _tables(self) -> list[pl.DataFrame]:
-        """Return the columns and, where there are any, the recodings and the steps."""
-        return [self.table, *(table for table in (self.recodings, self.steps) if table.height)]
+    def _tables(self) -> list[tuple[str, pl.DataFrame]]:
+        """Return captions and tables: the columns and, where there are any, the recodings and the steps."""
+        tables = zip(CAPTIONS, (self.table, self.recodings, self.steps), strict=True)
+        return [(caption, table) for caption, table in tables if table.height]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as a JSON-ready dict."""

@@ -148,7 +148,8 @@ def _guess_objects(column: nw.Series[Any]) -> Guess:
     if all(isinstance(cell, bool) for cell in seen):
         return Guess("code", "true or false")
     if all(is_number(cell) for cell in seen):
-        return Guess("text", "numbers stored as objects", undecided=True)
+        reason = "numbers stored as Python objects; convert them, in pandas with .astype(float)"
+        return Guess("text", reason, undecided=True)
     if all(isinstance(cell, date) for cell in seen):
         return _guess_date(column, "dates")
     if any(isinstance(cell, (list, tuple, dict, set, np.ndarray)) for cell in seen):

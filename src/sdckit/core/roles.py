@@ -280,7 +280,14 @@ def keys_of(table: Table, key: str | Sequence[str], file: str) -> list[tuple[Any
 
 def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints:
     """Return, for each row of `original`, the row number in `masked` with the same key."""
-    ours, theirs = keys_of(original, key, "original"), keys_of(masked, key, "masked")
+    ours = keys_of(original, key, "original")
+    lacking = [name for name in names_of(key) if name not in masked.names]
+    if lacking:
+        raise ValueError(
+            f"the masked table has no key {', '.join(map(repr, lacking))}; a release has none: give the "
+            "release itself (disclosure=release) or its crosswalk, or leave out the key of rows in order"
+        )
+    theirs = keys_of(masked, key, "masked")
     place = {value: i for i, value in enumerate(theirs)}
     absent = sum(value not in place for value in ours)
     checks.require_matching_keys(absent, len(ours), len(theirs), ", ".join(names_of(key)))

@@ -15,6 +15,7 @@ import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.decimal_cells import decimal_floats, loses_digits
 from sdckit.core.new_columns import decimal_series, float_series, integer_series
 from sdckit.core.quoting import shown
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 LARGEST_INTEGER = 2**53  # beyond it, float64 cannot tell neighbours apart
 MOST_DECIMALS = 15
-SAFE_DIGITS = 10**15  # a decimal of up to 15 digits comes back from float64 as it was
 
 
 class Table:
@@ -71,8 +71,7 @@ class Table:
             checks.require_known(names, self.names)
             for name in names:
                 if not self._is_numeric(name):
-                    kind = self._type_name(name)
-                    raise TypeError(f"column {name!r} is not numeric but {kind}; convert it or leave it out")
+                    raise TypeError(f"column {name!r} is not numeric but {self._type_and_remedy(name)}")
             checks.require_usable_names(names)
             return list(dict.fromkeys(names))
         roles = set(leave_out)
@@ -176,10 +175,12 @@ class Table:
         """Return True if the column has a numeric type."""
         return self.frame is None or bool(self.frame[name].dtype.is_numeric())
 
-    def _type_name(self, name: str) -> str:
-        """Return the type of a column as a word for an error message."""
+    def _type_and_remedy(self, name: str) -> str:
+        """Return the type of a column as a word for an error message, and how to make it numeric."""
         dtype = self.column(name).dtype
-        return "text" if dtype == nw.String else str(dtype)
+        if dtype == nw.Object and self.column(name).implementation.is_pandas():
+            return f"Python objects; convert it with data[{name!r}].astype(float) or leave it out"
+        return f"{'text' if dtype == nw.String else dtype}; convert it or leave it out"
 
     def _column_floats(self, name: str) -> Floats:
         """Return a column as float64; raise ValueError for integers or decimals that lose digits."""
@@ -192,28 +193,9 @@ class Table:
                 raise ValueError(
                     f"column {name!r} has {what} beyond 2**53, which lose digits; leave it out with columns"
                 )
-        values = series.cast(nw.Float64).to_numpy()
         if series.dtype.is_decimal():
-            lost = _cell_losing_digits(series)
-            if lost is not None:
-                raise ValueError(
-                    f"column {name!r} has decimals that lose digits, such as {shown(lost)}; "
-                    "leave it out with columns or round it to 15 digits"
-                )
-        return np.asarray(values, np.float64)
-
-
-def _cell_losing_digits(series: nw.Series[Any]) -> Decimal | None:
-    """Return the first cell of a column of decimals that a float changes; None if all of them survive."""
-    largest = max((abs(end) for end in (series.min(), series.max()) if end is not None), default=0)
-    if largest * 10 ** getattr(series.dtype, "scale", 38) < SAFE_DIGITS:
-        return None
-    return next((cell for cell in series.drop_nulls().to_list() if _loses_digits(cell)), None)
-
-
-def _loses_digits(cell: Decimal) -> bool:
-    """Return True if the shortest text of the nearest float is another decimal."""
-    return Decimal(repr(float(cell))) != cell
+            return decimal_floats(series)
+        return np.asarray(series.cast(nw.Float64).to_numpy(), np.float64)
 
 
 def replaced_series(old: nw.Series[Any], values: Floats, decimals: int | None) -> nw.Series[Any]:
@@ -330,7 +312,7 @@ def _floats_from_objects(array: Any) -> Any:
     if large:
         what = "integers" if isinstance(large[0], Integral) else "decimals"
         raise ValueError(f"the array has {what} beyond 2**53, which lose digits; leave their columns out")
-    lost = next((c for c in cells if isinstance(c, Decimal) and not is_missing(c) and _loses_digits(c)), None)
+    lost = next((c for c in cells if isinstance(c, Decimal) and not is_missing(c) and loses_digits(c)), None)
     if lost is not None:
         raise ValueError(
             f"the array has decimals that lose digits, such as {shown(lost)}; leave their columns out or "

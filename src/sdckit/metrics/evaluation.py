@@ -93,7 +93,8 @@ def evaluate(
     ----------
     original, masked : table, path or Spark DataFrame
         pandas, polars, pyarrow or numpy; `original` may be prepared. Or paths of files, of folders of Parquet
-        files or lists of such paths; or two Spark DataFrames, with a `key`.
+        files or lists of such paths; or two Spark DataFrames, with a `key`. A `Release` in place of its table
+        is measured with its disclosure and the order of its rows.
     metrics : list of str, optional
         Names from `sdc.METRICS`; by default those marked `default` that have a value for the data.
     key : str, optional

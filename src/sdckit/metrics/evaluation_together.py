@@ -11,13 +11,12 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
-from sdckit.core.disclosure import checked_disclosure
+from sdckit.core.disclosure import Disclosure, checked_disclosure
 from sdckit.metrics.evaluation_table import WHOLE, table_rows, tidy_table
 from sdckit.metrics.risk.linkage_scores import explain_linkage, score_attacks
 from sdckit.metrics.risk.together import attacks_together
 
 if TYPE_CHECKING:
-    from sdckit.core.disclosure import Disclosure
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
     from sdckit.metrics.risk.together import JointAttack
@@ -56,7 +55,14 @@ def given_releases(masked: Any, disclosure: Any, rows: Any, *, together: bool) -
 
 
 def _given_release(masked: Any, disclosure: Any, rows: Any) -> GivenRelease:
-    """Return a masked table with its checked disclosure and the rows, where these are known."""
+    """Return a masked table with its checked disclosure and the rows, where these are known.
+
+    A release in place of the table brings them along.
+    """
+    if isinstance(getattr(masked, "disclosure", None), Disclosure):
+        disclosure = masked if disclosure is None else disclosure
+        rows = masked.rows if rows is None else rows
+        masked = masked.data
     order = getattr(disclosure, "rows", None) if rows is None else rows
     return GivenRelease(masked, checked_disclosure(disclosure), order)
 

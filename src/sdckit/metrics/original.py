@@ -10,13 +10,17 @@ from typing import Any, Self
 import numpy as np
 
 from sdckit.core.prepared import PreparedTable
-from sdckit.core.roles import Roles  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.roles import OPTIONS, Roles
+from sdckit.core.text import plural
 from sdckit.kernels.jit import Bools, Floats, Ints  # noqa: TC001 - typing.get_type_hints looks for them
 from sdckit.kernels.packed_sort import SMALL
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.rank_distance_batch import ColumnStack
 from sdckit.kernels.scaling import spread
 from sdckit.metrics.blocks.cell_sums import variable_scales
+
+NAMED = 8  # variables that are named where the data are shown
+NO_COLUMNS = ("columns", "na", "recode", "estimates")  # options without a role of their own
 
 
 class Original(PreparedTable):
@@ -32,7 +36,12 @@ class Original(PreparedTable):
         self._ordered: dict[int, OrderedColumn] = {}
 
     def __repr__(self) -> str:
-        return f"Original({self.n} records, {len(self.columns)} variables)"
+        """Return the number of records, and the names of the variables and of columns with other roles."""
+        shown = [*self.columns[:NAMED], *(["..."] if len(self.columns) > NAMED else [])]
+        found = {option: self.roles.columns_with(option) for option in OPTIONS if option not in NO_COLUMNS}
+        others = [f"{option}: {', '.join(names)}" for option, names in found.items() if names]
+        variables = f"{len(self.columns)} {plural(len(self.columns), 'variable')}: {', '.join(shown)}"
+        return f"Original({'; '.join([f'{self.n} records', variables, *others])})"
 
     @cached_property
     def missing(self) -> Bools:

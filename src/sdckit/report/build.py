@@ -21,6 +21,7 @@ from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.record.publish import require_file_of
 from sdckit.report import Points, charts, map_chart, report
 from sdckit.report.measures import metric_of
+from sdckit.report.page import NO_LIMITS
 from sdckit.selection import wording
 from sdckit.selection.points import KEYS, metrics_by_setting, nondominated_rows, table_of_points
 from sdckit.selection.summary import summary_of
@@ -65,14 +66,22 @@ def report_on_evaluation(
     facts: Mapping[str, str] = NONE,
     summary: Summary | None = None,
     job: str | None = None,
+    limits: Mapping[str, float] = NO_LIMITS,
 ) -> str:
-    """Return the HTML report on one masked file; `job` is the text of the job to repeat it."""
+    """Return the HTML report on one masked file; `job` is the text of the job to repeat it.
+
+    `limits` are those that the file was checked to meet.
+    """
     named = UNNAMED if name == UNNAMED else f"{UNNAMED} {name}"
     return report(
         title=f"Loss and risk of {name}",
-        done=[f"{named[0].upper()}{named[1:]} was compared with its original{_size_text(pair)}."],
+        done=[
+            f"{named[0].upper()}{named[1:]} was compared with its original{_size_text(pair)}.",
+            *([f"It meets {wording.limits_text(limits, wording.title_of)}."] if limits else []),
+        ],
         evaluation=result,
         pair=pair,
+        limits=limits,
         facts=_facts_with_versions(facts),
         summary=summary,
         job=job,
@@ -86,12 +95,13 @@ def report_on_release(
     if release.made_from is None:
         raise ValueError("this release does not know the data it was made from; make it with release()")
     pair, result = release.made_from.pair, release.evaluation
+    limits = release.made_from.plan.limits
     if file is None:
-        return report_on_evaluation(result, name=name or UNNAMED, pair=pair)
+        return report_on_evaluation(result, name=name or UNNAMED, pair=pair, limits=limits)
     require_file_of(release, file, pair.columns)
     own = Path(file).name
     summary = summary_of(pair, result, file=own, sha256=sha256_of(file))
-    return report_on_evaluation(result, name=name or own, pair=pair, summary=summary)
+    return report_on_evaluation(result, name=name or own, pair=pair, summary=summary, limits=limits)
 
 
 def report_on_files(

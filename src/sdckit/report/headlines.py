@@ -45,11 +45,13 @@ class Headline:
         return ", ".join(words)
 
 
-def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Headline]:
+def headlines(
+    evaluation: Evaluation | None, points: Points | None, limits: Mapping[str, float]
+) -> list[Headline]:
     """Return the headlines of a page: those of what was measured, or else of the chosen point of its map."""
     if evaluation is not None:
         axes = [points.loss, points.risk] if points else []
-        return measured_headlines(evaluation, axes, points.limits if points else {})
+        return measured_headlines(evaluation, axes, limits)
     if points is None or points.chosen is None:
         return []
     chosen = points.chosen
@@ -57,7 +59,7 @@ def headlines(evaluation: Evaluation | None, points: Points | None) -> list[Head
         ("loss", points.loss, chosen["loss"], points.random),
         ("risk", points.risk, chosen["risk"], None),
     ]
-    return _headlines_of(found, points.limits)
+    return _headlines_of(found, limits)
 
 
 def measured_headlines(

@@ -35,6 +35,36 @@ class OfflineChart(alt.TopLevelMixin):
             options = {"inline": True} | options
         super().save(fp, *args, **options)
 
+    def __or__(self, other: Any) -> Any:
+        """Return two charts side by side."""
+        return OfflineRow(hconcat=_parts(self, other), config=_config(self, other))
+
+    def __and__(self, other: Any) -> Any:
+        """Return two charts, one above the other."""
+        return OfflineColumn(vconcat=_parts(self, other), config=_config(self, other))
+
+    def __add__(self, other: Any) -> Any:
+        """Return two charts on common axes."""
+        return OfflineLayers(layer=_parts(self, other), config=_config(self, other))
+
+
+def _config(first: Any, other: Any) -> Any:
+    """Return the look that two charts get together: that of the first which has one."""
+    return next((one.config for one in (first, other) if one.config is not alt.Undefined), alt.Undefined)
+
+
+def _parts(*charts: Any) -> list[Any]:
+    """Return copies of charts without what only a whole chart may have: a look, and tables by name."""
+    parts = [one.copy() for one in charts]
+    for part in parts:
+        part.config = alt.Undefined
+        if isinstance(part, OfflineConcat) and part.datasets:
+            tables, part.datasets = part.datasets, alt.Undefined
+            panels: list[Any] = part.concat
+            for panel in panels:
+                panel.data = alt.InlineData(values=list(tables[panel.data["name"]]))
+    return parts
+
 
 class OfflineConcat(OfflineChart, alt.ConcatChart):
     """Panels in rows."""
@@ -42,3 +72,11 @@ class OfflineConcat(OfflineChart, alt.ConcatChart):
 
 class OfflineLayers(OfflineChart, alt.LayerChart):
     """Layers on common axes."""
+
+
+class OfflineRow(OfflineChart, alt.HConcatChart):
+    """Charts side by side."""
+
+
+class OfflineColumn(OfflineChart, alt.VConcatChart):
+    """Charts one above the other."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sdckit.selection.summary import Summary
 
 NONE: Mapping[str, str] = MappingProxyType({})
+NO_LIMITS: Mapping[str, float] = MappingProxyType({})
 
 
 def report(
@@ -38,6 +39,7 @@ def report(
     pair: Pair | None = None,
     knowledge: Knowledge | None = None,
     choice: Sequence[str] = (),
+    limits: Mapping[str, float] = NO_LIMITS,
     notes: Sequence[str] = (),
     facts: Mapping[str, str] = NONE,
     summary: Summary | None = None,
@@ -66,6 +68,8 @@ def report(
         default.
     choice : list of str
         Sentences on the recommendation.
+    limits : dict of float
+        Limits on risks and losses, of a page without a map; those of the map by default.
     notes : list of str
         Remarks on the numbers; those of the evaluation are added.
     facts : dict of str
@@ -93,6 +97,7 @@ def report(
         evaluation = guarded_evaluation(evaluation)
     private = summary is not None and summary.private
     specs: dict[str, Spec] = {}
+    limits = limits if points is None else points.limits
 
     def add_spec(name: str, panel: Panel) -> dict[str, Any]:
         """Add a panel's chart to the page's specifications; return the panel and its chart's name or None."""
@@ -116,10 +121,10 @@ def report(
             title=title,
             done=done,
             choice=choice,
-            headlines=headlines.headlines(evaluation, points),
+            headlines=headlines.headlines(evaluation, points, limits),
             estimates=None if evaluation is None else estimates_part(evaluation.estimates, private=private),
             knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
-            scenarios=_scenarios(evaluation, points, summary),
+            scenarios=_scenarios(evaluation, limits, summary),
             summary=summary,
             signed=_signed_parts(summary),
             job=job,
@@ -158,13 +163,13 @@ def _map_parts(points: Points | None, drawn: Points | None) -> dict[str, Any]:
 
 
 def _scenarios(
-    evaluation: Evaluation | None, points: Points | None, summary: Summary | None
+    evaluation: Evaluation | None, limits: Mapping[str, float], summary: Summary | None
 ) -> list[dict[str, Any]]:
     """Return the rows of the scenario table; that of the main intruder only where the page is signed."""
     if evaluation is None:
         return []
     if summary is not None:
-        return signing.scenario_rows(evaluation, points.limits if points is not None else {})
+        return signing.scenario_rows(evaluation, limits)
     return [] if evaluation.scenarios is None else evaluation.scenarios.rows(named=True)
 
 

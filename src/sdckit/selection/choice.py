@@ -257,8 +257,8 @@ class Choice:
     ) -> Release[Any]:
         """Mask data as recommended and measure the masked table; draw again if it misses a limit.
 
-        The table can be handed out: its rows are shuffled, it has neither the key nor dropped columns, and
-        units have fresh numbers.
+        The table can be handed out: its rows are shuffled, it has neither the key nor dropped columns, units
+        have fresh numbers, and masked cells are rounded as `recommend` was asked to.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class Choice:
             At least 32 secret bytes from which all that is random follows, to make the same release again;
             fresh ones by default. Seeds are refused: who guesses one can undo the masking.
         decimals : int or "original", optional
-            As for `mask`; by default as in the search.
+            As for `release`; by default as `recommend` was asked to: to the usual step of each column.
         tries : int
             How many tables to draw at most.
         keep_order : bool

@@ -37,7 +37,7 @@ def recommend(
     estimates: str | Sequence[str] | None = None,
     scenarios: Mapping[str, Any] | None = None,
     rules: Any = None,
-    decimals: int | str | None = None,
+    decimals: int | str | None = "original",
     replications: int | None = None,
     sample_queries: int | None = None,
     rng: Any = None,
@@ -67,8 +67,9 @@ def recommend(
     scenarios : dict, optional
         Other intruders by name, each with what he knows in place of `known` and limits of his own, as in
         `{"press": {"known": ["sex", "age"], "max_risk": {"linkage": 0.05}}}`: all limits are met together.
-    decimals : int or "original", optional
-        Round as `mask` does, also in the release: settings are judged by what would be released.
+    decimals : int, "original" or None
+        Round masked cells as `release` does, also in the table of `apply`: settings are judged by what would
+        be released. None does not round.
     replications : int, optional
         How many tables a random method draws at each setting; the median of their risks is compared. By
         default 3, and 1 of files with more than 20,000 records, whose risk hardly varies from draw to draw.

@@ -77,10 +77,12 @@ class Release(Generic[Frame]):
         return notebook.block(head, self.evaluation._repr_html_(), warned)
 
     def _head(self) -> list[str]:
-        """Return sentences on the method and on the number of draws."""
+        """Return sentences on the method, on the number of draws, and on the limits that are met."""
+        limits = {} if self.made_from is None else self.made_from.plan.limits
         return [
             method_sentence(self.disclosure),
             f"{len(self.rows):,} records, {wording.draws_text(self.draws)}.",
+            *([f"It meets {wording.limits_text(limits)}."] if limits else []),
         ]
 
     def _warnings(self) -> list[str]:

@@ -105,7 +105,7 @@ class Search:
         missing: str = "penalise",
         scenarios: Mapping[str, Any] | None = None,
         rules: Any = None,
-        decimals: int | str | None = None,
+        decimals: int | str | None = "original",
         replications: int | None = None,
         sample_queries: int | None = None,
         **roles: Any,

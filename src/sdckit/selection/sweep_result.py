@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from sdckit.core import frame_kinds, notebook, registry
+from sdckit.core import checks, frame_kinds, notebook, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.text import number
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
@@ -162,6 +162,7 @@ class Sweep:
         minimise: str = "brmae",
         *,
         max_loss: dict[str, float] | None = None,
+        decimals: int | str | None = "original",
     ) -> Choice:
         """Return the measured setting with the least loss among those that meet the limits.
 
@@ -177,15 +178,20 @@ class Sweep:
             The loss to minimise.
         max_loss : dict, optional
             Limits by loss, such as `{"suppressed": 0.01}`.
+        decimals : int, "original" or None
+            How `apply` rounds the table that it makes, as for `release`; it measures the rounded table. The
+            settings of the sweep were measured without rounding.
 
         Returns
         -------
         Choice
         """
+        places = checks.checked_decimals(decimals)
         known = self.summary["metric"].unique(maintain_order=True).to_list()
         limits = check_limits_and_loss(max_risk, minimise, known, max_loss)
         minimise = registry.current_name(minimise)
-        return choose(self.curves, limits, minimise, maskings=self.files, conditions=self.conditions)
+        conditions = self.conditions and replace(self.conditions, decimals=places)
+        return choose(self.curves, limits, minimise, maskings=self.files, conditions=conditions)
 
     def to_html(self, name: str | None = None) -> str:
         """Return a report with the risk-utility map as one self-contained HTML page."""
