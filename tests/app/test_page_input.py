@@ -123,6 +123,7 @@ def test_names_with_html_are_shown_as_text_on_every_screen(here):
     here.go("roles")
     assert PAY in here.page.locator("table.roles").inner_text()
     here.go("map")
+    here.page.wait_for_selector("#map svg .points_marks path", timeout=WAIT)  # else the button moves
     here.page.locator("#points tr.chosen button").click()
     here.page.wait_for_selector("#panel .chart svg", timeout=WAIT)
     assert PAY in here.page.locator("#panel").inner_text()

@@ -68,7 +68,7 @@ def test_it_is_printed_beside_the_rank_losses():
 def test_the_report_shows_it_where_cells_are_gone():
     x = np.random.default_rng(0).normal(size=(60, 2))
     y = np.where(x > 1, NAN, x + 0.1)
-    rows = {"evaluation": sdc.evaluate(x, y), "points": None}
+    rows = {"evaluation": sdc.evaluate(x, y), "points": None, "limits": {}}
     assert [one.title for one in headlines(**rows)] == ["brMAE", "linkage", "suppressed cells"]
     rows["evaluation"] = sdc.evaluate(x, x + 0.1)
     assert [one.title for one in headlines(**rows)] == ["brMAE", "linkage"]

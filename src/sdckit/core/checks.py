@@ -240,6 +240,16 @@ def require_masked_columns(names: Iterable[str], masked: Sequence[str]) -> None:
             raise ValueError(f"the masked data have no column {name!r}; they have: {', '.join(masked)}")
 
 
+def require_masked_key(key: Iterable[str], columns: Collection[str]) -> None:
+    """Raise ValueError if the masked table has not all columns of the key."""
+    lacking = [name for name in key if name not in columns]
+    if lacking:
+        raise ValueError(
+            f"the masked table has no key {', '.join(map(repr, lacking))}; a release has none: give the "
+            "release itself (disclosure=release) or its crosswalk, or leave out the key of rows in order"
+        )
+
+
 def require_matching_keys(absent: int, original: int, masked: int, name: str) -> None:
     """Raise ValueError if keys of original records (`absent`) are not among the masked ones."""
     if absent or original != masked:

@@ -281,12 +281,7 @@ def keys_of(table: Table, key: str | Sequence[str], file: str) -> list[tuple[Any
 def match_keys(original: Table, masked: Table, key: str | Sequence[str]) -> Ints:
     """Return, for each row of `original`, the row number in `masked` with the same key."""
     ours = keys_of(original, key, "original")
-    lacking = [name for name in names_of(key) if name not in masked.names]
-    if lacking:
-        raise ValueError(
-            f"the masked table has no key {', '.join(map(repr, lacking))}; a release has none: give the "
-            "release itself (disclosure=release) or its crosswalk, or leave out the key of rows in order"
-        )
+    checks.require_masked_key(names_of(key), masked.names)
     theirs = keys_of(masked, key, "masked")
     place = {value: i for i, value in enumerate(theirs)}
     absent = sum(value not in place for value in ours)

@@ -117,8 +117,8 @@ class _Alignment:
     ) -> _Alignment:
         """Return the work on files with as many rows at a time and threads as the memory allows."""
         names = unique_names(key)
-        for files in (original, masked):
-            checks.require_known(names, list(files.schema))
+        checks.require_known(names, list(original.schema))
+        checks.require_masked_key(names, list(masked.schema))
         left = memory_for_rows(memory)
         width = CELL_BYTES * len(masked.schema) + ROW_BYTES
         threads = max(1, min(os.cpu_count() or 1, int(left * RUNNING) // (block_rows * width)))
