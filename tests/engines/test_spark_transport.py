@@ -13,7 +13,7 @@ import spark_toy_ranks
 from sdckit import progress
 from sdckit.engines import spark as spark_engine
 from sdckit.engines.spark import SparkTransport
-from spark_toy_ranks import READS, ArraySource, Failing, Killed, begun, kill, wait_until
+from spark_toy_ranks import READS, ArraySource, Killed, begun, kill, wait_until
 
 pytestmark = pytest.mark.spark
 CUTS = np.linspace(-3, 9, 14)  # some buckets are empty
@@ -85,16 +85,6 @@ def test_killed_processes_change_nothing(spark, skewed, undisturbed, tmp_path, v
     killer.start()
     assert distances(spark, skewed, 7, wrap) == undisturbed
     killer.join()
-
-
-def test_tasks_that_fail_by_chance_change_nothing(spark, skewed, undisturbed, tmp_path):
-    names = ("send", "rank", "sum")
-
-    def wrap(*tasks):
-        return [Failing(task, name, tmp_path) for name, task in zip(names, tasks, strict=True)]
-
-    assert distances(spark, skewed, 7, wrap) == undisturbed
-    assert {mark.name.split("-")[0] for mark in tmp_path.iterdir()} == set(names)
 
 
 def test_progress_by_stage_never_runs_backwards(spark, skewed):
