@@ -17,8 +17,8 @@ from sdckit.core.quoting import quoted
 from sdckit.core.table import Table
 from sdckit.io.atomic import POLARS_ERRORS
 from sdckit.io.csv_table import check_column_names
+from sdckit.io.damaged import damaged_error
 from sdckit.io.files import explain_read_errors
-from sdckit.io.parquet_table import damaged_error
 from sdckit.io.suffixes import PARQUET_SUFFIXES
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ParquetFile:
             found = _scan(self.path, self.size, self.changed).slice(first, rows).select(columns).collect()
         except (*POLARS_ERRORS, OSError) as error:
             self.require_unchanged()
-            raise damaged_error(self.path) from error
+            raise damaged_error(self.path, "Parquet") from error
         if found.height != rows:
             raise self._changed_error()
         return found
@@ -168,7 +168,7 @@ def _open(path: Path) -> tuple[ParquetFile, dict[str, pl.DataType]]:
         lazy = _scan(str(path), seen.st_size, seen.st_mtime_ns)
         schema, rows = lazy.collect_schema(), lazy.select(pl.len()).collect().item()
     except (*POLARS_ERRORS, OSError) as error:
-        raise damaged_error(path) from error
+        raise damaged_error(path, "Parquet") from error
     check_column_names(path, schema.names())
     return ParquetFile(str(path), rows, seen.st_size, seen.st_mtime_ns, footer), dict(schema)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.io.parquet_table import damaged_error, read_typed
+from sdckit.io.damaged import damaged_error
+from sdckit.io.parquet_table import read_typed
 
 if TYPE_CHECKING:
     from pathlib import Path

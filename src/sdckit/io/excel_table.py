@@ -17,6 +17,7 @@ import polars as pl
 
 from sdckit.io.cell_types import as_numbers, as_whole
 from sdckit.io.csv_table import check_column_names
+from sdckit.io.damaged import damaged_error
 from sdckit.io.dialect import DEFAULT, Dialect
 from sdckit.io.quiet import without_panic_messages
 
@@ -108,7 +109,7 @@ def _explain_workbook_errors(path: Path) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of the library is no Exception
         locked = "password" in str(error).lower()
-        raise _locked_error(path) if locked else _damaged_error(path) from error
+        raise _locked_error(path) if locked else damaged_error(path, "Excel", "save") from error
 
 
 def _opened(path: Path, data: bytes) -> Any:
@@ -140,13 +141,6 @@ def _require_survivor(path: Path, data: bytes) -> None:
 def _locked_error(path: Path) -> ValueError:
     """Return the error for a workbook with a password."""
     return ValueError(f"'{path}' is locked by a password; save it without one")
-
-
-def _damaged_error(path: Path) -> ValueError:
-    """Return the error for a file that is no workbook, or not a whole one."""
-    return ValueError(
-        f"'{path}' is no whole Excel file (cut off, damaged or another format); copy or save it again"
-    )
 
 
 def _chosen_sheet(path: Path, workbook: Any, wanted: str | None) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 
 from sdckit.io.atomic import POLARS_ERRORS
+from sdckit.io.damaged import damaged_error
 from sdckit.io.memory import BEYOND_MEMORY, require_memory
 from sdckit.io.quiet import without_panic_messages
 
@@ -92,10 +93,3 @@ def _as_usual(column: pl.Series) -> pl.Series:
     """Return integers of 128 bits as those of 64 bits, or as text where they do not fit, as in a CSV."""
     usual = column.cast(pl.Int64, strict=False)
     return usual if usual.null_count() == column.null_count() else column.cast(pl.String)
-
-
-def damaged_error(path: AnyPath, form: str = "Parquet") -> ValueError:
-    """Return the error for a file that is no file of its format, or not a whole one."""
-    return ValueError(
-        f"'{path}' is no whole {form} file (cut off, damaged or another format); copy or export it again"
-    )

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.io.cell_types import as_whole
+from sdckit.io.damaged import damaged_error
 from sdckit.io.dialect import DEFAULT, Dialect
 
 if TYPE_CHECKING:
@@ -73,9 +74,7 @@ def _explain_r_errors(path: Path) -> Iterator[None]:
     except (MemoryError, _RefusedError):
         raise
     except Exception as error:
-        raise ValueError(
-            f"'{path}' is no whole R file (cut off, damaged or another format); copy or save it again"
-        ) from error
+        raise damaged_error(path, "R", "save") from error
 
 
 def _objects(top: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.io.cell_types import as_whole
+from sdckit.io.damaged import damaged_error
 from sdckit.io.statfiles import claims, dates, spss_header
 from sdckit.io.statfiles.meta import FAMILIES, PROGRAMS, Meta
 
@@ -135,9 +136,7 @@ def _parse(path: Path, data: bytes, encoding: str | None) -> tuple[dict[str, lis
 def _damaged_error(path: Path) -> ValueError:
     """Return the error for a damaged Stata, SPSS or SAS file."""
     program = PROGRAMS[FAMILIES[path.suffix.lower()]]
-    return ValueError(
-        f"'{path}' is no whole {program} file (cut off, damaged or another format); copy or export it again"
-    )
+    return damaged_error(path, program)
 
 
 def _split_off_codes(
