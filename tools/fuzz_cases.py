@@ -25,7 +25,8 @@ COMMANDS = {"describe": ["data.csv"], "mask": ["data.csv"], "evaluate": ["data.c
 COMMANDS |= {"sweep": ["data.csv"], "recommend": ["data.csv"], "metrics": [], "methods": []}
 COMMANDS |= {"run": ["job.toml"], "check": ["masked.csv"], "releases": [], "schema": ["job"]}
 COMMANDS |= {"replay": ["20260131-0123abcd", "data.csv"]}
-LEFT_OUT = {"master", "help", "private"}  # a cluster; help that ends at once; a folder outside the case's own
+# A cluster; help that ends at once; a folder outside the case's own; a program.
+LEFT_OUT = {"master", "help", "private", "made_by_command"}
 SMALL = {"sweep": ["--grid", "mdav.k=3"], "recommend": ["--method", "mdav", "--replications", "1"]}
 
 

@@ -147,6 +147,8 @@ LISTS = {  # of words without blanks
     "draws": "common fresh x",
     "na": "-99 NA north nan",
     "window": "0.1 0 2 x",
+    "known_share": "0.75 1 0 2 x",
+    "made_by_seconds": "60 0 x",
 }
 POOLS = {name: words.split() for name, words in LISTS.items()}
 POOLS |= {

@@ -19,7 +19,8 @@ repeatable may be given several times. How commands end: [exit codes](exit-codes
 `--json` prints: [JSON](json.md); the same options in a file: [job files](job-file.md)."""
 EXITS = {
     "0": "all went well; also if the reader of a pipe, such as `head`, left early, or output is closed",
-    "1": "a limit is not met, also together with earlier releases; a checked file is none of the releases; a "
+    "1": "a limit is not met, also together with earlier releases; cells of a record that left or joined "
+    "follow from two of them; a checked file is none of the releases; a "
     "file made again is not the same",
     "2": "input, options or files are wrong, or the system refused something, such as text on a full disk",
     "129": "the terminal was closed (SIGHUP)",

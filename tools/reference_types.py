@@ -24,6 +24,7 @@ TYPES = {
     "Setting": "a masking method with its parameters",
     "Window": "a function `window(stratum, values, columns)` that returns the largest move in ranks",
     "WrittenReport": "the `path` of a report, which a notebook shows as the report itself",
+    "np.random.Generator": "a source of random numbers, of numpy",
     "nw.Series": "a column of a table, of narwhals",
     "pl.DataFrame": "a table of polars",
     "points.Curve": "list of `Point`s of one method that differ in one parameter, the weakest first",

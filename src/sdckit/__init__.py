@@ -52,7 +52,7 @@ _MODULES = {
     "recommend": "selection.recommendation",
     "release": "selection.release_function",
     "risk": "metrics",
-    "score": "metrics.risk.trade_off_score",
+    "score": "risk.trade_off_score",
     "show_progress": "progress",
     "sweep": "selection.sweeping",
 }

@@ -239,7 +239,9 @@ def test_a_chosen_setting_is_the_only_one_tried_and_nothing_else_is_set(work):
 
 def test_the_copied_line_writes_the_same_job_file_and_takes_up_the_search(work, folder):
     content = changed(
-        search={"max_risk": {"linkage": 0.95}}, output={"report": "r.html"}, private={"private": "record"}
+        search={"max_risk": {"linkage": 0.95, "linkage_sure": 1}},
+        output={"report": "r.html"},
+        private={"private": "record"},
     )
     state = State(content, Pick("mdav", {"k": 4}))
     work.ensure()

@@ -93,7 +93,7 @@ def searches(small):
 
 def start_long_search(here):
     here.go("goal")
-    try_only(here, "mdav", "noise", "correlated_noise", "rank_swapping", "individual_ranking", "vmdav")
+    try_only(here, "mdav", "noise", "correlated_noise", "rank_noise", "individual_ranking", "vmdav")
     here.page.fill("#risk-linkage", "0.05")
     go_on(here, "search")
     here.page.locator("#start").dblclick()

@@ -13,6 +13,7 @@ from panels import SECRET, Elements, Opened, as_page, charts
 from read_page import Read
 from sdckit.app.comparison import compare_panels
 from sdckit.app.panel import ONE_DRAW, plan_of_panel
+from sdckit.core.exposed_records import exposed_of
 from sdckit.core.randomness import derived
 from sdckit.core.text import figure_text, number
 from sdckit.report.measures import label
@@ -66,6 +67,16 @@ def released(survey, method, **parameters):
 @pytest.fixture(scope="module")
 def releases(survey):
     return {"mdav": released(survey, "mdav", k=5), "noise": released(survey, "noise", percent=20)}
+
+
+def test_the_number_of_exposed_records_stands_before_all_figures(settings, releases):
+    for method, panel in settings.items():
+        found = exposed_of(releases[method].evaluation.parts)
+        number_of = f"{found.records} of 300" if found.records else "No record"
+        assert panel.exposed.startswith(number_of)
+        text = panel.to_html()
+        assert text.index(panel.exposed) < text.index('class="headlines"')
+    assert exposed_of(releases["noise"].evaluation.parts).records > 0
 
 
 @pytest.mark.parametrize("method", ["mdav", "noise"])
@@ -125,7 +136,8 @@ def figures(settings, releases):
     return [*measured, *apart, *masked]
 
 
-def summed(values):
+def summed(column):
+    values = column.drop_nulls()
     return [values.mean(), values.std(), values.sum(), *np.quantile(values, [0.25, 0.5, 0.75])]
 
 
@@ -202,7 +214,9 @@ def test_missing_cells_and_strata_are_counted_and_never_shown(tmp_path):
     text = Read(panel.to_html()).text
     drawn = charts(panel.to_html())[0]["data"]["values"]
     assert sum(row["original"] for row in drawn) == frame["a"].count() < frame.height
-    assert panel.values["suppressed"] == 0
+    gone = [int(row["lines"][1]["suppressed"]) for row in panel.figures["statistics"]]
+    cells = sum(frame[row["variable"]].count() for row in panel.figures["statistics"])
+    assert panel.values["suppressed"] == sum(gone) / cells > 0
     assert not [name for name in ("trade", "crafts", "transport") if name in text]
     assert leaks(as_page(panel.to_html()), frame, masked=None, figures=list(panel.values.values())) == []
 
@@ -215,7 +229,11 @@ def test_two_settings_are_compared_measure_by_measure(settings):
     row, (a, b) = rows["brmae"], (one.values["brmae"], other.values["brmae"])
     assert row["values"] == [number(a), number(b)]
     assert (row["difference"], row["better"]) == (number(b - a), "A" if a < b else "B")
-    assert rows["suppressed"]["better"] == "equal"
+    assert (one.values["suppressed"] > 0, other.values["suppressed"]) == (True, 0)
+    assert rows["suppressed"]["better"] == "B"
+    same = [row["better"] for group in compare_panels(one, one).measures for row in group["rows"]]
+    assert "equal" in same
+    assert {*same} <= {"equal", "-"}
     better = {name: row["better"] for name, row in rows.items()}
     swapped = compare_panels(other, one)
     turned = {"A": "B", "B": "A"}

@@ -106,6 +106,43 @@ def test_a_goal_without_a_number_as_limit_is_refused_in_words(screens):
         assert (status, said in text) == (422, True)
 
 
+def words_of(text, risk):
+    """What the screen of the goal says on the limit of a risk."""
+    return re.search(f'id="words-{risk}"[^>]*>([^<]*)<', text)[1]
+
+
+def test_the_goal_shows_the_default_limit_on_sure_links_and_takes_another(screens):
+    version, shown = screens.roles()["version"], screens.ask("GET", "/goal")[2]
+    assert "default: a tenth of the limit on linkage" in words_of(shown, "linkage_sure")
+    assert words_of(shown, "linkage_sure").endswith("1 of 100 records")  # 10 of 100 for linkage
+    assert screens.session.limits()["linkage_sure"] == 0.01
+    fields = {"risk-linkage": "0.3", "risk-linkage_sure": "0,02", "method": "mdav", "version": version}
+    assert screens.ask("POST", "/goal", **fields)[:2] == (303, "/search")
+    assert screens.session.limits() == {"linkage": 0.3, "linkage_sure": 0.02}
+    shown = screens.ask("GET", "/goal")[2]
+    assert 'name="risk-linkage_sure" inputmode="decimal" value="0.02"' in shown
+    assert "default" not in words_of(shown, "linkage_sure")
+
+
+def test_a_release_that_was_written_says_how_many_records_are_exposed(screens):
+    file = screens.session.file
+    found = {
+        "n": 60,
+        "masked": ["m.csv"],
+        "parts": {"linkage_sure": {"exposed": 2, "exposed above 0.9": 1, "claimed": 3.0}},
+        "table": [],
+        "meaning": {},
+        "notes": [],
+        "summary": {"sha256": "0", "method": "noise"},
+        "choice": {"sentences": ["It loses least."]},
+    }
+    screens.session.release.result, screens.session.release.about = found, (file.path, file.state)
+    text = screens.ask("GET", "/release")[2]
+    line = re.search(r'<p id="exposed"><b>([^<]*)<', text)[1]
+    assert line.startswith("2 of 60 records are exposed")
+    assert line.endswith("(above 0.9: 1).")
+
+
 def test_an_error_of_the_command_line_becomes_a_line_on_the_page():
     assert message_of(click.UsageError("no such option")).text == "No such option; see sdckit --help"
 

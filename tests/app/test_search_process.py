@@ -30,15 +30,15 @@ from sweeps import frame
 CONTENT = {
     "input": {"data": "data.csv"},
     "search": {
-        "grid": {"mdav": {"k": "2:19"}, "rank_swap": {"p": "0.02,0.05,0.1,0.2,0.3"}},
-        "max_risk": {"linkage": 0.3},
+        "grid": {"mdav": {"k": "2:19"}, "noise": {"percent": "10,25,50,100,200"}},
+        "max_risk": {"linkage": 0.3, "linkage_sure": 1},
         "workers": 1,
     },
     "output": {"output": "out.csv"},
     "private": {"folder": "kept"},
 }
-# A round has a run of mdav and three of rank_swap; processes are stopped in the middle of one.
-RECORD = 8 + 8 * 3 * len(FIGURES) + 4  # bytes of key, three metrics and checksum
+# A round has a run of mdav and three of noise; processes are stopped in the middle of one.
+RECORD = 8 + 8 * 4 * len(FIGURES) + 4  # bytes of key, four metrics and checksum
 HOLD = "SDCKIT_TEST_HOLD"
 DRIVER = f"""
 import os, time

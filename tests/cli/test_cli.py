@@ -106,7 +106,7 @@ def test_demo_repeats_itself(tmp_path, demo):
     names = ["original.csv", "masked.csv", "sweep.csv", "report.html", "made-by-sdckit-demo.txt", "private"]
     assert {path.name for path in folder.iterdir()} == set(names)
     assert [path.name for path in folder.parent.iterdir()] == ["sdckit-demo"]
-    for word in ("mdav", "rank_swap", "brmae", "linkage", "within the limits", "sdckit-demo/report.html"):
+    for word in ("mdav", "brmae", "linkage", "No record is exposed", "sdckit-demo/report.html"):
         assert word in first.stdout
     assert first.stderr == ""
     again = tmp_path / "some" / "where"
@@ -194,7 +194,8 @@ def test_tables_for_people(tmp_path, pair, columns):
     words = ["evaluate", "data.csv", "masked.csv", *metrics, *ROLES, "--by", "region", "--variables"]
     words = [*words, "--ranks"]
     shown = good(tmp_path, *words, COLUMNS=columns).stdout
-    assert max(map(len, shown.splitlines())) <= int(columns)
+    tables = [line for line in shown.splitlines() if not line.startswith("note: ")]  # a note is one line
+    assert max(map(len, tables)) <= int(columns)
     for word in (*VARIABLES, "süd", "brmae", "il1s", "by chance", "expected", "tie_sd", "what it means"):
         assert re.search(rf"\b{word}\b", shown), word
     for metric in ("brmae", "brmse"):

@@ -14,6 +14,7 @@ from secret_bytes import entropy
 
 FILES = ["a.csv", "b.csv", "c.csv"]
 METRICS = ["--metrics", "brmae,il1s,dbrl,linkage"]
+FILE_KEYS = ("exposed", "exposed_above_90", "table", "meaning", "knowledge")  # of one file of several
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
     assert list(found["files"]) == FILES
     for name in FILES:
         alone = json.loads(several(tmp_path, *METRICS, "--json", files=[name]).stdout)
-        assert found["files"][name] == {key: alone[key] for key in ("table", "meaning", "knowledge")}
+        assert found["files"][name] == {key: alone[key] for key in FILE_KEYS}
     assert contents(tmp_path) == before
 
 
@@ -261,9 +262,9 @@ def test_the_method_behind_a_file_tells_its_window(tmp_path, survey, gaps):
         name: good(tmp_path, "evaluate", "data.csv", "c.csv", *ROLES, "--metrics", "linkage", *words).stdout
         for name, words in {"blind": [], "known": made}.items()
     }
-    said = "note: linkage assumes the intruder does not know the method; else give --made-by"
+    said = "learnt from folds of the release alone; for a sharper figure give --made-by or --made-by-command"
     assert said in " ".join(notes["blind"].split())
-    assert "does not know" not in notes["known"]
+    assert "nobody said" not in notes["known"]
 
 
 def test_a_window_of_no_ranks_at_all(tmp_path, survey):
@@ -321,10 +322,11 @@ def test_parts_stand_beside_the_table_in_json(tmp_path, survey):
     assert survey.height
     words = ["--window", "0.2", "--unknown", "grade,region,weight"]
     found = json.loads(several(tmp_path, "--json", *words, files=["c.csv"]).stdout)
-    about = {"version", "n", "original", "masked", "summary", "statistics"}
-    assert set(found) == about | {"table", "meaning", "notes", "parts", "knowledge"}
+    about = {"version", "intruder", "n", "original", "masked", "summary", "statistics"}
+    shown = {"table", "meaning", "notes", "parts", "knowledge", "exposed", "exposed_above_90"}
+    assert set(found) == about | shown
     attacks = found["parts"]["linkage"]
-    assert {"dbrl", "dbrl_rank", "dbrl_mahalanobis", "matching", "guess"} <= set(attacks)
+    assert {"dbrl", "folds", "guess"} <= set(attacks)
     worst = next(row["value"] for row in found["table"] if row["metric"] == "linkage")
     assert max(attacks.values()) == worst
 

@@ -178,7 +178,7 @@ def test_the_nearest_miss_of_a_search_is_printed_as_json(folder, words, method, 
     found = json.loads(done.stdout)
     assert (found["n"], found["masked"], found["choice"]["met"]) == (120, [], False)
     assert (found["choice"]["method"], found["choice"]["maskings"]) == (method, tried)
-    assert found["choice"]["limits"] == {"linkage": 0.01}
+    assert found["choice"]["limits"] == {"linkage": 0.01, "linkage_sure": 0.001}
     assert found["choice"]["reason"] in done.stderr
     assert not (folder / "out.csv").exists()
 

@@ -48,6 +48,7 @@ def given_to(name):
     fields = {("original" if (name, f.name) == ("evaluate", "data") else f.name): f for f in fields_of(name)}
     left = {"seed": 7, "overwrite": True, "quiet": True, "as_json": True, "as_csv": True}
     left |= {"save_job": Path("job.toml"), "log": Path("work.log")}
+    left |= {"made_by_command": "cp {input} {output}", "made_by_seconds": "9"}
     return {p.name: GIVEN[fields[p.name].kind] if p.name in fields else left[p.name] for p in params(name)}
 
 
@@ -172,7 +173,7 @@ def test_the_draft_of_describe_runs_once_its_questions_are_answered(survey):
     edited = draft.replace("# unit =", "unit =").replace('# "region",  # or', '"region",  # or')
     edited = edited.replace("\n[recode]\n", "\n[recode]\nage = 50\n").replace('    "age",', '    # "age",')
     edited = edited.replace(
-        "linkage = 0.1 }", 'linkage = 0.5 }\ngrid = { noise = { percent = "100:500:200" } }'
+        "linkage = 0.1 }", 'linkage = 0.5, linkage_sure = 1 }\ngrid = { noise = { percent = "100:500:200" } }'
     )
     path.write_text(edited + "decimals = 1\n")
     done = good(survey, "run", "jobs/job.toml", "--json")

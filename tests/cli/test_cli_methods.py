@@ -284,7 +284,8 @@ def test_a_search_goes_on_without_unpaired_methods(tmp_path, survey):
 )
 def test_parameters_of_columns_in_a_search(tmp_path, survey, grid):
     assert survey.height
-    words = ["recommend", "data.csv", "-o", "out.csv", *KEYED, "--max-risk", "linkage=1", "--grid", grid]
+    words = ["recommend", "data.csv", "-o", "out.csv", *KEYED, "--max-risk", "linkage=1"]
+    words += ["--max-risk", "linkage_sure=1", "--grid", grid]
     done = good(tmp_path, *words, "--json")
     choice = json.loads(done.stdout)["choice"]
     method, _, rest = grid.partition(".")

@@ -80,3 +80,20 @@ def test_a_release_tells_no_nan_from_null(keep_order):
     made = sdc.release(data, "noise", percent=50, metrics="brmae", keep_order=keep_order)
     assert made.data["a"].null_count() == 2
     assert made.data["b"].is_nan().sum() == 1
+
+
+def test_words_for_missing_cells_tell_no_records_of_a_group_apart(tmp_path):
+    write_file(tmp_path, ["", "NA", "NaN", "-9"])
+    words = "mask data.csv -o out.csv --method mdav --set k=4 --na NA --na -9 --groups group --quiet"
+    for more in ([], ["--release"], ["--set", "gaps=merge"]):
+        good(tmp_path, *words.split(), *more, "--overwrite")
+        with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+            _, *rows = csv.reader(file)
+        counts = {row[-1]: sum(other == row for other in rows) for row in rows}
+        if "gaps=merge" in more:
+            assert {"NA", "-9"} <= {cell for row in rows for cell in row}
+            assert min(counts.values()) == 1
+        else:
+            assert not {"NA", "NaN", "-9"} & {cell for row in rows for cell in row}
+            assert min(counts.values()) >= 4
+            assert "0" not in counts

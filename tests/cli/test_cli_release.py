@@ -24,7 +24,8 @@ MASK = ["mask", "data.csv", "-o", "out.csv", "--method", "noise", *ROLES]
 RELEASE = [*MASK, "--release"]
 ORDER = ["--crosswalk", "order.csv"]
 RECOMMEND = ["recommend", "data.csv", "-o", "out.csv", "--max-risk", "linkage=0.9", *ROLES]
-RECOMMEND += ["--grid", "mdav.k=3:5", "--workers", "1"]
+RECOMMEND += ["--max-risk", "linkage_sure=1", "--workers", "1"]
+RECOMMEND += ["--grid", "mdav.k=3:5", "--grid", "mdav.gaps=merge"]  # which keeps the marks of missing cells
 WRITERS = {"mask": RELEASE, "recommend": RECOMMEND}
 
 
@@ -132,7 +133,9 @@ def test_evaluate_prints_the_figures_of_the_release(tmp_path, cells, command, na
     assert cells
     more = ["--na", "NA", "--json"]
     made = json.loads(good(tmp_path, *WRITERS[command], "--crosswalk", name, *more).stdout)
-    known = ["noise"] if command == "mask" else ["mdav", "--set", f"k={made['choice']['parameters']['k']}"]
+    known = ["noise"]
+    if command == "recommend":
+        known = ["mdav", "--set", f"k={made['choice']['parameters']['k']}", "--set", "gaps=merge"]
     method = ["--made-by", *known]
     again = good(tmp_path, "evaluate", "data.csv", "out.csv", *ROLES, "--crosswalk", name, *method, *more)
     assert json.loads(again.stdout)["table"] == made["table"]

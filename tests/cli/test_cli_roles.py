@@ -229,8 +229,8 @@ def test_the_command_line_overrides_a_role_of_the_plan(folder):
 def test_what_the_intruder_knows_stands_above_the_table_and_in_json(folder):
     words = ["--key", "id", *OPTIONS, "--drop", "street", "--unit", " hhid", "--unknown", "w,sex"]
     done = good(folder, *mask(*words, "--report", "r.html"))
-    assert "knows: 4 published columns; not: sex, w." in done.stdout.splitlines()[0]
-    assert done.stdout.splitlines()[1] == "Published unmasked: id (key),  hhid (unit), sex, region, w."
+    assert "knows: 4 published columns; not: sex, w." in done.stdout.splitlines()[1]
+    assert done.stdout.splitlines()[2] == "Published unmasked: id (key),  hhid (unit), sex, region, w."
     assert "no masking of the others brings linkage below 0.05" in " ".join(done.stdout.split())
     page = " ".join((folder / "r.html").read_text().split())
     assert "Assumes that the intruder knows: 4 published columns; not: sex, w." in page
@@ -239,6 +239,6 @@ def test_what_the_intruder_knows_stands_above_the_table_and_in_json(folder):
     assert found["unknown"] == ["sex", "w"]
     assert set(found["known"]) == {*VARIABLES, "region"}
     named = good(folder, *mask(*words[:-2], "--known", "income,region"))
-    assert "knows: region, income; not: sex, w, " in named.stdout.splitlines()[0]
+    assert "knows: region, income; not: sex, w, " in named.stdout.splitlines()[1]
     loss = good(folder, "evaluate", "data.csv", "out.csv", *words, "--metrics", "brmae")
     assert "intruder" not in loss.stdout

@@ -8,7 +8,8 @@ from command import good, put, put_survey
 from sdckit.core.table import Table
 from sdckit.metrics.original import Original
 
-RECOMMEND = ["recommend", "data.csv", "-o", "out.csv", "--max-risk", "linkage=0.9", "--grid", "mdav.k=2:4"]
+RECOMMEND = ["recommend", "data.csv", "-o", "out.csv", "--max-risk", "linkage=0.9"]
+RECOMMEND += ["--max-risk", "linkage_sure=1", "--grid", "mdav.k=2:4"]
 COMMANDS = {
     "mask": ["mask", "data.csv", "-o", "out.csv", "--method", "mdav"],
     "evaluate": ["evaluate", "data.csv", "masked.csv", "--ranks"],

@@ -74,6 +74,8 @@ def test_sweep_and_recommend_leave_categories_alone(tmp_path):
         "sex,born,month,moment",
         "--max-risk",
         "linkage=1",
+        "--max-risk",
+        "linkage_sure=1",
         "--grid",
         "noise.percent=200",
         "--replications",

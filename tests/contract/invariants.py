@@ -194,6 +194,11 @@ def check_group_sizes(masked):
         assert shared_by(masked.after).min() >= masked.options["k"]
 
 
+def check_equal_records(masked):
+    """Every published record, missing cells included, is shared by k or more."""
+    assert shared_by(np.nan_to_num(masked.after, nan=1e300)).min() >= masked.options["k"]
+
+
 def check_groups_below_2k(masked):
     check_group_sizes(masked)
     largest = 2 * masked.options["k"] - 1

@@ -130,6 +130,9 @@ PROMISES = {
     "order of each column": Promise(invariants.check_order_and_ties, untied),
     "ranks, up to the largest move": Promise(invariants.check_window, swapped),
     "group sizes of at least k": Promise(invariants.check_group_sizes, with_a_small_group, in_runs),
+    "equal records in groups of at least k": Promise(
+        invariants.check_equal_records, with_a_small_group, in_runs
+    ),
     "group sizes k to 2k-1": Promise(invariants.check_groups_below_2k, with_a_large_group, in_runs),
     "group sizes k to 2k-1 in each column": Promise(
         invariants.check_runs_below_2k, with_a_large_group, in_runs

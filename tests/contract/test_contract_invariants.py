@@ -193,17 +193,35 @@ def test_no_linkage_finds_more_than_the_ceiling(name):
 
 
 def check_partition(masked):
-    """Groups are numbered from 0 without a gap, and every record with a value is in one."""
+    """Groups are numbered from 0 without a gap; every record is in one, empty ones if groups are alike."""
     assert masked.groups.dtype.kind == "i"
-    assert np.array_equal(masked.groups < 0, np.isnan(masked.before).all(axis=1))
+    alike = masked.options.get("gaps") == "alike" and masked.options["k"] > 1
+    assert np.array_equal(masked.groups < 0, np.isnan(masked.before).all(axis=1) & (not alike))
     assert np.unique(masked.groups[masked.groups >= 0]).tolist() == [*range(masked.groups.max() + 1)]
+
+
+def check_alike(masked):
+    """Each group has one cell: the mean, or median, of all its values if these are enough; else none."""
+    k, middle = masked.options["k"], {"mean": np.mean, "median": np.median}
+    for old, new in zip(masked.before.T, masked.after.T, strict=True):
+        for group in range(masked.groups.max() + 1):
+            rows = masked.groups == group
+            values = old[rows & ~np.isnan(old)]
+            enough = values.size == rows.sum() or values.size >= max(k, 3)
+            value = middle[masked.options.get("aggregate", "mean")](values) if enough else np.nan
+            assert np.allclose(new[rows], value, rtol=1e-9, atol=0, equal_nan=True)
+            assert len(set(new[rows].tolist())) == 1 or np.isnan(new[rows]).all()
 
 
 def check_published(masked):
     """Cells of a group are equal; each is the mean, or median, of all cells in groups that publish it.
 
-    They are k or more, or missing: all of the variable with `gaps="merge"`, else those of the group.
+    They are k or more, or missing: all of the variable with `gaps="merge"`, else those of the group. With
+    `gaps="alike"`, every record of a group has the same cell.
     """
+    if masked.options.get("gaps") == "alike":
+        check_alike(masked)
+        return
     middle = {"mean": np.mean, "median": np.median}[masked.options.get("aggregate", "mean")]
     for old, new in zip(masked.before.T, masked.after.T, strict=True):
         seen = ~np.isnan(old)

@@ -58,7 +58,12 @@ def applied(**more):
 
 def drawn_again(**more):
     """A release whose first draws miss the limit."""
-    options = {"max_risk": {"linkage": 0.35}, "metrics": "brmae", "entropy": entropy(1), "tries": 50}
+    options = {
+        "max_risk": {"linkage": 0.35, "linkage_sure": 1},
+        "metrics": "brmae",
+        "entropy": entropy(1),
+        "tries": 50,
+    }
     found = sdc.release(people(40).select("a"), "noise", percent=5, **options, **more)
     assert found.draws > 1
     return found

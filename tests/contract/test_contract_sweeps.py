@@ -81,6 +81,10 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
                 run.replication,
                 name,
             )
+            if name.startswith("linkage") and name in measured:  # a search learns the law from fewer shadows
+                slack = 1.0 if name == "linkage_outliers" else 0.25  # there are two of them
+                assert row["value"] == pytest.approx(alone[name], abs=slack)
+                continue
             assert row["value"] == (alone[name] if name in measured else None)
             silent = method.window is None and method.random
             once = run is runs[-1] and draws == "common"
@@ -106,13 +110,15 @@ def test_method_in_a_sweep_keeps_the_roles_of_columns(method):
         )
         known = {"method": method.name, "parameters": options}
         alone = sdc.evaluate(table, masked, **measured, **roles, **known)
-        assert [next(rows)["value"] for _ in metrics] == [alone[name] for name in metrics]
+        for name in metrics:
+            slack = 0.25 if sdc.METRICS[name].family == "risk" and method.random else 0.0  # fewer shadows
+            assert next(rows)["value"] == pytest.approx(alone[name], abs=slack, nan_ok=True)
     assert next(rows, None) is None
 
 
 @pytest.mark.filterwarnings(UNMASKED)  # the weakest of the grid
 def test_method_in_a_search_is_chosen_or_has_no_risk_to_go_by(method):
-    options = {"max_risk": {"linkage": 1.0}, "rng": 9, "replications": 1, "workers": 1}
+    options = {"max_risk": {"linkage": 1.0, "linkage_sure": 1.0}, "rng": 9, "replications": 1, "workers": 1}
     if not method.paired:
         with pytest.raises(
             ValueError, match=f"^rows of {method.name} stand for no original record, so that no"
@@ -137,7 +143,9 @@ def test_options_by_column_have_their_place_in_sweeps_and_searches(name, paramet
     assert found.table["parameters"].unique(maintain_order=True).to_list() == settings
     assert found.table["setting"].null_count() == found.table.height  # no number varies
     chosen = found.recommend({"linkage": 1.0})
-    again = sdc.recommend(frame(), plan=plan, max_risk={"linkage": 1.0}, rng=3, replications=1)
+    again = sdc.recommend(
+        frame(), plan=plan, max_risk={"linkage": 1.0, "linkage_sure": 1.0}, rng=3, replications=1
+    )
     assert chosen.point.method == again.point.method == name
     assert chosen.point.parameters in settings
     assert again.apply(frame(), entropy=entropy(3)).data.columns == NAMES

@@ -141,7 +141,8 @@ def test_the_private_folder_is_where_the_seed_is(folder, swept):
 @pytest.mark.parametrize("method", ["mdav", "rank_swap", "noise"])
 def test_a_recommendation_leaks_nothing(folder, original, method):
     grid = GRIDS[GRIDS.index(next(word for word in GRIDS if word.startswith(method)))]
-    words = ["recommend", "data.csv", "--max-risk", "linkage=1", "--grid", grid, *ROLES, "--workers", "1"]
+    words = ["recommend", "data.csv", "--max-risk", "linkage=1", "--max-risk", "linkage_sure=1"]
+    words += ["--grid", grid, *ROLES, "--workers", "1"]
     options = ["--report", f"{method}.html", "--replications", "1", "--overwrite", "--json", "-o"]
     done = good(folder, *words, *options, f"{method}.csv")
     people = good(folder, *words, "-o", f"{method}.csv", "--replications", "1", "--overwrite")

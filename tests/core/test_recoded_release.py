@@ -51,8 +51,9 @@ def test_recodings_are_added_to_prepared_data():
 
 
 def test_a_recommendation_recodes_its_release():
+    limits = {"linkage": 1, "linkage_sure": 1}
     choice = sdc.recommend(
-        PEOPLE.drop("w"), max_risk={"linkage": 1}, plan={"mdav": {"k": [3, 5]}}, recode={"age": 10}, rng=1
+        PEOPLE.drop("w"), max_risk=limits, plan={"mdav": {"k": [3, 5]}}, recode={"age": 10}, rng=1
     )
     assert choice.apply(PEOPLE.drop("w"), entropy=entropy(1)).data["age"].is_in(range(0, 99, 10)).all()
 

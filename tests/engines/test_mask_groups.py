@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import sdckit as sdc
 from file_transport import engine
 from sdckit.engines.masking import mask_files
 from sdckit.engines.record_tree import (
@@ -109,3 +110,50 @@ def test_small_blocks_are_joined_with_their_neighbours():
     found = without_small_blocks(tree, [1, 0, 9, 9, 9], 9)
     assert found == Node(one, 1.0, 0, Node(one, 2.0, 1, 2))
     assert without_small_blocks(tree, [1, 0, 2, 1, 1], 9) == 0
+
+
+def gappy(folder, empty):
+    """Write a file of 60 records with gaps, some with a code, and some records without any value."""
+    rng = np.random.default_rng(5)
+    values = rng.lognormal(size=(60, 3)).round(3)
+    values[rng.random(values.shape) < 0.15] = -9
+    values[rng.random(values.shape) < 0.1] = np.nan
+    values[:empty] = np.nan
+    frame = pl.DataFrame(values, ["a", "b", "c"]).fill_nan(None)
+    frame.write_parquet(folder / "in.parquet")
+    return frame
+
+
+def masked_gappy(folder, **parameters):
+    """Mask the file in blocks of rows; return the masked table and the notes."""
+    found = mask_files(
+        folder / "in.parquet",
+        "mdav",
+        transport=engine(blocks=4, bucket_rows=700),
+        output=folder / "out.parquet",
+        overwrite=True,
+        roles={"na": -9},
+        parameters={"k": 4} | parameters,
+    )
+    return pl.read_parquet(found.path), found.notes
+
+
+@pytest.mark.parametrize("empty", [0, 5])
+def test_records_of_a_group_are_alike_as_in_memory(tmp_path, empty):
+    frame = gappy(tmp_path, empty)
+    found, (note,) = masked_gappy(tmp_path)
+    expected = sdc.mask(frame, "mdav", k=4, na=-9)
+    assert found.null_count().equals(expected.null_count())
+    np.testing.assert_allclose(found.to_numpy(), expected.to_numpy(), rtol=1e-12)
+    assert found.group_by(found.columns).len()["len"].min() >= 4
+    assert "alike" in note
+    kept, _ = masked_gappy(tmp_path, gaps="merge")
+    assert kept.select((pl.all() == -9).sum()).equals(frame.select((pl.all() == -9).sum()))
+
+
+def test_a_few_records_without_any_value_are_refused(tmp_path):
+    gappy(tmp_path, 2)
+    with pytest.raises(ValueError, match="the file has 2 records without any value, too few for a group"):
+        masked_gappy(tmp_path)
+    assert not (tmp_path / "out.parquet").exists()
+    masked_gappy(tmp_path, gaps="merge")

@@ -30,6 +30,7 @@ MASKINGS = (
     ("rank_swap", {"p": 0.2}),
     ("rank_swap", {"p": 0.1}),
     ("p_distribution_swap", {"p": 0.1}),
+    ("rank_noise", {"a": 0.1}),
     ("round_to", {"base": 0.5}),
     ("round_to", {"base": 0.25}),
     ("top_bottom_code", {"top": 0.2}),

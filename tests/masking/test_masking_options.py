@@ -116,13 +116,15 @@ def tables(values):
 @pytest.mark.parametrize("name", WITH_GROUPS)
 def test_groups_come_as_a_column_of_every_kind_of_table(name):
     values = with_holes()
-    plain = sdc.mask(values, name, groups="group")
-    assert plain.shape == (40, 4)
-    assert np.array_equal(plain[:, :3], sdc.mask(values, name), equal_nan=True)
-    numbers = plain[:, 3]
     empty = np.isnan(values).all(axis=1)
-    assert np.array_equal(numbers == 0, empty)
-    assert np.unique(numbers[~empty]).tolist() == [*range(1, int(numbers.max()) + 1)]
+    assert empty.any()
+    for gaps in ("merge", "alike"):  # the last one is the default
+        plain = sdc.mask(values, name, groups="group", gaps=gaps)
+        assert plain.shape == (40, 4)
+        assert np.array_equal(plain[:, :3], sdc.mask(values, name, gaps=gaps), equal_nan=True)
+        numbers = plain[:, 3]
+        assert np.array_equal(numbers == 0, empty & (gaps == "merge"))
+        assert np.unique(numbers[~empty]).tolist() == [*range(1, int(numbers.max()) + 1)]
     for table in tables(values):
         masked = sdc.mask(table, name, groups="group")
         assert type(masked) is type(table)

@@ -1,4 +1,5 @@
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -243,7 +244,7 @@ BROKEN = [
 @pytest.mark.parametrize("check", MULTIVARIATE)
 @pytest.mark.parametrize(("n", "p", "k"), [(100, 4, 3), (99, 13, 5), (101, 1, 2), (20, 2, 10), (19, 2, 10)])
 def test_mdav_keeps_its_promises(check, n, p, k):
-    check(mdav, lines("lognormal", n, p, seed=1), k)
+    check(partial(mdav, gaps="merge"), lines("lognormal", n, p, seed=1), k)
 
 
 @pytest.mark.parametrize("check", UNIVARIATE)
@@ -283,7 +284,7 @@ def test_records_without_values_stay_out():
     values[[3, 17]] = np.nan
     groups = mdav_groups(values, 3)
     assert (np.flatnonzero(groups < 0) == [3, 17]).all()
-    assert np.isnan(mdav(values, k=3)[[3, 17]]).all()
+    assert np.isnan(mdav(values, k=3, gaps="merge")[[3, 17]]).all()
 
 
 def test_records_that_share_no_column_are_grouped_last():

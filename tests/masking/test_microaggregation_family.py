@@ -1,5 +1,7 @@
 """What all microaggregation has in common: what is published, what is promised, what others compute."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -129,7 +131,7 @@ def test_individual_ranking_by_medians():
 def test_groups_handed_in_are_used(name):
     method, values = METHODS[name], holes(lines("lognormal", 90, 3), 0.1)
     values[7] = NAN
-    options = {"k": 4} | ({"block": 24} if name == "blocked_mdav" else {})
+    options = {"k": 4, "gaps": "merge"} | ({"block": 24} if name == "blocked_mdav" else {})
     groups = method.groups(values, **options)
     assert groups[7] == -1
     assert sorted(set(groups)) == list(range(-1, groups.max() + 1))
@@ -154,6 +156,7 @@ GROUPED = {
     ),
 }
 SINGLE = {"individual_ranking": individual_ranking, "optimal_univariate": optimal_univariate}
+MERGING = {name: partial(METHODS[name].function, gaps="merge") for name in GROUPED}
 FUNCTIONS = {name: function for name, (function, _) in GROUPED.items()} | SINGLE
 
 
@@ -228,7 +231,7 @@ def test_every_method_keeps_its_promises(*, name, shape, n, p, k, seed):
 def test_no_number_stands_for_fewer_than_k_values(name, n, p, k, share):
     values = holes(lines("lognormal", n, p, seed=n), share, seed=k)
     values[:k, 0] = np.arange(k) / 7
-    masked = FUNCTIONS[name](values, k=k)
+    masked = (SINGLE | MERGING)[name](values, k=k)
     check_enough_behind(values, masked, k)
     check_share(values, masked)
     assert np.isfinite(masked).any()

@@ -13,6 +13,7 @@ RANKS, CELLS = ["brmae", "brmse"], ["mae", "mse", "il1", "il1s"]
 EXACT = [*RANKS, *CELLS, "rank_mae", "rank_mse", "mse_permutation"]
 LEVELLED = [metric for metric in sdc.METRICS.values() if not metric.role and metric.needs != "groups"]
 RISKS = [metric.name for metric in LEVELLED if metric.family == "risk"]
+BY_LAW = {"linkage", "linkage_outliers", "linkage_sure"}  # the best of several attacks, each learnt anew
 ABOUT_ROLES = [metric.name for metric in sdc.METRICS.values() if metric.role]
 
 
@@ -22,7 +23,7 @@ def test_losses_of_the_file_as_a_whole_have_no_random_level(name):
     assert sdc.METRICS[name].score(pair_of(x, x[::-1] + 0.5), detail=True).random is None
 
 
-@pytest.mark.parametrize("name", RISKS)
+@pytest.mark.parametrize("name", [name for name in RISKS if name not in BY_LAW])
 def test_random_level_of_a_risk_is_near_the_mean_over_many_pairings(name):
     """Attacks are run on twenty permutations of the masked rows; so few records make them waver."""
     rng = np.random.default_rng(4)

@@ -39,9 +39,11 @@ def test_the_share_of_failing_cells_is_that_of_the_twin(seed, method):
 
 def test_merged_groups_count_as_one_in_that_variable():
     values = np.array([[1.0, 5], [1.1, np.nan], [1.2, np.nan], [9.0, 6], [9.1, 7], [9.2, 8]])
-    masked = sdc.mask(values, "mdav", k=3)
+    masked = sdc.mask(values, "mdav", k=3, gaps="merge")
     assert len(set(masked[~np.isnan(masked[:, 1]), 1])) == 1  # one value, of four contributors
-    found = sdc.evaluate(values, masked, metrics=["dominance"], method="mdav", parameters={"k": 3})
+    found = sdc.evaluate(
+        values, masked, metrics=["dominance"], method="mdav", parameters={"k": 3, "gaps": "merge"}
+    )
     rows = dict(found.table.filter(metric="dominance").select("variable", "n_used").rows())
     assert rows["x2"] == 4
     assert found["dominance"] == 0.0

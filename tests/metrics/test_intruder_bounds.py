@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import sdckit as sdc
 from attacked_files import amounts, codes
-from intruder import linkage, runs
+from intruder import linkage
 from intruder_cases import drawn_case
 from intruder_distances import euclid
 from intruder_matching import matching_costs, optimal_matching
@@ -16,8 +16,8 @@ from linkages import tied_files
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
-from sdckit.metrics.risk.facts import facts_of
-from sdckit.metrics.risk.linkage_scores import applicable_attacks, attack_result, score_linkage
+from sdckit.risk.facts import facts_of
+from sdckit.risk.linkage_scores import applicable_attacks, attack_result, score_linkage
 from secret_bytes import entropy
 
 GROUPING = ("mdav", "vmdav", "pca_microaggregation", "blocked_mdav")
@@ -140,16 +140,16 @@ def test_matching_has_the_links_of_the_slow_intruder(seed):
     )
     slow = linkage(case.original, published, release, one_to_one=True)
     made = euclid(case.original, published, release)
-    for run, inside in runs(slow["facts"]).items():
-        chosen, cost = optimal_matching(inside, np.sqrt(made.squared))
-        result = attack_result(pair, "matching", {"run": run})
-        links = [(i, j) for i, j in enumerate(result.attack.links) if j >= 0]
-        costs = matching_costs(inside, np.sqrt(made.squared))
-        assert len(links) == len(chosen), case.name
-        assert sum(costs[link] for link in links) == pytest.approx(cost, rel=1e-9, abs=1e-9), case.name
-        if pair.complete and len(pair.known_variables) > 1:  # else sums of distances are often equal
-            expected = slow["credits"]["matching", "one_to_one", run]
-            assert result.credits.expected == pytest.approx(expected, abs=1e-9), case.name
+    inside = slow["facts"].certain
+    chosen, cost = optimal_matching(inside, np.sqrt(made.squared))
+    result = attack_result(pair, "matching", {})
+    links = [(i, j) for i, j in enumerate(result.attack.links) if j >= 0]
+    costs = matching_costs(inside, np.sqrt(made.squared))
+    assert len(links) == len(chosen), case.name
+    assert sum(costs[link] for link in links) == pytest.approx(cost, rel=1e-9, abs=1e-9), case.name
+    if pair.complete and len(pair.known_variables) > 1:  # else sums of distances are often equal
+        expected = slow["credits"]["matching", "one_to_one", "certain"]
+        assert result.credits.expected == pytest.approx(expected, abs=1e-9), case.name
 
 
 def test_rules_that_move_no_value_leave_the_window_to_the_intruder():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from intruder import linkage
-from intruder_distances import attack_both, distance, euclid, order_distance, places, ranks, squared_to_all
+from intruder_distances import attack_both, distance, euclid, order_distance, ranks, squared_to_all
 from intruder_facts import column_case, converted, facts
 from intruder_matching import all_optimal_matchings, class_credits, matching_credits, optimal_matching
 from intruder_release import Release, describe, known_columns, share_window
@@ -235,18 +235,6 @@ def test_record_without_cells_counts_by_its_facts():
     assert all(credit[0] == 1.0 for credit in found["credits"].values())
 
 
-def test_exactly_the_same_places_come_first():
-    # both files have one missing cell, in other records: no relation of places holds, F is everything.
-    # Published record 1 (missing) prefers original 2 (missing), published 2 (observed) is nearest to 1.
-    before, after = {"v": [0.0, 10.0, None]}, {"v": [1.0, None, 9.0]}
-    made = places(before, after, V)
-    assert made.preferred.tolist() == [[True, True, False], [False, False, True], [True, True, False]]
-    assert attack_both(np.ones((3, 3), bool), made)["masked_to_original"].tolist() == [1.0, 0.0, 0.0]
-    # without the preference record 1 is equally far from all three: 1/3
-    plain = attack_both(np.ones((3, 3), bool), euclid(before, after, V))["masked_to_original"]
-    assert plain.tolist() == [1.0, 1 / 3, 0.0]
-
-
 def test_distances_within_a_billionth_are_equal():
     # from 0, originals at 1 and -1 - 4e-10 have squared distances 8e-10 apart: a tie; 2e-9 apart: none.
     # From 9 the original at 1, record 0, is nearest: record 1 is never found.
@@ -270,16 +258,6 @@ def test_row_order_of_a_key_gives_records_away():
     found = linkage(original, masked, Release(masked=("v",), key="id"), positions=[0, 5, 9])
     assert found["credits"]["order of id", "masked_to_original", "certain"].tolist() == [1.0, 1.0, 1.0]
     assert (found["linkage"], found["without_order"]) == (1.0, pytest.approx(1 / 3))
-
-
-def test_distances_use_the_record_moved_to_where_rules_hold():
-    # both published records are 9 (nearest: 10). Moved to 1 and 9 by a rule, each finds its own original;
-    # what was published is still equal, so the facts stay as they were
-    original, masked = {"v": [0.0, 10.0]}, {"v": [9.0, 9.0]}
-    assert linkage(original, masked, V)["means"]["euclid", "masked_to_original", "certain"] == 0.5
-    assert linkage(original, masked, V, moved={"v": [1.0, 9.0]})["linkage"] == 1.0
-    again = linkage(original, masked, Release(masked=("v",), draws=False), moved={"v": [1.0, 9.0]})
-    assert again["facts"].certain.all()
 
 
 # --- one-to-one matching -----------------------------------------------------------------------------------

@@ -20,10 +20,10 @@ from sdckit.metrics.query_sample import (
     larger_estimate,
     mean_estimate,
 )
-from sdckit.metrics.risk.attack_results import AttackResult, attack_result
-from sdckit.metrics.risk.equal_records import RecordClasses
-from sdckit.metrics.risk.linkage_scores import applicable_attacks, score_linkage
 from sdckit.metrics.score import Estimate
+from sdckit.risk.attack_results import AttackResult, attack_result
+from sdckit.risk.equal_records import RecordClasses
+from sdckit.risk.linkage_scores import applicable_attacks, score_linkage
 
 MASKINGS = {
     "noise": {"percent": 30.0},
@@ -229,7 +229,8 @@ def test_the_interval_of_a_mean_of_strata_is_narrower_than_the_mean_of_intervals
 def test_an_evaluation_says_what_was_estimated(metrics):
     table = survey(3000)
     masked = sdc.mask(table, "noise", percent=30.0, **ROLES, rng=3)
-    options = {**ROLES, "known": ["a", "b", "c"], "method": "noise"}
+    named = {"method": "noise", "parameters": {"percent": 30.0}}
+    options = {**ROLES, "known": ["a", "b", "c"], **named}
     full = sdc.evaluate(table, masked, metrics=[*metrics, "brmae"], **options)
     part = sdc.evaluate(table, masked, metrics=[*metrics, "brmae"], **options, sample_queries=50)
     rows = {row["metric"]: row for row in part.summary.iter_rows(named=True)}

@@ -14,9 +14,9 @@ import sdckit as sdc
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.risk import robust_interval
-from sdckit.metrics.risk.chance_level import MOST
-from sdckit.metrics.risk.robust_interval import (
+from sdckit.risk import robust_interval
+from sdckit.risk.chance_level import MOST
+from sdckit.risk.robust_interval import (
     SAMPLE,
     consistency_factor,
     reweighted_covariance,

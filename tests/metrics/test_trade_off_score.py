@@ -10,7 +10,7 @@ import naive_risk
 import sdckit as sdc
 from sdckit.core.registry import METRICS
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.risk.trade_off_score import information_loss, loss_terms, weighted_score
+from sdckit.risk.trade_off_score import information_loss, loss_terms, weighted_score
 
 NAN = float("nan")
 

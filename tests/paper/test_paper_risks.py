@@ -12,6 +12,7 @@ from sdckit.selection.points import weakest_safe_position
 from secret_bytes import entropy
 
 LOSSES_AND_RISKS = ["brmae", "brmse", "linkage", "linkage_outliers"]
+MEASURED = ["brmae", "brmse", *risks.NEAREST.values()]
 
 
 @pytest.fixture(scope="module")
@@ -41,19 +42,21 @@ def test_thinned_grids_are_part_of_the_study():
 def test_the_numbers_are_those_of_a_sweep(tiny, attacked):
     swapping = {"p": "0.015:0.3:0.015", "tails": 0.05, "bound": "exclusive", "start": "highest"}
     plan = {"rank_swap": swapping, "mdav": {"k": "1:30"}}
-    found = sdc.sweep(tiny, plan, metrics=LOSSES_AND_RISKS, replications=2, rng=4)
+    found = sdc.sweep(tiny, plan, metrics=MEASURED, replications=2, rng=4)
     for method in plan:
         line = next(line for line in found.curves if line[0].method == method)
         own = attacked.points.filter(method=method)
         assert own.select(LOSSES_AND_RISKS).rows() == [tuple(point.values.values()) for point in line]
         for limit in risks.LIMITS:
-            place = weakest_safe_position(line, {"linkage": limit})
+            place = weakest_safe_position(line, {risks.NEAREST["linkage"]: limit})
             row = attacked.safe.filter(method=method, limit=limit).row(0, named=True)
             assert (row["safe"] == "none") == (place is None)
             if place is not None:
                 assert [row[name] for name in LOSSES_AND_RISKS] == list(line[place].values.values())
                 assert row["setting"] == own["setting"][place]
-    frontier = sdc.sweep(tiny, {"mdav": {"k": "1:30"}}, metrics=["brmae", "linkage"]).frontier()
+    frontier = sdc.sweep(tiny, {"mdav": {"k": "1:30"}}, metrics=["brmae", risks.NEAREST["linkage"]]).frontier(
+        risks=risks.NEAREST["linkage"]
+    )
     alone = risks.Risks(attacked.measured.filter(method="mdav"))
     assert alone.points.filter("frontier")["setting"].to_list() == frontier["setting"].to_list()
 

@@ -72,14 +72,16 @@ def test_an_unknown_format_is_refused_by_its_number(office):
     from sdckit.record.entry import checksum
 
     _, store = office
-    content = json.loads((store.folder / only_entry(store).id / ENTRY).read_bytes()) | {"format": 3}
+    content = json.loads((store.folder / only_entry(store).id / ENTRY).read_bytes()) | {"format": 4}
     del content["checksum"]
     data = json.dumps(content | {"checksum": checksum(content)}).encode()
-    with pytest.raises(ValueError, match="has format 3 and this version reads 2; update sdckit"):
+    with pytest.raises(ValueError, match="has format 4 and this version reads 3; update sdckit"):
         Entry.from_json(data, "release.json")
 
 
-@pytest.mark.parametrize(("what", "rounds"), [("crosswalk", ROUNDS), ("fingerprints", 50), ("published", 50)])
+@pytest.mark.parametrize(
+    ("what", "rounds"), [("crosswalk", ROUNDS), ("fingerprints", 50), ("originals", 50), ("published", 50)]
+)
 def test_other_files_are_refused_unless_they_are_the_same(office, tmp_path, what, rounds):
     _, kept = office
     store = Store.at(tmp_path / "record")

@@ -23,5 +23,13 @@ def test_the_commands_run_one_after_another(tmp_path):
 
 
 def test_every_file_of_the_record_is_named():
-    for name in (stores.ENTRY, stores.CROSSWALK, stores.FINGERPRINTS, stores.KEY, stores.INDEX, stores.LOCK):
+    for name in (
+        stores.ENTRY,
+        stores.CROSSWALK,
+        stores.FINGERPRINTS,
+        stores.ORIGINALS,
+        stores.KEY,
+        stores.INDEX,
+        stores.LOCK,
+    ):
         assert f"`{name}`" in PAGE or f"/{name}`" in PAGE, name

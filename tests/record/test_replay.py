@@ -4,18 +4,21 @@ import importlib.util
 import json
 import os
 import shutil
+from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from command import contents, good, run_here, run_together
-from kept import ROLES, mask, only_entry, people, put_people, store_in
+from kept import ROLES, mask, only_entry, people, put_people, raw_entry, store_in
 from sdckit.io import files
 from sdckit.record import environment
 from sdckit.record.entry import REPEATED, checksum
+from sdckit.record.private_files import digest_of_file
 from sdckit.record.store import ENTRY, Store
 from sdckit.selection.release_plan import ReleasePlan
 
+EARLIER = Path(__file__).with_name("version_0_1")  # a file and entries as that version wrote them
 ONE_CORE = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
 MEASURED = {"metrics", "ties", "missing", "limits", "tries", "per_record", "scenarios", "in_place"}
 SETTINGS = {
@@ -90,13 +93,15 @@ def test_the_draw_that_met_its_limits_is_made_again(tmp_path):
     good(tmp_path, *given, *ROLES, "--quiet")
     store = Store.at()
     entry = only_entry(store)
-    assert entry.limits == {"linkage": 0.2}
+    assert entry.limits == {"linkage": 0.2, "linkage_sure": 0.02}
     good(tmp_path, "replay", entry.id, "data.csv", "-o", "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
     done = good(tmp_path, "check", "again.csv", "--json")
-    (limit,) = json.loads(done.stdout)["limits"]
-    assert limit["met"]
-    assert limit["value"] <= 0.2
+    limits = {limit["metric"]: limit for limit in json.loads(done.stdout)["limits"]}
+    assert limits.keys() == entry.limits.keys()
+    for risk, most in entry.limits.items():
+        assert limits[risk]["met"]
+        assert limits[risk]["value"] <= most
 
 
 def test_every_field_of_a_plan_is_repeated_or_only_measured():
@@ -209,3 +214,25 @@ def test_check_exits_with_1_where_a_limit_is_missed(altered):
     assert done.returncode == 1
     assert "limit 0.0001 not met" in done.stderr
     assert "uniques 0.0000, limit 1 met" in done.stdout
+
+
+# --- records of version 0.1, in which groups with missing cells were merged by default ---
+
+
+@pytest.mark.parametrize("name", ["mdav", "mdav_suppress", "rank_swap"])
+def test_a_release_of_version_0_1_is_made_again(tmp_path, name):
+    entry = json.loads((EARLIER / f"{name}.json").read_bytes())
+    assert name != "mdav" or "gaps" not in entry["parameters"]
+    folder = tmp_path / "record" / entry["id"]
+    folder.mkdir(parents=True)
+    shutil.copy(EARLIER / f"{name}.json", folder / ENTRY)
+    shutil.copy(EARLIER / "data.csv", tmp_path)
+    good(tmp_path, "replay", entry["id"], "data.csv", "-o", "again.csv", "--private", "record")
+    assert digest_of_file(tmp_path / "again.csv") == entry["output"]["sha256"]
+
+
+def test_a_record_states_parameters_whose_default_has_changed(tmp_path):
+    put_people(tmp_path)
+    given = ["mask", "data.csv", "-o", "out.csv", "--release", "--method", "mdav", "--set", "k=4"]
+    good(tmp_path, *given, "--quiet", *ROLES)
+    assert raw_entry(Store.at(), only_entry(Store.at()).id)["parameters"] == {"k": "4", "gaps": "alike"}

@@ -18,7 +18,7 @@ from sdckit.record import store as stores
 from sdckit.record.entry import DamagedRecord
 from sdckit.record.store import ENTRY, KEY, Store
 
-OTHERS = ("published.csv", "crosswalk.parquet", "fingerprints.parquet")
+OTHERS = ("published.csv", "crosswalk.parquet", "fingerprints.parquet", "originals.parquet")
 IGNORED = {".index.json", ".lock", ".key"}
 
 
@@ -156,7 +156,7 @@ def kill_after(syncs):
 def test_killed_at_any_file_it_leaves_a_whole_record_or_none(tmp_path, release):
     release.publish(tmp_path / "out.csv", tmp_path / "record")
     entry, found = only_entry(store_in(tmp_path)), []
-    for syncs in range(1, 10):
+    for syncs in range(1, 11):
         store = store_in(tmp_path, f"record {syncs}")
         in_fork = in_a_fork(lambda store=store, syncs=syncs: (kill_after(syncs), add(store, entry)))
         (code,) = exit_codes([in_fork])

@@ -53,7 +53,7 @@ def test_a_report_of_nothing_has_no_sections_and_no_scripts():
     ("part", "sections"),
     [
         ({"points": reports.points}, {"map"}),
-        ({"evaluation": reports.evaluation}, {"knowledge", "measures", "linkage", "variables"}),
+        ({"evaluation": reports.evaluation}, {"knowledge", "measures", "linkage", "variables", "notes"}),
         ({"pair": reports.pair}, {"distributions"}),
         ({"choice": lambda: ["Take this."]}, {"choice"}),
         ({"notes": lambda: ["Mind that."]}, {"notes"}),

@@ -11,9 +11,9 @@ import sdckit as sdc
 from read_page import Read, bare, specs
 from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
-from sdckit.metrics.risk.linkage_scores import ATTACKS
 from sdckit.report.measures import attack_rows
 from sdckit.report.privacy import THRESHOLD, variables_to_hide
+from sdckit.risk.linkage_scores import ATTACKS
 
 
 def heat_rows(**parts):

@@ -1,7 +1,6 @@
 """Edit rules in words, found in data, checked; what an intruder makes of them."""
 
 import pickle
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,8 +15,7 @@ from maskings import NAN, fails, generator
 from sdckit.core.table import Table
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.risk.chance_level import shuffled_pairs
-from sdckit.metrics.score import WorstAttack
+from sdckit.risk.chance_level import shuffled_pairs
 from sdckit.rules import Rules, discover, rules_of
 
 NAMES = ["A", "B", "C", "D"]
@@ -323,19 +321,6 @@ def small_release(share=0.8):
     return x, y, rules_of(["x4 = x2 + x3", "x2 >= 0", "x3 >= 0"], ["x1", "x2", "x3", "x4"], x)
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("name", ["linkage", "linkage_outliers"])
-def test_intruders_who_know_the_rules_look_up_the_projection(name, direction):
-    x, y, found = small_release()
-    moved = y.copy()
-    moved[:, 1:] = found.projected(y[:, 1:], x[:, 1:].std(axis=0, ddof=1))
-    score = attacked(x, y, found, name, direction=direction, detail=True)
-    expected = attacked(x, moved, None, name, direction=direction).parts["dbrl"]
-    plain = attacked(x, y, None, name, direction=direction).parts
-    assert score.parts == plain | {"rules": pytest.approx(expected)}
-    assert score.value.overall == max(score.parts.values())
-
-
 def test_where_the_rules_hold_nothing_changes():
     x, y, found = small_release()
     y[:, 1:] = found.repaired(y[:, 1:], None, [True] * 3)
@@ -350,32 +335,3 @@ def test_parts_and_shuffles_of_a_pair_keep_the_rules():
     pair = Pair(prepare(x), y, rules=found)
     assert pair.take(np.arange(50)).rules is found
     assert all(other.rules is found for other in shuffled_pairs(pair))
-
-
-def test_the_sentence_names_the_rules():
-    x, y, found = small_release()
-    score = replace(attacked(x, y, found), attack=WorstAttack("rules", DIRECTIONS[0]))
-    sentence = sdc.METRICS["linkage"].explain(score)
-    assert "the worst of 6 attacks (rules)" in sentence
-    assert (
-        "onto the known edit rules and picks the nearest record for each published one is right" in sentence
-    )
-
-
-def test_rules_help_intruders_of_the_census(census):
-    x = np.asfortranarray(census.to_numpy())
-    found = rules_of("discover", census.columns, x)
-    y = np.round(sdc.METHODS["noise"].function(x, percent=50, rng=generator(1)))
-    score = attacked(census, y, found, direction="original_to_masked")
-    assert score.parts["dbrl"] == pytest.approx(0.24, abs=0.03)
-    assert score.parts["rules"] > score.parts["dbrl"] + 0.01
-
-
-def test_an_equality_alone_tells_nothing_about_which_original_is_nearest(census):
-    x = np.asfortranarray(census.to_numpy())
-    found = rules_of("PTOTVAL = PEARNVAL + POTHVAL", census.columns, x)
-    y = sdc.METHODS["noise"].function(x, percent=50, rng=generator(1))
-    forward = attacked(census, y, found)  # all originals lie in the plane onto which the records fall
-    assert forward.parts["rules"] == pytest.approx(forward.parts["dbrl"])
-    back = attacked(census, y, found, direction="original_to_masked")
-    assert back.parts["rules"] > back.parts["dbrl"]

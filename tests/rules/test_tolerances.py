@@ -14,7 +14,7 @@ from maskings import NAN, fails, generator
 from repairs import NAMES, check_repair
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.risk.distances import breaks_rules
+from sdckit.risk.distances import breaks_rules
 from sdckit.rules import blocks, repair_vertices, rules_of
 
 NOTHING = np.zeros((0, 3))

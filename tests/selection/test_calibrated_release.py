@@ -11,7 +11,6 @@ import sdckit as sdc
 from sdckit.metrics.estimates.guarded import public_rows
 from sdckit.metrics.estimates.guards import EXACT
 from sdckit.metrics.notes import NOT_UNDONE
-from sdckit.record.entry import Entry
 from sdckit.record.replay import replay
 from sdckit.record.store import Store
 from sdckit.selection.calibrated_release import UNDONE, with_larger_risks
@@ -119,9 +118,6 @@ def test_a_calibrated_release_is_made_again_from_its_record(original, tmp_path):
     replay(store, name, data, tmp_path / "again.csv")
     assert (tmp_path / "again.csv").read_bytes() == output.read_bytes()
     assert sums(pl.read_csv(output)) == sums(original)
-    older = replace(entry, calibrate=[]).to_json()
-    assert b"calibrate" not in older
-    assert Entry.from_json(older, "release.json").calibrate == []
 
 
 def test_classes_beside_exact_totals_give_no_small_domain_away():

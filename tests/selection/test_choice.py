@@ -201,6 +201,7 @@ def test_the_choice_for_machines():
         "method": "mdav",
         "parameters": {"k": 3},
         "limits": LIMIT,
+        "default_limits": [],
         "minimise": "brmae",
         "binding": ["linkage"],
         "maskings": 4,

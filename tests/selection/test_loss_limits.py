@@ -24,49 +24,54 @@ def gappy():
 
 SUPPRESS = {"mdav": {"k": [5, 10], "gaps": ["suppress"]}}
 BOTH = {"mdav": {"k": [5, 10], "gaps": ["merge", "suppress"]}}
+RISKS = {"linkage": 0.5, "linkage_sure": 1.0}  # places of missing cells expose records of merged groups
 
 
 def test_a_setting_that_suppresses_much_does_not_look_cheap(gappy):
-    honest = sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=BOTH)
+    honest = sdc.recommend(gappy, max_risk=RISKS, plan=BOTH)
     assert honest.options["gaps"] == "merge"
     assert honest.point.values["suppressed"] == 0.0
-    blind = sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=BOTH, missing="pairwise")
+    blind = sdc.recommend(gappy, max_risk=RISKS, plan=BOTH, missing="pairwise")
     assert blind.options["gaps"] == "suppress"  # an explicit rule wins
     assert blind.point.values["brmae"] < honest.point.values["brmae"]
 
 
 def test_the_sentences_say_what_suppressed_cells_count(gappy):
     def second(**options):
-        return sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=SUPPRESS, **options).sentences[1]
+        return sdc.recommend(gappy, max_risk=RISKS, plan=SUPPRESS, **options).sentences[1]
 
-    choice = sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=SUPPRESS)
+    choice = sdc.recommend(gappy, max_risk=RISKS, plan=SUPPRESS)
     share = f"It suppresses {100 * choice.point.values['suppressed']:.2g} of 100 cells; "
     assert second() == f"{share}brmae counts each as the largest loss."
     assert second(missing="pairwise") == f"{share}brmae leaves them out."
     assert second(minimise="il1s") == f"{share}il1s leaves them out."
-    assert "suppresses" not in repr(sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan="mdav"))
+    merging = {"mdav": {"k": range(2, 31), "gaps": ["merge"]}}
+    assert "suppresses" not in repr(sdc.recommend(gappy, max_risk=RISKS, plan=merging))
 
 
 def test_the_release_has_the_loss_that_was_minimised(gappy):
-    choice = sdc.recommend(gappy, max_risk={"linkage": 0.5}, plan=SUPPRESS)
+    choice = sdc.recommend(gappy, max_risk=RISKS, plan=SUPPRESS)
     assert choice.apply(gappy).evaluation["brmae"] == choice.point.values["brmae"]
     masked = sdc.mask(gappy, "mdav", **choice.options)
     assert sdc.brmae(gappy, masked, missing="penalise") == choice.point.values["brmae"]
 
 
 def test_a_loss_can_be_limited(gappy):
-    limits = {"max_risk": {"linkage": 0.5}, "max_loss": {"suppressed": 0.05}}
+    limits = {"max_risk": RISKS, "max_loss": {"suppressed": 0.05}}
     choice = sdc.recommend(gappy, plan=BOTH, missing="pairwise", **limits)
     assert choice.options["gaps"] == "merge"
-    assert choice.limits == {"linkage": 0.5, "suppressed": 0.05}
+    assert choice.limits == RISKS | {"suppressed": 0.05}
     assert "suppressed 0.0000 (limit 0.05)" in choice.sentences[0]
     assert choice.to_dict()["limits"] == choice.limits
-    found = sdc.sweep(gappy, BOTH, missing="pairwise", metrics=["brmae", "linkage", "suppressed"])
+    found = sdc.sweep(gappy, BOTH, missing="pairwise", metrics=["brmae", *RISKS, "suppressed"])
     again = found.recommend(limits["max_risk"], max_loss=limits["max_loss"])
     assert again.setting == choice.setting
     none = sdc.recommend(gappy, plan=SUPPRESS, **limits)
     assert not none.met
-    assert "linkage of at most 0.5 and suppressed of at most 0.05" in none.sentences[0]
+    assert (
+        "linkage of at most 0.5 and linkage_sure of at most 1 and suppressed of at most 0.05"
+        in none.sentences[0]
+    )
     assert none.sentences[0].endswith("allow more risk or loss or try other methods and other settings.")
 
 
@@ -83,7 +88,8 @@ def test_a_release_must_meet_limits_on_loss(gappy):
         sdc.LimitsMissed, match=r"suppressed of at most 0.01 in the one table drawn.*loosen a limit"
     ):
         sdc.release(gappy, "mdav", k=5, gaps="suppress", max_loss={"suppressed": 0.01})
-    assert sdc.release(gappy, "mdav", k=5, max_loss={"suppressed": 0.01}).evaluation["suppressed"] == 0.0
+    merged = sdc.release(gappy, "mdav", k=5, gaps="merge", max_loss={"suppressed": 0.01})
+    assert merged.evaluation["suppressed"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,7 @@ def test_a_release_must_meet_limits_on_loss(gappy):
 )
 def test_bad_limits_get_one_line(gappy, limits, message):
     with pytest.raises(ValueError, match=message):
-        sdc.recommend(gappy, max_risk={"linkage": 0.5}, max_loss=limits)
+        sdc.recommend(gappy, max_risk=RISKS, max_loss=limits)
 
 
 def test_the_command_line_limits_losses(gappy, tmp_path):
@@ -108,15 +114,19 @@ def test_the_command_line_limits_losses(gappy, tmp_path):
         "data.csv",
         "--max-risk",
         "linkage=0.5",
+        "--max-risk",
+        "linkage_sure=1",
         "--grid",
         "mdav.k=5,10",
+        "--grid",
+        "mdav.gaps=merge",
         "-o",
         "masked.csv",
     ]
     done = run(tmp_path, *words, "--max-loss", "suppressed=0.01", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    assert answer["choice"]["limits"] == {"linkage": 0.5, "suppressed": 0.01}
+    assert answer["choice"]["limits"] == RISKS | {"suppressed": 0.01}
     assert answer["choice"]["values"]["suppressed"] == 0
     done = run(tmp_path, *words, "--overwrite", "--max-loss", "linkage=0.01")
     assert (done.returncode, done.stderr) == (
@@ -137,11 +147,11 @@ def test_the_demo_keeps_cells_and_totals():
     choice = sdc.sweep(prepared, PLAN, rng=20).recommend(LIMITS, MINIMISE)
     release = choice.apply(prepared, entropy=entropy(20), decimals="original")
     masked = release.data
-    assert release.evaluation["suppressed"] < 0.01
-    assert sum(masked.select(names).null_count().row(0)) < sum(sample.null_count().row(0)) + 0.01 * 10_000
-    for name in names:
+    assert release.evaluation["suppressed"] < 0.05
+    assert sum(masked.select(names).null_count().row(0)) < sum(sample.null_count().row(0)) + 0.05 * 10_000
+    for name in names:  # groups with a gap lose the variable, and its total, in all their records
         before, after = sample[name].sum(), masked[name].sum()
-        assert abs(after - before) < 0.03 * abs(before), name
+        assert abs(after - before) < (0.35 if sample[name].null_count() else 0.03) * abs(before), name
     whole = {"key": "firm", "untouched": ["sector", "weight"]}
     suppressing = sdc.mask(sample, "mdav", k=10, **whole, gaps="suppress")
     assert sample["wages"].sum() * 0.79 > suppressing["wages"].sum()  # a fifth was lost that way

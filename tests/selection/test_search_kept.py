@@ -17,7 +17,7 @@ from sdckit.selection.sweep_folder import CELLS, README, SEARCH_PLAN, SearchFold
 from sdckit.selection.task import Task
 from sweeps import frame
 
-PLAN = {"mdav": {"k": range(2, 20)}, "rank_swap": {"p": [0.02, 0.05, 0.1, 0.2, 0.3]}}
+PLAN = {"mdav": {"k": range(2, 20)}, "rank_noise": {"a": [0.02, 0.05, 0.1, 0.2, 0.3]}}
 OPTIONS = {"max_risk": {"linkage": 0.3}, "plan": PLAN}
 SEED = 3
 OTHER = {"linkage": 0.15}  # other limits than those of the finished search
@@ -72,7 +72,7 @@ def test_nothing_is_kept_before_the_folder_is_there(search, tmp_path):
     assert (nothing.points, nothing.choice, nothing.runs) == ((), None, 0)
     assert [(one.method, one.done, one.finished) for one in nothing.methods] == [
         ("mdav", 0, False),
-        ("rank_swap", 0, False),
+        ("rank_noise", 0, False),
     ]
     (tmp_path / "x").mkdir()
     assert search.kept(tmp_path / "x") == nothing

@@ -129,7 +129,7 @@ def test_scenarios_belong_to_the_search(tmp_path):
             searched(data, **options, **other)
     assert command.contents(tmp_path) == before
     again = searched(data, **options, **scenario(["a"], 0.8))
-    assert again.limits == {"linkage": 0.3, "linkage (press)": 0.8}
+    assert again.limits == {"linkage": 0.3, "linkage_sure": 0.03, "linkage (press)": 0.8}
 
 
 def test_sweeps_and_searches_do_not_share_a_folder(tmp_path):
@@ -212,7 +212,7 @@ def test_killed_and_interrupted_a_command_ends_with_the_same_release(tmp_path):
     (tmp_path / "out.csv").unlink()
     command.forget_releases()
     maskings = json.loads(expected)["choice"]["maskings"]
-    record = 8 + 8 * 3 * len(FIGURES) + 4  # bytes of key, three metrics and checksum
+    record = 8 + 8 * 4 * len(FIGURES) + 4  # bytes of key, four metrics and checksum
     for sent, wanted in ((signal.SIGKILL, 3), (signal.SIGINT, 7)):
         with command.interruptible():
             process = start(tmp_path, wanted * record)

@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.metrics.query_sample import Sampling
-from sdckit.metrics.risk import attack_kinds
+from sdckit.risk import attack_kinds
 from sdckit.selection.bisection import Bisection
 from sdckit.selection.limits import (
     LimitsMissed,
@@ -133,5 +133,7 @@ def test_long_files_are_sampled_unless_told_otherwise():
     assert search_sampling(None, 20_001, LIMITS) == Sampling(2048, LIMITS, 65_536)
     assert search_sampling(0, 10**6, LIMITS) is None
     assert search_sampling(100_000, 10**6, LIMITS) == Sampling(100_000, LIMITS, 100_000)
-    assert release_sampling(10**7, LIMITS) is None
-    assert release_sampling(10**7 + 1, LIMITS).most is None  # until the limit is settled
+    assert release_sampling(10**7, LIMITS, random=False) is None
+    assert release_sampling(10**7 + 1, LIMITS, random=False).most is None  # until the limit is settled
+    assert release_sampling(20_000, LIMITS, random=True) is None
+    assert release_sampling(20_001, LIMITS, random=True).first == 5_000  # looked up one by one

@@ -25,7 +25,7 @@ def test_usual_grids_end_where_the_records_do(found):
 
 
 def test_other_grids_stay_whole(found):
-    for method in ("noise", "correlated_noise", "rank_swap"):
+    for method in ("noise", "correlated_noise", "rank_noise"):
         (grid,) = [parameter.grid for parameter in sdc.METHODS[method].parameters if parameter.grid]
         assert found.table.filter(method=method)["setting"].n_unique() == len(grid)
 

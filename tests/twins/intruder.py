@@ -30,45 +30,42 @@ Facts
     that treat variables one by one, those of `by`.
 11. Re-paired rows: only untouched columns and places of missing cells are facts, and no distance is used,
     row order neither. Not measurable (None) where these facts exclude no pair.
-12. Edit rules: the caller hands in the moved published table; distances use it, facts the published one.
 
 Distances
-13. The definitions name none but places and row order. Taken: "euclid" (differences in standard deviations of
+12. The definitions name none but row order. Taken: "euclid" (differences in standard deviations of
     the original's observed cells, divisor n - 1; 1 for a constant variable), "ranks" (mid-ranks of each file
     and variable by itself, from 1/2, as shares of its observed cells), over known masked variables. Not per
     stratum.
-14. Missing cells: p times the mean squared difference over the cells that both records have; infinite without
+13. Missing cells: p times the mean squared difference over the cells that both records have; infinite without
     any. Where all candidates are infinitely far, all tie.
-15. Places: candidates with exactly the same places (and codes) over all known masked variables come first, if
-    there are any; then euclid.
-16. Ties: squared distance at most (1 + 1e-9) times the smallest, so that beside 0 only 0 is equal.
-17. Queries are equal if their coordinates of the attack are equal to the last bit and their candidates are
+14. Ties: squared distance at most (1 + 1e-9) times the smallest, so that beside 0 only 0 is equal.
+15. Queries are equal if their coordinates of the attack are equal to the last bit and their candidates are
     the same set. Means are taken over them last.
-18. Row order: known columns and the key, their original cells; positions are those of the published file.
+16. Row order: known columns and the key, their original cells; positions are those of the published file.
     Ranks over rows where both files have the cell; Spearman's correlation over the file and, where there are
     equality facts (a, b), of ranks within blocks, pooled over the blocks (each centred by its mean). Each
     such variable gives one distance, between rank of the row and mid-rank of the value; it is not combined.
-19. `linkage` is the largest mean over plain guess and distances, both directions, and both runs of case (d).
+17. `linkage` is the largest mean over plain guess and distances, both directions, and both runs of case (d).
     A record's risk is its credit in that strongest attack.
-20. One-to-one matching: cost is the sum of euclid distances; pairs without a common cell are as far
+18. One-to-one matching: cost is the sum of euclid distances; pairs without a common cell are as far
     as the farthest allowed pair. The largest matching comes first, then the cheapest; all optimal ones (costs
     within 1e-9) count the same. It is one more attack, run on request.
 
 Beyond linkage
-21. Uniques and floor: classes of the published cells of all known untouched columns, whatever their case.
-22. Attribute: the largest share over the distances (without any: random links inside F); originals whose
+19. Uniques and floor: classes of the published cells of all known untouched columns, whatever their case.
+20. Attribute: the largest share over the distances (without any: random links inside F); originals whose
     value is missing are left out; a missing guess is wrong. The constant is the median or the mode (the
     smallest of several) of the published column, the better one. Excess is the difference, negative where
     the attack is worse than a baseline. The confidential variable is no fact, and a method that read it
     cannot be run again.
-23. Dominance: absolute original values of a group's records with an observed cell, a missing contributor
+21. Dominance: absolute original values of a group's records with an observed cell, a missing contributor
     counts 0; cells of groups without a published value are left out.
-24. Row to unit: both directions, plain guess included. Unit to unit: two units fit if they have as many rows
+22. Row to unit: both directions, plain guess included. Unit to unit: two units fit if they have as many rows
     and these can be matched one to one inside F; distances are euclid between means of observed cells and,
     if no unit has more than 20 rows, between sorted cells (each variable by itself, missing ones last); the
     mean is over units. Without the grouping in the published table there is no unit to unit attack (0).
     Columns of case (d) are not used.
-25. Several releases: facts are intersected; case (d) is used in the single ones only. Means are over the
+23. Several releases: facts are intersected; case (d) is used in the single ones only. Means are over the
     releases that have the cell; where some publish a variable unchanged, they alone count for it.
 """
 
@@ -106,20 +103,19 @@ def runs(found):
     return {"certain": found.certain} | ({} if found.doubtful is None else {"doubtful": found.doubtful})
 
 
-def linkage(original, published, release, positions=None, moved=None, *, one_to_one=False):
+def linkage(original, published, release, positions=None, *, one_to_one=False):
     """From both tables, the release and row numbers as published (None: shuffled), a dict of the attacks.
 
     `credits` has them by (name, direction, run), one credit per record; `linkage` is the largest mean,
     `without_order` the largest without row order, `risk` the credits of the strongest attack.
     """
-    seen = published if moved is None else moved
     found = facts(original, published, release)
-    distances = [plain(len(found.certain)), *cell_distances(original, seen, release)]
+    distances = [plain(len(found.certain)), *cell_distances(original, published, release)]
     ordered = order_attacks(original, published, release, found, positions)
     credit = {}
     for run, candidates in runs(found).items():
         made = all_credits(candidates, [*distances, *ordered])
-        made |= matching(original, seen, release, candidates) if one_to_one else {}
+        made |= matching(original, published, release, candidates) if one_to_one else {}
         credit |= {(*name, run): values for name, values in made.items()}
     return summary(credit, found, release, {made.name for made in ordered})
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intruder_facts import converted, number, pairs, place, tie_blocks
+from intruder_facts import converted, number, tie_blocks
 from intruder_release import known_columns, known_masked
 
 SAME = 1e-9  # squared distances that differ by less than this share are equal
@@ -16,13 +16,12 @@ SAME = 1e-9  # squared distances that differ by less than this share are equal
 
 @dataclass
 class Distance:
-    """Coordinates of both files, their squared distances, and the pairs that are preferred whatever these."""
+    """Coordinates of both files and their squared distances."""
 
     name: str
     published: np.ndarray  # n x p
     original: np.ndarray  # n x p
     squared: np.ndarray  # n x n, row: published record, column: original
-    preferred: np.ndarray | None = None  # n x n: come before all other pairs
 
 
 def numbers(table, columns):
@@ -47,9 +46,9 @@ def squared_to_all(row, original):
     return np.where(common > 0, sums * len(row) / np.maximum(common, 1), np.inf)
 
 
-def distance(name, published, original, preferred=None):
+def distance(name, published, original):
     """From two coordinates, the Distance with this name."""
-    return Distance(name, published, original, squared_distances(published, original), preferred)
+    return Distance(name, published, original, squared_distances(published, original))
 
 
 def plain(size):
@@ -96,23 +95,11 @@ def ranks(original, published, release):
     return distance("ranks", *shares)
 
 
-def places(original, published, release):
-    """From both tables, the standardised distance, exactly the same places of missing cells coming first."""
-    y, x = standardised(original, published, known_masked(release))
-    patterns = [
-        list(
-            zip(*([place(cell, coded=True) for cell in table[c]] for c in known_masked(release)), strict=True)
-        )
-        for table in (published, original)
-    ]
-    return distance("places", y, x, pairs(*patterns, lambda a, b: a == b))
-
-
 def cell_distances(original, published, release):
     """From both tables, the distances between masked cells: none if rows were re-paired or none is known."""
     if release.re_paired or not known_masked(release):
         return []
-    return [make(original, published, release) for make in (euclid, ranks, places)]
+    return [make(original, published, release) for make in (euclid, ranks)]
 
 
 # --- row order ---------------------------------------------------------------------------------------------
@@ -179,10 +166,8 @@ def order_distances(original, published, release, found, positions):
 # --- attacks -----------------------------------------------------------------------------------------------
 
 
-def nearest(candidates, squared, preferred=None):
+def nearest(candidates, squared):
     """From one query's candidates and squared distances, the booleans of the nearest ones, ties included."""
-    if preferred is not None and (candidates & preferred).any():
-        candidates = candidates & preferred
     if not candidates.any():
         return candidates
     return candidates & (squared <= squared[candidates].min() * (1 + SAME))
@@ -190,8 +175,7 @@ def nearest(candidates, squared, preferred=None):
 
 def links(candidates, made):
     """From candidates and a Distance, the matrix of nearest candidates, one row per published record."""
-    preferred = [None] * len(candidates) if made.preferred is None else made.preferred
-    return np.array([nearest(*row) for row in zip(candidates, made.squared, preferred, strict=True)])
+    return np.array([nearest(*row) for row in zip(candidates, made.squared, strict=True)])
 
 
 def reverse_links(candidates, made):
@@ -201,8 +185,7 @@ def reverse_links(candidates, made):
 
 def reversed_distance(made):
     """From a Distance, the same one seen from the originals."""
-    preferred = None if made.preferred is None else made.preferred.T
-    return Distance(made.name, made.original, made.published, made.squared.T, preferred)
+    return Distance(made.name, made.original, made.published, made.squared.T)
 
 
 def raw_credits(linked):

@@ -65,4 +65,4 @@ def linkage_together(original, releases):
 
 def renamed(made, name):
     """From a Distance, the same one with another name."""
-    return Distance(name, made.published, made.original, made.squared, made.preferred)
+    return Distance(name, made.published, made.original, made.squared)

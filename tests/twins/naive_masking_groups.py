@@ -125,6 +125,37 @@ def aggregates(values, groups, k, aggregate="mean"):
     return masked
 
 
+def alike_aggregates(values, groups, k, aggregate="mean"):
+    """What is published of given groups if a variable is published for all records of a group or for none."""
+    masked = np.full(values.shape, np.nan)
+    for i, j in np.ndindex(values.shape):
+        cells = [values[r, j] for r in range(len(values)) if groups[r] == groups[i] >= 0]
+        seen = [cell for cell in cells if not math.isnan(cell)]
+        if len(seen) >= (k if len(seen) == len(cells) else max(k, 3)):
+            masked[i, j] = getattr(statistics, aggregate)(seen)
+    return masked
+
+
+def with_empty_records(values, groups, k):
+    """The groups, with records without any value in groups of their own or in a small one in the middle."""
+    found, empty = list(groups), [row for row in range(len(values)) if groups[row] < 0]
+    numbers = range(max(groups) + 1)
+    if len(empty) >= k:
+        for place, row in enumerate(empty):
+            found[row] = len(numbers) + min(place // k, len(empty) // k - 1)
+    elif empty:
+        points, smallest = naive.standardise(values), min(list(groups).count(number) for number in numbers)
+
+        def reach(number):
+            columns = [[x for x in column if not math.isnan(x)] for column in points[groups == number].T]
+            return sum((sum(column) / len(column)) ** 2 for column in columns if column)
+
+        inner = min((n for n in numbers if list(groups).count(n) == smallest), key=lambda n: (reach(n), n))
+        for row in empty:
+            found[row] = inner
+    return np.array(found)
+
+
 def merged_labels(values, groups, k, j, points):
     """For variable j, a label for each group with a value of it; equal for groups that publish one value."""
     numbers = [number for number in range(groups.max() + 1) if (groups == number).any()]

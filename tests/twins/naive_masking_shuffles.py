@@ -44,6 +44,25 @@ def swapped_by_moves(ordered, moves):
     return found
 
 
+def rank_noised(column, a, among_ties, noise):
+    """One column in the order of ranks plus noise; the draws are listed from the lowest value up.
+
+    Equal values, first listed by their rows, are ordered by `among_ties`; `noise` is standard normal, one
+    for each observed row, in the order of the rows.
+    """
+    rows = [row for row, x in enumerate(column) if not math.isnan(x)]
+    n = len(rows)
+    by_row = sorted(rows, key=lambda row: column[row])
+    by_rank = sorted(range(n), key=lambda place: (column[by_row[place]], among_ties[place]))
+    key = {by_row[place]: rank for rank, place in enumerate(by_rank)}
+    for row, z in zip(rows, noise, strict=True):
+        key[row] += a * n * z
+    found = list(column)
+    for row, value in zip(sorted(rows, key=key.get), sorted(column[row] for row in rows), strict=True):
+        found[row] = value
+    return found
+
+
 # --- shuffling by normal scores ---
 
 

@@ -58,15 +58,16 @@ class Chart(NamedTuple):
 class PanelContent:
     """What the panel of a setting shows: texts, rows of tables and charts, as in the public report.
 
-    `refusal` says why there is no figure; all that follows is then empty. `values` has the figures of the
-    whole file by metric, None where one is withheld. `figures` has statistics and correlations before and
-    after masking, `estimates` what may be told of declared estimates.
+    `refusal` says why there is no figure; all that follows is then empty. `exposed` is a sentence on exposed
+    records. `values` has the figures of the whole file by metric, None where one is withheld. `figures` has
+    statistics and correlations before and after masking, `estimates` what may be told of declared estimates.
     """
 
     title: str
     sentence: str
     remarks: tuple[str, ...] = ()
     refusal: str = ""
+    exposed: str = ""
     headlines: tuple[Headline, ...] = ()
     knowledge: Knowledge | None = None
     values: Mapping[str, float | None] = field(default_factory=dict)
@@ -182,6 +183,7 @@ def _with_figures(
     at_risk = distributions.risk_panel_of(evaluation)
     return replace(
         panel,
+        exposed=headlines.exposed_sentence(evaluation, pair.original.n),
         headlines=tuple(headlines.measured_headlines(evaluation, axes, limits)),
         knowledge=evaluation.knowledge,
         values=dict(evaluation.summary.select("metric", "value").rows()),

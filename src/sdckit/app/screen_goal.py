@@ -20,6 +20,8 @@ from sdckit.app.screen import (
     seen_by,
     session_of,
 )
+from sdckit.core.exposed_records import SURE
+from sdckit.core.scenarios import DEFAULT_SURE, default_sure_limit
 from sdckit.core.text import listed, shortened
 from sdckit.job.read import Job
 from sdckit.masking import METHODS
@@ -97,23 +99,28 @@ def _fits(risk: str, job: Mapping[str, Any]) -> bool:
 def _risk(name: str, words: str, limits: Mapping[str, Any]) -> dict[str, Any]:
     """Return the field of a limit on a risk."""
     limit = limits.get(name, "")
-    text = (
-        "no limit"
-        if limit == ""
-        else words.replace("#", f"{100 * float(limit):g}")
-        if _is_share(limit)
-        else "a number from 0 to 1"
-    )
-    metric = METRICS[name]
+    metric, tenth_of = METRICS[name], "linkage" if name == SURE else ""
     return {
         "name": name,
         "title": metric.title,
         "about": metric.summary,
         "limit": limit,
         "words": words,
-        "in_words": text,
+        "in_words": _in_words(words, limit, limits.get(tenth_of, "")),
+        "tenth_of": tenth_of,
+        "default": DEFAULT_SURE,
         "needed": name == "linkage",
     }
+
+
+def _in_words(words: str, limit: Any, other: Any) -> str:
+    """Return what a limit allows; one that is not set is a tenth of the other limit, if there is one."""
+    if limit == "" and other == "":
+        return "no limit"
+    if limit == "" and _is_share(other):
+        tenth = words.replace("#", f"{100 * default_sure_limit(float(other)):g}")
+        return f"{DEFAULT_SURE}: {tenth}"
+    return words.replace("#", f"{100 * float(limit):g}") if _is_share(limit) else "a number from 0 to 1"
 
 
 def _is_share(limit: Any) -> bool:

@@ -25,7 +25,8 @@ from sdckit.app.screen import (
 from sdckit.app.screen_map import is_pick
 from sdckit.app.state import StaleError
 from sdckit.cli.gate import WHOLE
-from sdckit.core.text import number
+from sdckit.core.exposed_records import exposed_of
+from sdckit.core.text import as_sentence, number
 from sdckit.job.fields import fields_of
 from sdckit.metrics import METRICS
 from sdckit.selection import wording
@@ -135,7 +136,7 @@ def _result(session: Session) -> dict[str, Any] | None:
     file = session.require_file()
     if found is None or about[0] != file.path:
         return None
-    summary = found["summary"]
+    summary, exposed = found["summary"], exposed_of(found["parts"])
     files = [
         ("released file", ", ".join(found["masked"])),
         ("SHA-256", summary["sha256"]),
@@ -143,6 +144,7 @@ def _result(session: Session) -> dict[str, Any] | None:
     ]
     return {
         "sentence": " ".join(found["choice"]["sentences"][:1]),
+        "exposed": "" if exposed is None else as_sentence(exposed.sentence(found["n"])),
         "files": files,
         "outdated": OUTDATED if about != _about(file) else "",
         "report": session.release.report is not None,

@@ -34,6 +34,7 @@ from sdckit.cli.options import (
     keep_order_option,
     known_crosswalk_option,
     known_rule_option,
+    known_share_option,
     limit_options,
     listing,
     log_option,
@@ -238,6 +239,7 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @measured_roles
 @metrics_option
 @ruling
+@known_share_option
 @sample_option
 @ties_seed_option
 @engine_options

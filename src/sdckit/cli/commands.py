@@ -14,6 +14,7 @@ from sdckit.cli import (
     gate,
     job_commands,
     json_output,
+    made_by_command,
     parsing,
     release_output,
     request,
@@ -118,6 +119,7 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     progress.show_progress(not given["quiet"])
     checked = request.check_options(given)
     request.check_evaluate_options(given, masked, paired=checked.paired)
+    command = made_by_command.checked_command(given)
     limits = gate.limits_from_options(given)
     checked = gate.with_limited_metrics(checked, limits)
     release_output.check_crosswalks(given["crosswalks"], masked)
@@ -139,12 +141,14 @@ def evaluate(original: Path, masked: Sequence[Path], given: dict[str, Any]) -> N
     aligned = dict(zip(masked_files, zip(masked_files.values(), orders, strict=True), strict=True))
     given |= {"limits": limits, "about": json_output.file_facts(prepared.n, original, *masked)}
     given["job"] = job_commands.keep_job(given, source.frame.columns)
-    if given["together"]:
-        _evaluate_together(source, prepared, aligned, checked, given)
-    elif len(masked) > 1:
-        _evaluate_several(source, prepared, aligned, checked, given)
-    else:
-        _evaluate_one(source, prepared, aligned.popitem(), checked, given | {"data": original})
+    with made_by_command.masking_by_command(command, source) as masking:
+        checked = replace(checked, masking=masking)
+        if given["together"]:
+            _evaluate_together(source, prepared, aligned, checked, given)
+        elif len(masked) > 1:
+            _evaluate_several(source, prepared, aligned, checked, given)
+        else:
+            _evaluate_one(source, prepared, aligned.popitem(), checked, given | {"data": original})
 
 
 def _evaluate_one(

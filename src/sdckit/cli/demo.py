@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
 from sdckit.cli.tables import fitting_tables
+from sdckit.core.exposed_records import SURE
 from sdckit.core.text import number
 from sdckit.io import datasets, files, output_folder
 from sdckit.io.dialect import DEFAULT
@@ -34,7 +35,7 @@ PLAN: dict[str, dict[str, Any]] = {
     "mdav": {"k": [3, 5, 10, 15, 20]},
     "noise": {"percent": [10, 25, 50, 100, 150]},
     "correlated_noise": {"percent": [10, 25, 50, 100, 150]},
-    "rank_swap": {"p": [0.05, 0.1, 0.2, 0.3, 0.5]},
+    "rank_noise": {"a": [0.05, 0.1, 0.2, 0.3, 0.5]},
 }
 LIMITS = {"linkage": 0.1, "linkage_outliers": 0.3}
 MINIMISE = "brmae"
@@ -101,14 +102,22 @@ def _print_summary(
         [
             point.method,
             point.parameters,
-            *(number(point.values[name]) for name in (MINIMISE, *LIMITS)),
+            *(number(point.values[name]) for name in (MINIMISE, *LIMITS, SURE)),
         ]
         for point in choice.safe
     ]
-    columns = ["weakest safe setting", "parameters", "loss (brmae)", "risk (linkage)", "risk of outliers"]
+    columns = [
+        "weakest safe setting",
+        "parameters",
+        "loss (brmae)",
+        "risk (linkage)",
+        "risk of outliers",
+        "sure links",
+    ]
     terminal.print_tables(fitting_tables(columns, rows, right=2, labels=2))
-    for sentence in choice.sentences:
-        terminal.print_note(sentence)
+    first, *others = choice.sentences
+    for line in [first, *terminal.exposed_lines(result, {"n": records}), *others]:
+        terminal.print_note(line)
     text = f"""
 The released file itself, masked.csv, was measured:
 - loss: {result.meaning[MINIMISE].split(";")[0]};

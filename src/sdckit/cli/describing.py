@@ -14,7 +14,6 @@ from sdckit.core.recoding_trials import lowered_options
 from sdckit.core.roles import asked_roles
 from sdckit.core.table import Table
 from sdckit.core.text import number
-from sdckit.core.version import VERSION
 from sdckit.io import files
 from sdckit.job.draft import draft_text
 from sdckit.job.write import write_job
@@ -44,7 +43,7 @@ def run(data: Path, given: dict[str, Any]) -> None:
     if path:
         content = draft_text(found, path, input_section(data, given, path.parent), data)
         write_job(path, content, overwrite=given["overwrite"])
-    show(found, given, {"version": VERSION, "n": table.n, "original": data.name})
+    show(found, given, json_output.data_facts(table.n, data))
     if path and not (given["as_json"] or given["as_csv"]):
         terminal.print_note(f"wrote {path}: edit it, then sdckit run {shlex.quote(str(path))}")
 

@@ -30,6 +30,8 @@ EVALUATING = (
     "unit",
     "rules",
     "estimates",
+    "made_by_command",
+    "known_share",
 )
 MASKING = (
     "report",

@@ -28,14 +28,14 @@ MASK = """\b
 Examples:
   sdckit mask data.csv -o masked.csv --method mdav --set k=5
   sdckit mask data.csv -o masked.parquet --method noise --set percent=20 --by region --key id
-  sdckit mask data.csv -o masked.csv --method rank_swap --rule 'total = wages + other'
+  sdckit mask data.csv -o masked.csv --method rank_noise --rule 'total = wages + other'
   sdckit mask data.csv -o masked.csv --method mdav --set k=5 --key id --release --crosswalk order.csv
 """
 EVALUATE = """\b
 Examples:
   sdckit evaluate data.csv masked.csv
   sdckit evaluate data.csv masked.csv --key id --by region --json
-  sdckit evaluate data.csv masked.csv --made-by rank_swap --set p=0.15
+  sdckit evaluate data.csv masked.csv --made-by noise --set percent=20
   sdckit evaluate data.csv masked.csv --crosswalk order.csv
   sdckit evaluate data.csv masked.csv --max-risk linkage=0.1 --max-loss brmae=0.3
   sdckit evaluate data.csv a.csv b.csv c.csv --report map.html
@@ -43,7 +43,7 @@ Examples:
 SWEEP = """\b
 Examples:
   sdckit sweep data.csv -o sweep/ --grid mdav.k=2:30
-  sdckit sweep data.csv -o sweep/ --grid noise.percent=10:300:10 --grid rank_swap --replications 30
+  sdckit sweep data.csv -o sweep/ --grid noise.percent=10:300:10 --grid rank_noise --replications 30
   sdckit sweep data.csv -o sweep/ --method all --report map.html
   sdckit sweep data.csv -o sweep/ --plan plan.toml --format csv
 """
@@ -84,6 +84,7 @@ CHECK = """\b
 Examples:
   sdckit check masked.csv
   sdckit check masked.csv --private record/
+  sdckit check masked.csv data.csv
 """
 PAPER = """\b
 Examples:

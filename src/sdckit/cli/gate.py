@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Any
 from sdckit.cli import json_output, parsing, request, terminal
 from sdckit.cli.verdict import Verdict
 from sdckit.core import registry
-from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of, risk_of
+from sdckit.core.scenarios import (
+    checked_risk_limits,
+    checked_scenarios,
+    default_limits,
+    limits_of,
+    risk_of,
+    with_sure_limit,
+)
 from sdckit.core.text import shortened
 from sdckit.core.warning_texts import warn
 from sdckit.metrics.evaluation_together import metrics_together
-from sdckit.metrics.risk.facts import facts_of
 from sdckit.record.ledger import TogetherMissed
+from sdckit.risk.facts import facts_of
 from sdckit.selection.limits import LimitsMissed, check_loss_limits
 
 if TYPE_CHECKING:
@@ -130,16 +137,18 @@ def misses_printed(given: Mapping[str, Any], about: Mapping[str, Any]) -> Iterat
     except (LimitsMissed, TogetherMissed) as reason:
         if given["as_json"]:
             nearest = found[0].public().to_dict() if found else _nothing_tried(given)
-            choice = nearest | {"met": False, "reason": str(reason)}
+            told = getattr(reason, "in_public", str(reason))
+            choice = nearest | {"met": False, "reason": told}
             terminal.print_line(json_output.as_json(dict(about) | {"choice": choice}))
         raise
 
 
 def _nothing_tried(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of `Choice.to_dict` for a search that ended before its first masking."""
-    limits = limits_from_options(dict(given) | {"together": False})
+    limits = with_sure_limit(limits_from_options(dict(given) | {"together": False}))
     start = {"method": None, "parameters": {}, "values": {}, "limits": limits}
     return start | {
+        "default_limits": list(default_limits(limits)),
         "minimise": given["minimise"],
         "binding": [],
         "maskings": 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _FILES = {
     "version": "version of sdckit",
+    "intruder": "version of the attacks; risks of two versions cannot be compared",
     "n": "number of records of the original",
     "original": "name of the original file",
     "masked": "names of the masked files",
@@ -28,6 +29,9 @@ _DESCRIBED = {
     "options": "roles, given and proposed, by option",
 }
 _MEASURED = {
+    "exposed": "number of exposed records: the intruder gives the true original a probability above 1/2; "
+    "null where linkage_sure is not measured",
+    "exposed_above_90": "number of those whose true original has a probability above 0.9",
     "table": "one entry a metric, variable and stratum",
     "metric": "name of the metric",
     "family": "loss or risk",
@@ -84,6 +88,7 @@ _CHOICE = {
     "choice": "the masking that the search chose, or the nearest miss",
     "parameters": "parameters of the method",
     "values": "measured losses and risks, by metric",
+    "default_limits": "names of the limits that have their default value",
     "minimise": "loss that the search makes least",
     "binding": "limits that the next weaker setting breaks",
     "maskings": "number of masked tables that were measured",

@@ -6,7 +6,8 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from sdckit.core.version import VERSION
+from sdckit.core.exposed_records import exposed_content
+from sdckit.core.version import INTRUDER_VERSION, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,16 +39,21 @@ def known_columns(result: Evaluation) -> Any:
 
 
 def file_facts(n: int, original: Path, *masked: Path) -> dict[str, Any]:
-    """Return what every JSON output begins with: version, number of records, and names of files."""
-    names = [path.name for path in masked]
-    return {"version": VERSION, "n": n, "original": original.name, "masked": names}
+    """Return what every JSON output begins with: versions, number of records, and names of files."""
+    return data_facts(n, original) | {"masked": [path.name for path in masked]}
+
+
+def data_facts(n: int, original: Path) -> dict[str, Any]:
+    """Return the versions of the program and of its attacks, the number of records, and the file's name."""
+    return {"version": VERSION, "intruder": INTRUDER_VERSION, "n": n, "original": original.name}
 
 
 def evaluation_content(result: Evaluation, given: dict[str, Any]) -> dict[str, Any]:
     """Return the measures of one file as a JSON-ready dict."""
     from sdckit.metrics.estimates.guarded import told_table  # noqa: PLC0415 - not needed for --help
 
-    content = {"table": result.table.rows(named=True), "meaning": result.meaning, "parts": result.parts}
+    content: dict[str, Any] = dict(exposed_content(result.parts))
+    content |= {"table": result.table.rows(named=True), "meaning": result.meaning, "parts": result.parts}
     others = {} if result.scenarios is None else {"scenarios": result.scenarios.rows(named=True)}
     if result.estimates is not None:
         told = told_table(result.estimates, private=bool(given.get("private_output")))

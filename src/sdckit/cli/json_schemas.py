@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.cli import json_keys
-from sdckit.core import checks
+from sdckit.core import checks, exposed_records
 from sdckit.job.schema import DRAFT, job_schema
 from sdckit.metrics import evaluation_table, scenario_risks
 from sdckit.metrics.estimates import comparing, guarded
@@ -24,7 +24,9 @@ TEXT, WHOLE, NUMBER, FLAG = (Schema(type=kind) for kind in ("string", "integer",
 SOME: Schema = {"type": ["number", "null", "string"]}  # null where there is none; infinite ones are texts
 TEXTS = {"type": "array", "items": TEXT}
 OPEN = {"type": ["string", "null"]}
-ABOUT = {"version": TEXT, "n": WHOLE, "original": TEXT}
+COUNT = {"type": ["integer", "null"]}
+EXPOSED = dict.fromkeys(exposed_records.KEYS, COUNT)
+ABOUT = {"version": TEXT, "intruder": WHOLE, "n": WHOLE, "original": TEXT}
 NO_TEXTS: dict[str, str] = {}
 
 
@@ -75,7 +77,7 @@ def _by_name(schema: Schema) -> Schema:
 def _table(columns: Mapping[str, Any], texts: Mapping[str, str] = NO_TEXTS) -> Schema:
     """Return the schema of a table by the types of its columns, which may be empty but for texts."""
     kinds: dict[Any, Schema] = {pl.String: TEXT, pl.Float64: SOME}
-    kinds |= {pl.Int64: {"type": ["integer", "null"]}, pl.Boolean: {"type": ["boolean", "null"]}}
+    kinds |= {pl.Int64: COUNT, pl.Boolean: {"type": ["boolean", "null"]}}
     return _rows({name: kinds[kind] for name, kind in columns.items()}, texts)
 
 
@@ -86,7 +88,7 @@ def _knowledge() -> Schema:
 
 def _measured() -> Schema:
     """Return the entries on the measures of one file."""
-    return {
+    return EXPOSED | {
         "table": _table(evaluation_table.SCHEMA),
         "meaning": _by_name(TEXT),
         "parts": _by_name(_by_name(SOME)),
@@ -141,9 +143,8 @@ def _evaluated() -> Schema:
 
 def _several() -> Schema:
     """Return the schema of what `evaluate` prints on several files."""
-    one = _object(
-        {"table": _table(evaluation_table.SCHEMA), "meaning": _by_name(TEXT), "knowledge": _knowledge()}
-    )
+    table = _table(evaluation_table.SCHEMA)
+    one = _object(EXPOSED | {"table": table, "meaning": _by_name(TEXT), "knowledge": _knowledge()})
     entries = {"masked": TEXTS, "files": _by_name(one), "notes": TEXTS, "limits": _limits("file")}
     return _object(ABOUT | entries, optional=("limits",))
 
@@ -151,7 +152,8 @@ def _several() -> Schema:
 def _choice(**more: Any) -> Schema:
     """Return the schema of the masking that a search chose, or of the nearest miss."""
     found = {"met": FLAG, "method": OPEN, "parameters": {"type": "object"}, "values": _by_name(SOME)}
-    found |= {"limits": _by_name(NUMBER), "minimise": TEXT, "binding": TEXTS, "maskings": WHOLE}
+    found |= {"limits": _by_name(NUMBER), "default_limits": TEXTS, "minimise": TEXT}
+    found |= {"binding": TEXTS, "maskings": WHOLE}
     one = {"method": TEXT, "parameters": TEXT, "values": _by_name(SOME)}
     points = _rows(one, json_keys.OF_CHOICE)
     entries = found | {"sentences": TEXTS, "points": points} | more

@@ -12,7 +12,12 @@ from sdckit.job.fields import FIELDS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-SECRET = {"seed", "master", *(field.name for field in FIELDS if field.section == "private")}
+SECRET = {
+    "seed",
+    "master",
+    "made_by_command",
+    *(field.name for field in FIELDS if field.section == "private"),
+}
 HIDDEN = "(not logged)"
 LONG_SEED = 5  # digits; a shorter number stands in many texts, and where it is left out it would be known
 PART = r"[/\\][^\s'\"]*"  # of a path inside of a folder

@@ -231,7 +231,8 @@ scenario_option = click.option(
 
 def limit_options(*, required: bool) -> Callable[[Command], Command]:
     """Return the options that limit risks and losses; with `required`, a limit on a risk must be given."""
-    more = "" if required else " The exit code is 1 where it is exceeded."
+    default = " Unless given, linkage_sure is a tenth of linkage; linkage_sure=1 allows all."
+    more = default if required else " The exit code is 1 where it is exceeded."
     return _combine_options(
         click.option(
             "--max-risk",
@@ -337,12 +338,30 @@ engine_options = _combine_options(
         "[default: the system's]",
     ),
 )
+known_share_option = click.option(
+    "--known-share",
+    metavar="SHARE",
+    help="Also tell how many persons are found by an intruder who holds the originals of this share of them "
+    "only, such as 0.75; in files of at most 3,000 records.",
+)
 made_by_options = _combine_options(
     click.option(
         "--made-by",
         metavar="METHOD",
         shell_complete=completion.methods,
         help="Method that masked the file, with --set for its parameters; attacks use what it discloses.",
+    ),
+    click.option(
+        "--made-by-command",
+        metavar="TEXT",
+        help="In place of a method, a command of your own that masks {input} and writes {output}, with "
+        '{seed} for its draws, such as "Rscript {here}/mask.R {input} {output} {seed}"; {here} is here. '
+        "The intruder runs it up to 80 times, without a shell, in a private folder; its output is discarded.",
+    ),
+    click.option(
+        "--made-by-seconds",
+        metavar="N",
+        help="Seconds that a run of --made-by-command may take.  [default: 60]",
     ),
     set_option,
     click.option(

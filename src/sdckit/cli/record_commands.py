@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 from sdckit.cli import json_output, request, terminal
 from sdckit.cli.tables import fitting_tables
 from sdckit.core.settings import method_text
-from sdckit.record.checking import NotInRecord, check_file, release_rows
+from sdckit.core.version import INTRUDER_VERSION
+from sdckit.core.warning_texts import warn
+from sdckit.record.again import intruder_note, measure_again
+from sdckit.record.checking import NotInRecord, check_file, limits_of_entry, release_rows
 from sdckit.record.replay import check_suffix, replay
 from sdckit.record.store import Store, require_apart
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sdckit.record.again import Change
+    from sdckit.record.entry import Entry
 
 
 def run_replay(release: str, data: Path, output: Path, given: dict[str, Any]) -> None:
@@ -39,10 +45,47 @@ def run_releases(given: dict[str, Any]) -> None:
         terminal.print_tables(fitting_tables(list(rows[0]), cells, right=3, left=2))
 
 
-def run_check(masked: Path, given: dict[str, Any]) -> None:
-    """Run `sdckit check`: compare a file with its record, and its measured values with their limits."""
+def run_check(masked: Path, data: Path | None, given: dict[str, Any]) -> None:
+    """Run `sdckit check`: compare a file with its record, its measured values with their limits.
+
+    With the original, its risks are measured again and compared with those of the record.
+    """
     terminal.check_format(given)
-    entry, limits = check_file(Store.at(given["private"]), masked)
+    store = Store.at(given["private"])
+    entry, limits = check_file(store, masked)
+    note, changes = intruder_note(entry), None
+    if data is not None:
+        again, changes = measure_again(store, entry, data)
+        limits = limits_of_entry(again)
+        note = note and note.partition(":")[0]
+    rows = [
+        {"metric": one.metric, "value": one.value, "limit": one.limit, "met": one.met}
+        | ({"together_with": list(one.together_with)} if one.together_with else {})
+        for one in limits
+    ]
+    if given["as_json"]:
+        _print_check_json(masked, entry, rows, changes)
+    elif given["as_csv"]:
+        lines = [f"{row['metric']},{row['value']},{row['limit']},{str(row['met']).lower()}" for row in rows]
+        terminal.print_line("\n".join(["metric,value,limit,met", *lines]))
+    else:
+        masking = method_text(entry.method, entry.parameters)
+        terminal.print_note(f"'{masked}' is release {entry.id} of {entry.time}, byte for byte")
+        terminal.print_note(f"{entry.output['rows']} records, masked by {masking}")
+        for line in [*([note] if note else []), *(f"- {one}" for one in changes or ())]:
+            terminal.print_note(line)
+        for line in [str(one) for one in limits] or ["no limits were set"]:
+            terminal.print_note(f"- {line}")
+    if note and data is None and (given["as_json"] or given["as_csv"]):
+        warn(note)
+    if missed := [str(one) for one in limits if not one.met]:
+        raise NotInRecord(f"release {entry.id} misses a limit: {'; '.join(missed)}; do not hand it out")
+
+
+def _print_check_json(
+    masked: Path, entry: Entry, limits: list[dict[str, Any]], changes: list[Change] | None
+) -> None:
+    """Print what is known of a release as JSON; `intruder` is the version that measured the limits."""
     facts: dict[str, Any] = {
         "id": entry.id,
         "time": entry.time,
@@ -50,21 +93,9 @@ def run_check(masked: Path, given: dict[str, Any]) -> None:
         "sha256": entry.output["sha256"],
         "records": entry.output["rows"],
         "masking": method_text(entry.method, entry.parameters),
+        "intruder": entry.intruder if changes is None else INTRUDER_VERSION,
+        "limits": limits,
     }
-    rows = [
-        {"metric": one.metric, "value": one.value, "limit": one.limit, "met": one.met}
-        | ({"together_with": list(one.together_with)} if one.together_with else {})
-        for one in limits
-    ]
-    if given["as_json"]:
-        terminal.print_line(json_output.as_json(facts | {"limits": rows}))
-    elif given["as_csv"]:
-        lines = [f"{row['metric']},{row['value']},{row['limit']},{str(row['met']).lower()}" for row in rows]
-        terminal.print_line("\n".join(["metric,value,limit,met", *lines]))
-    else:
-        terminal.print_note(f"'{masked}' is release {entry.id} of {entry.time}, byte for byte")
-        terminal.print_note(f"{facts['records']} records, masked by {facts['masking']}")
-        for line in [str(one) for one in limits] or ["no limits were set"]:
-            terminal.print_note(f"- {line}")
-    if missed := [str(one) for one in limits if not one.met]:
-        raise NotInRecord(f"release {entry.id} misses a limit: {'; '.join(missed)}; do not hand it out")
+    if changes is not None:
+        facts |= {"recorded_intruder": entry.intruder, "changes": [one.to_dict() for one in changes]}
+    terminal.print_line(json_output.as_json(facts))

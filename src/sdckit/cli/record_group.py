@@ -44,14 +44,17 @@ def releases(**given: Any) -> None:
 
 @click.command(cls=SingleValueCommand, epilog=examples.CHECK)
 @click.argument("masked", type=DataPath())
+@click.argument("data", type=DataPath(), required=False)
 @private_option
 @listing
 @log_option
-def check(masked: Path, **given: Any) -> None:
+def check(masked: Path, data: Path | None, **given: Any) -> None:
     """Check a published file against the private record.
 
-    Exit code 1 means that it is none of the releases, byte for byte, or that one of its limits is not met.
+    With DATA, the original file, unchanged, its risks are measured again with the attacks of today, and what
+    changed is printed. Exit code 1 means that it is none of the releases, byte for byte, or that one of its
+    limits is not met.
     """
     from sdckit.cli import record_commands
 
-    record_commands.run_check(masked, given)
+    record_commands.run_check(masked, data, given)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.cli import parsing, sweep_output, terminal
+from sdckit.cli.made_by_command import WHO
 from sdckit.cli.scenario_options import parse_scenarios
 from sdckit.core import checks, randomness, registry
 from sdckit.core.disclosure import Disclosure, disclosure_of
@@ -27,10 +28,12 @@ from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.estimates.parse import parse_estimates
 from sdckit.metrics.evaluation import evaluate_pair, evaluate_releases
 from sdckit.metrics.evaluation_together import metrics_together
+from sdckit.metrics.made_by import add_masking
 from sdckit.metrics.measuring import Measuring
 from sdckit.metrics.original import Original
 from sdckit.metrics.query_sample import Sampling, sampling_of
 from sdckit.metrics.scenario_risks import require_columns
+from sdckit.risk.partial import checked_known_share
 from sdckit.selection import sweeping
 from sdckit.selection.limits import check_limits_and_loss, loss_limits, risk_limits
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
+    from sdckit.cli.made_by_command import MaskingCommand
     from sdckit.io.source import Source
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
@@ -70,12 +74,14 @@ class CheckedOptions:
     dialect: Dialect
     made_by: str | None = None  # method that masked a file made elsewhere
     made_with: dict[str, str] | None = None  # parameters of that method
+    masking: MaskingCommand | None = None  # a command that masks the file again
     window: float | None = None
     stratified: bool | None = None  # None: True with a method, False with a window
     paired: bool = True
     rules: list[str] | None = None
     scenarios: dict[str, Any] = field(default_factory=dict)  # other intruders by name
     sampling: Sampling | None = None  # of the records on which linkage is estimated; None: all
+    known_share: float | None = None  # of the persons, for an intruder who holds these only
 
     @property
     def role_columns(self) -> list[str]:
@@ -148,20 +154,26 @@ class CheckedOptions:
         warn_of_published(pair)
         return pair
 
+    def masked_again(self, pair: Pair) -> Disclosure:
+        """Let the intruder run the command, if there is one; return what is known of the masking."""
+        return add_masking(pair, self.disclosure(pair.original.roles.by), self.masking, who=WHO)
+
     def measure(self, pair: Pair, *, per_record: bool = False) -> Evaluation:
         """Return the losses and risks of a pair of original and masked data under these options."""
-        known, others = self.disclosure(pair.original.roles.by), checked_scenarios(self.scenarios)
+        others = checked_scenarios(self.scenarios)
         require_columns(others, pair.original)
+        known = self.masked_again(self.checked_pair(pair))
         options = self.measuring_options | {"scenarios": others, "sampling": self.sampling}
+        options |= {"known_share": self.known_share}
         how = Measuring.of(disclosure=known, per_record=per_record, **options)
-        return result_with_options(evaluate_pair(self.checked_pair(pair), known, how))
+        return result_with_options(evaluate_pair(pair, known, how))
 
     def measure_together(self, pairs: Sequence[Pair]) -> Evaluation:
         """Return the linkage of several releases together, from their checked pairs."""
-        known = self.disclosure(pairs[0].original.roles.by)
+        known = [self.masked_again(pair) for pair in pairs]
         options = self.measuring_options | {"metrics": metrics_together(self.metrics)}
-        how = Measuring.of(disclosure=known, **options)
-        return result_with_options(evaluate_releases(pairs, [known] * len(pairs), how))
+        how = Measuring.of(disclosure=known[0], **options)
+        return result_with_options(evaluate_releases(pairs, known, how))
 
     def record_table(self, result: Evaluation, original: pl.DataFrame) -> pl.DataFrame:
         """Return a table of each record's losses, beside its key or its number from 1."""
@@ -169,6 +181,13 @@ class CheckedOptions:
         if self.key:
             return pl.concat([original.select(self.key), shares], how="horizontal")
         return shares.with_row_index("record", offset=1)
+
+    @property
+    def masking_text(self) -> str:
+        """How the file was masked, as reports say it; never the words of a command, which may be private."""
+        if self.masking is not None:
+            return "a command of the user's own"
+        return method_text(self.made_by, self.made_with or {}) if self.made_by else ""
 
     @property
     def facts(self) -> dict[str, str]:
@@ -179,7 +198,7 @@ class CheckedOptions:
             "strata": ", ".join(self.by),
             "weights": self.weights or "",
             "edit rules": "; ".join(self.rules or ()),
-            "masked by": method_text(self.made_by, self.made_with or {}) if self.made_by else "",
+            "masked by": self.masking_text,
         }
 
 
@@ -215,6 +234,7 @@ def check_options(given: dict[str, Any], default_rule: str = "pairwise") -> Chec
         paired=not given.get("unpaired", False),
         rules=list(given["rules"]) or None,
         sampling=sampling_of(given.get("sample_queries")),
+        known_share=checked_known_share(given.get("known_share")),
     )
     if checked.made_by is not None:
         record = registry.method_named(checked.made_by)
@@ -366,6 +386,8 @@ def _check_together(given: dict[str, Any], masked: Sequence[Path]) -> None:
         raise ValueError("--together and --report exclude each other; drop one of them")
     if sampling_of(given["sample_queries"]):
         raise ValueError("--together and --sample-queries exclude each other; drop one of them")
+    if given["known_share"]:
+        raise ValueError("--together and --known-share exclude each other; drop one of them")
     metrics_together(parsing.parse_names(given["metrics"]))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import json_output, work_log
 from sdckit.cli.tables import WIDTH, console, fitting_tables, screen_width, wrapped
+from sdckit.core.exposed_records import exposed_content, exposed_of
 from sdckit.core.text import as_sentence, number, plural, printable, shortened
 
 if TYPE_CHECKING:
@@ -29,13 +30,17 @@ MANY = 10  # largest number of names that are listed in full
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
     r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|engine|estimates|groups|key"
-    r"|max_loss|known|method|na|overwrite|private|recode|scratch|table|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
+    r"|made_by|max_loss|known|method|na|overwrite|private|recode|scratch|table|unit|unknown|untouched|weights)=(True|\[.*?\]|'[^']*'|\"[^\"]*\")?"
 )
 LEVEL = re.compile(
     "unrelated|^guessing among|^ties leave"
 )  # parts of explanations that state a level or a range
 ESTIMATES = 12  # declared estimates in a table, those that changed most
-OTHER_NAMES = {"method": "made-by", "estimates": "estimate"}  # options that are not named like their argument
+OTHER_NAMES = {
+    "method": "made-by",
+    "made_by": "made-by-command",
+    "estimates": "estimate",
+}  # options that are not named like their argument
 
 
 def print_line(text: str) -> None:
@@ -218,6 +223,12 @@ def knowledge_lines(knowledge: Knowledge | None) -> list[str]:
     return [f"Risk {knowledge.sentence}.", as_sentence(knowledge.unmasked_sentence)]
 
 
+def exposed_lines(result: Evaluation, about: Mapping[str, Any]) -> list[str]:
+    """Return a line on the exposed records of a file; `about` has the number of all. None if not measured."""
+    found = exposed_of(result.parts)
+    return [] if found is None else [as_sentence(found.sentence(about.get("n")))]
+
+
 def scenario_tables(result: Evaluation) -> list[Table]:
     """Return a rich table of the scenarios: what is known, each risk, its limit, and whether it is met."""
     if result.scenarios is None:
@@ -278,8 +289,9 @@ def show_result(
     elif given["as_csv"]:
         print_csv(result.table)
     elif not given["quiet"]:
-        for head in [*heads, *knowledge_lines(result.knowledge)]:
-            print_note(head)
+        known = knowledge_lines(result.knowledge)
+        for line in [*heads[:1], *exposed_lines(result, about), *heads[1:], *known]:
+            print_note(line)
         print_tables([*evaluation_tables(result), *scenario_tables(result), *estimate_tables(result), *extra])
         for one in verdicts:
             print_note(one.line)
@@ -312,7 +324,8 @@ def show_results(
         results = {name: publishable(result, given) for name, result in results.items()}
     if given["as_json"]:
         files = {
-            name: {
+            name: exposed_content(r.parts)
+            | {
                 "table": r.table.rows(named=True),
                 "meaning": r.meaning,
                 "knowledge": json_output.known_columns(r),
@@ -330,6 +343,9 @@ def show_results(
         values = {name: dict(r.summary.select("metric", "value").rows()) for name, r in results.items()}
         metrics = list(dict.fromkeys(metric for found in values.values() for metric in found))
         rows = [[metric, *(number(found.get(metric)) for found in values.values())] for metric in metrics]
+        for name, result in results.items():
+            for line in exposed_lines(result, about):
+                print_note(f"{name}: {line}")
         known = [result.knowledge for result in results.values()]
         for line in dict.fromkeys(line for one in known for line in knowledge_lines(one)):
             print_note(line)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core.table import is_missing
+from sdckit.core.table import Table, is_missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,3 +157,11 @@ def _converted_text(text: str) -> tuple[int, float | str]:
         return DAY, date.fromisoformat(text).isoformat()
     except ValueError:
         return TEXT, text
+
+
+def as_polars(data: Any) -> pl.DataFrame:
+    """Return a table of any type as a polars frame."""
+    table = Table(data)
+    if table.frame is None:
+        return pl.DataFrame({name: table.array[:, j] for j, name in enumerate(table.names)})
+    return pl.DataFrame([polars_column(table.column(name)) for name in table.names])

@@ -50,6 +50,11 @@ class Step:
         small = np.abs(values) < LARGEST_INTEGER
         return np.where(small, self._nearest(np.where(small, values, 0.0)), values)
 
+    @property
+    def size(self) -> float:
+        """Distance between neighbouring multiples."""
+        return float(self.multiple * 10.0**-self.decimals)
+
     def _nearest(self, values: Floats) -> Floats:
         """Return the multiples of the step that are nearest to the values, exact to the last decimal."""
         tens = 10.0 ** abs(self.decimals)  # a power below 1 would not be exact

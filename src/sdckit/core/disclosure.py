@@ -113,6 +113,12 @@ class Disclosure:
         applies = None if self.method is None else registry.METHODS[self.method].one_by_one
         return applies is not None and applies(self.parameters)
 
+    @property
+    def alike(self) -> bool:
+        """True if all records of a group are published alike, so that missing cells keep no place or code."""
+        applies = None if self.method is None else registry.METHODS[self.method].alike
+        return applies is not None and applies(self.parameters)
+
     def half_width(self, stratum: str, values: Floats, columns: Sequence[str]) -> Any:
         """Return how far a value of each column may have moved in a stratum; None if not published."""
         record = None if self.method is None else registry.METHODS[self.method]

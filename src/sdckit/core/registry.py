@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from sdckit.core.in_blocks import InBlocks
+    from sdckit.core.law import Stated
     from sdckit.core.parameters import Parameter
 
 METRICS: dict[str, Metric] = ShownRecords("name", "title", "range_text", "status", "summary")
@@ -160,14 +161,17 @@ class Method:
     ranks, for all columns or for each, where the method publishes one: an intruder knows it.
     `half_width(options, values)` is the largest change of a value in each column, where there is one.
     `one_by_one(options)` is True if each column is masked by itself, whatever the others hold; None: never.
+    `law(options, values)` is the method's own law of complete values, where it has a closed form; None for
+    parameters that change nothing.
     `largest_linkage(options)` is an upper bound of the share of records that any linkage finds in complete
     data, if the intruder knows no other columns. `release_notes(values, options)` returns sentences to
     publish with a release. `groups`, `window`, `half_width` and `release_notes` get the options as the
-    function takes them. `keeps` lists properties that the method
-    preserves, such as "column means (aggregate=mean, complete data)", conditions in parentheses; the tests
-    check each of them. A method that is not `paired` makes rows that stand for no original record, so that
-    no metric can compare row by row. `paired_by` names the parameter whose columns pair rows with records
-    again. `in_blocks` says how files that do not fit into memory are masked; None: they are not.
+    function takes them. `alike(options)` is True if all records of a group are published alike, so that
+    missing cells keep neither their places nor their codes; None: never. `keeps` lists properties that the
+    method preserves, such as "column means (aggregate=mean, complete data)", conditions in parentheses; the
+    tests check each of them. A method that is not `paired` makes rows that stand for no original record, so
+    that no metric can compare row by row. `paired_by` names the parameter whose columns pair rows with
+    records again. `in_blocks` says how files that do not fit into memory are masked; None: they are not.
     """
 
     name: str
@@ -184,7 +188,9 @@ class Method:
     window: Callable[[dict[str, Any], Any], Any] | None = None
     half_width: Callable[[dict[str, Any], Any], Any] | None = None
     one_by_one: Callable[[Mapping[str, Any]], bool] | None = None
+    law: Callable[[dict[str, Any], Any], Stated | None] | None = None
     largest_linkage: Callable[[dict[str, Any]], float] | None = None
+    alike: Callable[[Mapping[str, Any]], bool] | None = None
     release_notes: Callable[[Any, dict[str, Any]], list[str]] | None = None
     paired: bool = True
     paired_by: str | None = None

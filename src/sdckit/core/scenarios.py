@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
+from sdckit.core.exposed_records import SURE
 from sdckit.core.frozen import frozen
 from sdckit.core.roles import WORDS, unique_names
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sdckit.core.roles import Roles
 
 ENTRIES = ("known", "max_risk")
+DEFAULT_SURE = "default: a tenth of the limit on linkage"
 FORBIDDEN = ("key", "unit", "drop")  # roles of columns that no intruder of a scenario knows
 EXAMPLE = "{'press': {'known': ['sex', 'age'], 'max_risk': {'linkage': 0.05}}}"
 
@@ -81,6 +83,32 @@ def checked_risk_limits(max_risk: Any, where: str = "max_risk") -> dict[str, flo
             raise ValueError(f"{name} cannot be limited by itself; limit linkage, which includes it")
         limits[metric.name] = checks.checked_share(f"the limit of {name}", limit)
     return limits
+
+
+def with_sure_limit(limits: dict[str, float], measured: Sequence[str] | None = None) -> dict[str, float]:
+    """Return the limits with one on sure links beside that on linkage, a tenth of it, unless one is given.
+
+    `linkage` is a mean, and a few exposed records hardly change it. `measured` names the risks at hand.
+    """
+    if "linkage" not in limits or SURE in limits or (measured is not None and SURE not in measured):
+        return limits
+    return limits | {SURE: default_sure_limit(limits["linkage"])}
+
+
+def default_sure_limit(linkage: float) -> float:
+    """Return the default limit on sure links: a tenth of that on linkage."""
+    return float(f"{linkage / 10:.6g}")
+
+
+def default_limits(limits: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the names of the limits that have their default value, given all limits."""
+    both = "linkage" in limits and SURE in limits
+    return (SURE,) if both and limits[SURE] == default_sure_limit(limits["linkage"]) else ()
+
+
+def default_note(name: str, limits: Mapping[str, float]) -> str:
+    """Return " (default: ...)" for a limit that has its default value, an empty text for others."""
+    return f" ({DEFAULT_SURE})" if name in default_limits(limits) else ""
 
 
 def checked_scenarios(given: Any, *, limited: bool = False) -> tuple[Scenario, ...]:

@@ -1,3 +1,4 @@
-"""Version number of the package."""
+"""Version numbers of the package, and of the attacks that measure its risks."""
 
 VERSION = "0.1.0"
+INTRUDER_VERSION = 2  # of the attacks: risks measured by two versions cannot be compared

@@ -44,6 +44,8 @@ WHOLE_FILE: dict[str, Any] = {
     "paired": True,
     "rules": None,
     "estimates": None,
+    "made_by": None,
+    "known_share": None,
 }
 
 

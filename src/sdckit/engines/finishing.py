@@ -27,20 +27,27 @@ if TYPE_CHECKING:
 
 
 class Changes(NamedTuple):
-    """Values of each column of some records, how many were changed, and the original's extremes."""
+    """Values of each column of some records, how many were changed, and the original's extremes.
+
+    `filled` and `suppressed` are the numbers of cells that were missing before, or afterwards, alone.
+    """
 
     seen: Ints
     changed: Ints
+    filled: int
+    suppressed: int
     low: Floats
     high: Floats
 
     @classmethod
     def of(cls, original: Floats, masked: Floats) -> Changes:
         """Return the changes from the original, rounded as the masked values are, to these."""
-        seen = ~np.isnan(original)
+        seen, shown = ~np.isnan(original), ~np.isnan(masked)
         return cls(
             seen.sum(axis=0),
             (seen & (original != masked)).sum(axis=0),
+            int((shown & ~seen).sum()),
+            int((seen & ~shown).sum()),
             np.fmin.reduce(original, axis=0, initial=np.nan),
             np.fmax.reduce(original, axis=0, initial=np.nan),
         )
@@ -50,6 +57,8 @@ class Changes(NamedTuple):
         return Changes(
             self.seen + other.seen,
             self.changed + other.changed,
+            self.filled + other.filled,
+            self.suppressed + other.suppressed,
             np.fmin(self.low, other.low),
             np.fmax(self.high, other.high),
         )

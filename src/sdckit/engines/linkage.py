@@ -20,7 +20,6 @@ from sdckit.engines.linkage_notes import LinkageNotes
 from sdckit.engines.linkage_scan import Drawn, LinkageScan, PairTotals, merge_scans, share_for
 from sdckit.engines.linkage_search import (
     GUESS,
-    SAME_PLACES,
     Attack,
     Knowledge,
     Search,
@@ -31,9 +30,9 @@ from sdckit.engines.linkage_spaces import NODES, find_spaces
 from sdckit.engines.linkage_stated import checked_facts, stated_facts
 from sdckit.engines.transport import Reads
 from sdckit.metrics.query_sample import Queries, QuerySample
-from sdckit.metrics.risk.attack_kinds import BOTH, DIRECTIONS
-from sdckit.metrics.risk.linkage_scores import mean_or_nan, score_attacks
-from sdckit.metrics.risk.row_order import SORTED, rank_correlation
+from sdckit.risk.attack_kinds import BOTH, DIRECTIONS
+from sdckit.risk.linkage_scores import mean_or_nan, score_attacks
+from sdckit.risk.row_order import SORTED, rank_correlation
 
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     from sdckit.engines.linkage_assumed import Assumed
     from sdckit.engines.transport import Transport
     from sdckit.kernels.jit import Floats
-    from sdckit.metrics.risk.credits import Credits
     from sdckit.metrics.score import Score
+    from sdckit.risk.credits import Credits
 
 QUERIES = 20_000  # records that are drawn unless another number is asked for
 
@@ -170,9 +169,8 @@ class EngineLinkage:
         options = _options(metric)
         names: Sequence[str] = (name,)
         if name == "linkage":
-            places_tell = self.assumed.known and self.drawn[0].any_missing
             distances = _distances() if self.assumed.known else []
-            names = (*distances, *([SAME_PLACES] if places_tell else []), GUESS)
+            names = (*distances, GUESS)
         elif not self.assumed.known:
             raise NotApplicable(f"{name} needs a variable that the intruder knows; use linkage")
         ways = DIRECTIONS if options["direction"] == BOTH else (options["direction"],)

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.kernels.candidates import Side
-from sdckit.metrics.risk.equal_records import row_marks
-from sdckit.metrics.risk.fact_relations import (
+from sdckit.risk.equal_records import row_marks
+from sdckit.risk.fact_relations import (
     Relation,
     place_relation,
     relation,
     zero_classes,
     zero_relations,
 )
-from sdckit.metrics.risk.facts import CERTAIN, DOUBTFUL
+from sdckit.risk.facts import CERTAIN
 
 if TYPE_CHECKING:
     from sdckit.core.disclosure import Disclosure
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from sdckit.engines.linkage_stated import Stated
     from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
 
+DOUBTFUL = "doubtful"  # the run that also takes what is not certain for a fact
 EXACT = np.uint64(11)  # bits that are cut off a mark so that a float holds it
+
+DOUBTFUL = "doubtful"  # facts with columns that agree in most but not all records
 
 
 class MarkedSide(NamedTuple):
@@ -79,18 +82,12 @@ class Settled:
         """The runs of each attack: inside certain facts, and with doubtful columns added."""
         return (CERTAIN, DOUBTFUL) if self.doubtful else (CERTAIN,)
 
-    def sides(
-        self, records: Records, run: str, *, same_places: bool = False
-    ) -> tuple[MarkedSide, MarkedSide]:
-        """Return the facts about originals and published records, given as true pairs.
-
-        With `same_places`, only records with exactly the same places of missing cells are candidates.
-        """
+    def sides(self, records: Records, run: str) -> tuple[MarkedSide, MarkedSide]:
+        """Return the facts about originals and published records, given as true pairs."""
         shared = [*self._shared_marks(records)]
         marks = []
         for cells, values in ((records.ours, records.x), (records.theirs, records.y)):
             own = [cells[:, j] for j in self.doubtful] if run == DOUBTFUL else []
-            own += [np.isnan(values).astype(np.int64)] if same_places else []
             marks.append(row_marks(np.zeros(len(values), np.int64), *shared, *own))
         ends = [*zip(*self._relations(records), strict=True)] or [()] * 4
         low, high, other_low, other_high = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sdckit.metrics.risk.facts import DOUBTFUL
+from sdckit.engines.linkage_facts import DOUBTFUL
 
 if TYPE_CHECKING:
     from sdckit.engines.linkage_assumed import Assumed
@@ -47,6 +47,8 @@ class LinkageNotes:
 
     def _left_out(self) -> Iterator[str]:
         """Yield what an intruder may know that was not used."""
+        if not self.assumed.disclosure.deterministic:
+            yield "the law of the masking, by which more is found: evaluate a part of the file in memory"
         unclear = [name for name, case in self.settled.cases.items() if case.endswith("?")]
         if unclear:
             yield f"whether {', '.join(unclear)} is a recoding of the original"

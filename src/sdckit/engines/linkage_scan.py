@@ -10,7 +10,7 @@ import numpy as np
 
 from sdckit.engines.moments import ColumnMoments
 from sdckit.engines.plan import scrambled
-from sdckit.metrics.risk.fact_relations import zero_relations
+from sdckit.risk.fact_relations import zero_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -85,7 +85,7 @@ class CellTotals(NamedTuple):
         return CellTotals(self.agreeing + other.agreeing, self.fitting + other.fitting, pairs)
 
     def case(self, n: int) -> str:
-        """Return the case of the column in n records, as `metrics.risk.untouched` names them; "?" if unknown.
+        """Return the case of the column in n records, as `risk.untouched` names them; "?" if unknown.
 
         Where all pairs differ, a function cannot be told from a fresh numbering.
         """

@@ -18,9 +18,9 @@ from sdckit.engines.linkage_spaces import COUNTS, add_messages
 from sdckit.engines.transport import Block, Message
 from sdckit.kernels import candidates
 from sdckit.kernels.candidates import Asked
-from sdckit.metrics.risk.credits import Credits, credits_of_counts
-from sdckit.metrics.risk.facts import TO_ORIGINAL
-from sdckit.metrics.risk.linkage_attacks import TOLERANCE, fits
+from sdckit.risk.credits import Credits, credits_of_counts
+from sdckit.risk.facts import TO_ORIGINAL
+from sdckit.risk.linkage_attacks import TOLERANCE, fits
 
 if TYPE_CHECKING:
     from sdckit.engines.linkage_facts import MarkedSide, Settled
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sdckit.engines.transport import Reads, Transport
     from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
 
-GUESS, NEAREST, SAME_PLACES = "guess", "dbrl", "same_places"
+GUESS = "guess"
 
 
 class Attack(NamedTuple):
@@ -68,8 +68,7 @@ class Lookup:
     def counts(self, targets: MarkedSide, points: Floats) -> Ints:
         """Return what a block of targets adds to the counts of each query, in one row for each count.
 
-        Numbers of closer and of equally close candidates; of candidates for a plain guess, and after the
-        former for an attack that prefers the same places of missing cells.
+        Numbers of closer and of equally close candidates; after them that of candidates, for a plain guess.
         """
         side, kept = targets.side(self.marks)
         found = np.zeros((3, len(self.own)), np.int64)
@@ -77,19 +76,17 @@ class Lookup:
             if self.attack.name != GUESS:
                 some = candidates.Targets(np.ascontiguousarray(points[kept]), side)
                 found[:2] = some.count_within(self.asked, self.own, TOLERANCE, self.attack.places)
-            if self.attack.name in {GUESS, SAME_PLACES}:
+            else:
                 found[2] = candidates.count_candidates(side, self.asked.facts)[0]
         elif self.attack.name != GUESS:
             found[0] = np.where(np.isnan(self.own), self.attack.places, 0)
         return found.astype(np.int32)
 
-    def credits(self, counts: Ints, nearest: Ints) -> Credits:
-        """Return the success of each query from the counts in all blocks; `nearest` are those of `dbrl`."""
+    def credits(self, counts: Ints) -> Credits:
+        """Return the success of each query from the counts in all blocks."""
         if self.attack.name == GUESS:
             number = np.maximum(counts[2], 1)
             return Credits(self.inside / number, self.inside * (number == 1.0), self.inside.astype(float))
-        if self.attack.name == SAME_PLACES:
-            counts = np.where(counts[2] > 0, counts, nearest)
         closer, tied = candidates.add_counts([counts[:2]], self.attack.places)
         return credits_of_counts(closer, tied, self.attack.places)
 
@@ -103,7 +100,7 @@ class Knowledge:
 
     def sides(self, attack: Attack, records: Records) -> tuple[MarkedSide, MarkedSide]:
         """Return the facts about targets and queries, given as true pairs."""
-        ours, theirs = self.settled.sides(records, attack.run, same_places=attack.name == SAME_PLACES)
+        ours, theirs = self.settled.sides(records, attack.run)
         return (ours, theirs) if attack.direction == TO_ORIGINAL else (theirs, ours)
 
     def points(self, attack: Attack, records: Records) -> tuple[Floats, Floats]:
@@ -139,8 +136,7 @@ def find_credits(transport: Transport, search: Search, reads: Reads) -> dict[Att
     numbers = {lookup.attack: number for number, lookup in enumerate(search.lookups)}
     success = {}
     for attack, number in numbers.items():
-        nearest = found[numbers.get(attack._replace(name=NEAREST), number)]
-        success[attack] = search.lookups[number].credits(found[number], nearest)
+        success[attack] = search.lookups[number].credits(found[number])
     return success
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sdckit.engines.linkage_scan import Records, records_of
 from sdckit.engines.transport import Array, Block, Message
 from sdckit.kernels.scaling import powers_of_two
-from sdckit.metrics.risk.distances import Scale, Whitening, release_products, whitening_of
+from sdckit.risk.distances import Scale, Whitening, release_products, whitening_of
 
 if TYPE_CHECKING:
     from sdckit.engines.linkage_scan import PairTotals

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sdckit.engines.linkage_scan import records_of
-from sdckit.metrics.risk.distances import TieBlocks
-from sdckit.metrics.risk.fact_relations import Relation, base_relation, window_relation
+from sdckit.risk.distances import TieBlocks
+from sdckit.risk.fact_relations import Relation, base_relation, window_relation
 
 if TYPE_CHECKING:
     from sdckit.core.disclosure import Disclosure

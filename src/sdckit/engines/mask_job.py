@@ -9,6 +9,7 @@ import numpy as np
 
 from sdckit.core.quoting import quoted
 from sdckit.core.settings import function_options
+from sdckit.core.text import plural
 from sdckit.engines.finishing import total
 from sdckit.engines.group_masking import GroupRecords, SendRecords, find_blocks
 from sdckit.engines.rank_masking import Runs, SendValues, Swap, stages_of
@@ -82,6 +83,12 @@ class MaskJob:
         assert self.method.in_blocks is not None  # noqa: S101 - checked before
         return self.method.in_blocks
 
+    @property
+    def alike(self) -> bool:
+        """True if the records of each group are published alike, without codes in missing cells."""
+        applies = self.method.alike
+        return applies is not None and any(applies(chosen) for chosen in self.options)
+
     def function_options(self) -> list[dict[str, Any]]:
         """Return the options of each stratum as the method's function takes them."""
         return [function_options(self.method, chosen, self.names) for chosen in self.options]
@@ -91,6 +98,12 @@ class MaskJob:
         for name, found, chosen in zip(self.strata, counts, self.options, strict=True):
             what = f"stratum {quoted(name)}" if self.stratified else "the file"
             enough_present(self.method, found.present, len(self.names), chosen, what)
+            empty = found.records - found.present
+            if self.method.alike is not None and self.method.alike(chosen) and 0 < empty < chosen["k"]:
+                raise ValueError(
+                    f"{what} has {empty} {plural(empty, 'record')} without any value, too few for a group of "
+                    f"k = {chosen['k']}; leave them out, or use engine='memory'"
+                )
 
     def whole_columns(self, counts: Sequence[Counts]) -> list[WholeColumns]:
         """Return the facts on each stratum that the method needs, by further scans."""

@@ -23,6 +23,7 @@ from sdckit.engines.rule_scan import count_broken, declared_rules, rule_columns
 from sdckit.engines.source import Source
 from sdckit.engines.whole_columns import count_columns
 from sdckit.kernels.cell_draws import CellDraws, entropy_bytes
+from sdckit.masking.group_means import note_on_gaps
 from sdckit.masking.mask_matrix import warn_of_unmasked
 from sdckit.masking.mask_table import NO_RULE, notes_by_stratum, warn_of_codes_hit
 from sdckit.progress import track
@@ -227,18 +228,21 @@ def _mask_and_write(
         warn_of_broken_rules(rules, count_broken(job.transport, rules))
         whole = rule_columns(job.transport, rules, len(job.strata))
     columns = job.whole_columns(counts)
-    writer, schema = _writer(source, roles, decimals)
+    writer, schema = _writer(source, roles, decimals, keeps_missing=not job.alike)
     with target.parts(schema) as folder:
         finish = Finish(source, job.method.name, job.names, decimals, writer(folder), rules, whole)
         done, by_stratum = job.run(columns, finish)
         check(folder)
     _warn(job, done, rules)
     notes = notes_by_stratum(zip(job.strata, by_stratum, strict=True), len(job.strata))
+    if job.alike:
+        changes = done.by_stratum.values()
+        notes[:0] = note_on_gaps(sum(one.filled for one in changes), sum(one.suppressed for one in changes))
     return notes + ([] if rules is None else repair_notes(rules, done.repair))
 
 
 def _writer(
-    source: Source, roles: Roles, decimals: tuple[int, ...] | None
+    source: Source, roles: Roles, decimals: tuple[int, ...] | None, *, keeps_missing: bool
 ) -> tuple[Callable[[Path], PartWriter], Any]:
     """Return what makes the writer of parts in a folder, and the Arrow schema of the output or None."""
     places = dict(zip(roles.variables, decimals or (), strict=False))
@@ -248,7 +252,7 @@ def _writer(
     }
     schema = required_schema(source.original, published, roles.variables)
     return lambda folder: PartWriter(
-        source.original, str(folder), tuple(published), types, places, schema
+        source.original, str(folder), tuple(published), types, places, schema, keeps_missing
     ), schema
 
 

@@ -55,11 +55,13 @@ class PartWriter:
     types: Mapping[str, pl.DataType]
     decimals: Mapping[str, int] = field(default_factory=dict)
     schema: Any = None  # an Arrow schema, where it says more than the types
+    keeps_missing: bool = True  # False where missing cells are published as masked, see `Method.alike`
 
     def write(self, first: int, masked: Floats, original: Floats) -> None:
         """Write the rows from number `first` on, given their masked and their original values.
 
-        A cell that is missing in the original is written as it was: null, NaN or a code.
+        A cell that is missing in the original is written as it was: null, NaN or a code; as masked unless
+        `keeps_missing`.
         """
         frame = self.files.read(first, len(masked), self.columns)
         columns = [
@@ -88,7 +90,7 @@ class PartWriter:
                 f"column {name!r} has masked values from {low:g} to {high:g}, which {kind} cannot hold; "
                 "write the original with a wider type, or weaken the masking"
             )
-        missing = np.isnan(original)
+        missing = np.isnan(original) & self.keeps_missing
         return fresh.zip_with(pl.Series(~missing), old.cast(kind)) if missing.any() else fresh
 
 

@@ -198,6 +198,15 @@ def write(
         pass
 
 
+def without_missing_text(source: Source, masked: Collection[str]) -> Source:
+    """Return the source without what stands in the cells of masked columns, such as NA, -9 or .a."""
+    text = None if source.text is None else source.text.drop(masked, strict=False)
+    meta = source.meta
+    if meta is not None:
+        meta = replace(meta, codes={name: one for name, one in meta.codes.items() if name not in masked})
+    return replace(source, text=text, meta=meta)
+
+
 def without_missing_codes(source: Source, masked: Collection[str]) -> Source:
     """Return the source without the cell-by-cell missing codes of masked columns; warn of the loss."""
     lost = [] if source.meta is None else [name for name in source.meta.codes if name in masked]

@@ -51,9 +51,10 @@ REST = """\
 
 [search]
 # Largest share of the records that an intruder may re-identify, and the loss to make small.
+# linkage_sure, the share of which he may be sure, is a tenth of it unless it is set here, too.
 max_risk = {{ linkage = {limit} }}
 minimise = {loss}
-# methods = ["mdav", "noise", "rank_swap"]  # sdckit methods lists all
+# methods = ["mdav", "noise", "rank_noise"]  # sdckit methods lists all
 # grid = {{ mdav = {{ k = "2:30" }} }}
 # max_loss = {{ suppressed = 0.01 }}
 

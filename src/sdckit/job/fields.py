@@ -16,6 +16,8 @@ LEFT_OUT = {  # options that no job has, and why
     "as_csv": "give it to sdckit run",
     "log": "give it to sdckit run",
     "save_job": "it names the job itself",
+    "made_by_command": "no job file starts a program",
+    "made_by_seconds": "no job file starts a program",
 }
 SECTIONS = {
     "input": "the files to read, and how",
@@ -194,6 +196,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "measures", "sample_queries", "number", ("evaluate", "sweep", "recommend"), "records to estimate on"
     ),
+    Field("measures", "known_share", "number", _EVALUATE, "share of the persons whom an intruder holds"),
     Field("measures", "estimates", "texts", COMMANDS, "what users of the file compute"),
     Field("measures", "variables", "flag", ("evaluate", "sweep"), "also each variable"),
     Field("measures", "ranks", "flag", _EVALUATE, "also rank differences"),

@@ -105,10 +105,11 @@ def mask(
 ) -> Any:
     """Mask numeric columns with a method of `sdc.METHODS`.
 
-    Everything else stays as it is: other columns, names, index, order of rows, missing cells (which
-    `sequential_shuffle` moves with their rows). The data handed in are not changed. A method that is not
-    paired (see `sdc.METHODS`) makes rows that stand for no original record; it is named in a warning
-    where other columns of the table stay beside them.
+    Everything else stays as it is: other columns, names, index, order of rows, missing cells (but
+    `sequential_shuffle` moves them with their rows, and microaggregation fills or suppresses them by
+    group). The data handed in are not changed. A method that is not paired (see `sdc.METHODS`) makes
+    rows that stand for no original record; it is named in a warning where other columns of the table
+    stay beside them.
 
     Parameters
     ----------
@@ -130,7 +131,8 @@ def mask(
         Round masked cells; "original" to the step that 95 % of a column's values share, such as 100 or 0.25.
         None does not round.
     na : number or list of numbers, optional
-        Values that stand for a missing cell; they are left where they are.
+        Values that stand for a missing cell; they are left where they are, except by methods that publish
+        the records of a group alike, which leave missing cells empty.
     untouched, known, unknown, confidential, unit, drop, recode
         Other roles of columns, as for `prepare`.
     rules : text or list of text, optional

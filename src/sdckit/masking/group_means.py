@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sdckit.core.parameters import Parameter
+from sdckit.core.text import plural
 from sdckit.kernels.group_merge import merge_small_groups
 from sdckit.kernels.scaling import deviations, powers_of_two, standardise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sdckit.kernels.jit import Floats, Ints
 
 RUNS = 100_000  # groups aggregated at once: the computation needs several times the memory of the values
 MEASURES = ("mean", "median")
-GAP_RULES = ("merge", "suppress")
+GAP_RULES = ("alike", "merge", "suppress")
 GROUP_SIZE = Parameter("k", int, 3, "smallest group size", low=1, grid=range(2, 31))
 AGGREGATE = Parameter("aggregate", str, "mean", "what is published of a group", choices=MEASURES)
 GAPS = Parameter(
-    "gaps", str, "merge", "what becomes of a group's variable with fewer than k values", choices=GAP_RULES
+    "gaps", str, "alike", "what becomes of a group's variable with missing cells", choices=GAP_RULES
 )
 
 
@@ -58,6 +58,46 @@ def each_by_itself(_options: Mapping[str, Any]) -> bool:
     return True
 
 
+def rows_alike(options: Mapping[str, Any]) -> bool:
+    """Return True if all records of a group are published alike, missing cells included, in any stratum."""
+    gaps = options["gaps"]
+    return options["k"] != 1 and "alike" in (gaps.values() if isinstance(gaps, Mapping) else (gaps,))
+
+
+def note_on_gaps(filled: int, suppressed: int) -> list[str]:
+    """Return a note on the cells that were filled or suppressed to make groups alike; none if none were."""
+    if not filled and not suppressed:
+        return []
+    counts = f"{filled} missing {plural(filled, 'cell')} filled, {suppressed} others suppressed"
+    return [f"{counts}, so that all records of a group are alike"]
+
+
+def with_empty_records(values: Floats, groups: Ints, k: int, gaps: str) -> Ints:
+    """Return the groups with records without any value in them, if gaps="alike"; else as they are.
+
+    k or more such records form groups of their own. Fewer would stand out: they join, of the smallest
+    groups, the one whose centroid is nearest to the mean of all records.
+    """
+    empty = np.flatnonzero(groups < 0)
+    if gaps != "alike" or k == 1 or not empty.size:
+        return groups
+    found = groups.copy()
+    if empty.size >= k:
+        found[empty] = groups.max() + 1 + np.minimum(np.arange(empty.size) // k, empty.size // k - 1)
+        return found
+    order, starts = _runs(groups)
+    sizes = np.diff(starts, append=len(order))
+    reach = (centroids(standardise(values, ddof=0), order, starts) ** 2).sum(axis=1)
+    found[empty] = np.argmin(np.where(sizes == sizes.min(), reach, np.inf))
+    return found
+
+
+def _runs(groups: Ints) -> tuple[Ints, Ints]:
+    """Return the rows ordered by group without those in none, and where each group starts."""
+    order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
+    return order, np.flatnonzero(np.diff(groups[order], prepend=-1))
+
+
 def publish(
     values: Floats,
     groups: Ints,
@@ -69,21 +109,34 @@ def publish(
 ) -> Floats:
     """Return the matrix with each value replaced by its group's mean or median; group -1 means no group.
 
-    Where fewer than k of a group's records have a value in a column, `gaps="suppress"` makes these cells
-    missing; "merge" merges groups in that column (see `merge_gaps`). `points` are the records as distances
-    between groups compare them, by default standardised.
+    `gaps="alike"` publishes a column for all records of a group or for none (see `make_alike`). Where fewer
+    than k of a group's records have a value in a column, "suppress" makes these cells missing; "merge" merges
+    groups in that column (see `merge_gaps`). `points` are the records as distances between groups compare
+    them, by default standardised.
     """
     if k == 1:
         return values.copy()
-    order = np.argsort(groups, kind="stable")
-    order = order[np.count_nonzero(groups < 0) :]
-    numbers = groups[order]
-    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    order, starts = _runs(groups)
     masked = np.full_like(values, np.nan)
     masked[order] = run_aggregates(values[order], starts, k, aggregate)
-    if gaps == "merge" and np.isnan(values.min(initial=0.0)):
-        merge_gaps(masked, values, (order, starts), k, aggregate, points)
+    if gaps != "suppress" and np.isnan(values.min(initial=0.0)):
+        if gaps == "alike":
+            masked[order] = make_alike(masked[order], values[order], starts, k)
+        else:
+            merge_gaps(masked, values, (order, starts), k, aggregate, points)
     return masked
+
+
+def make_alike(published: Floats, values: Floats, starts: Ints, k: int) -> Floats:
+    """Return what runs of rows publish, with each column filled or suppressed in all rows of a run.
+
+    Filled where at least max(k, 3) rows have a value, or none of them misses one; else suppressed.
+    """
+    sizes = np.diff(starts, append=len(values))
+    counts = np.add.reduceat(~np.isnan(values), starts, axis=0, dtype=np.int64)
+    shared = np.fmax.reduceat(published, starts, axis=0)  # its observed cells are equal
+    shared[(counts < max(k, FEWEST)) & (counts < sizes[:, None])] = np.nan
+    return np.repeat(shared, sizes, axis=0)
 
 
 def merge_gaps(

@@ -16,6 +16,7 @@ from sdckit.core.settings import function_options
 from sdckit.core.table import Table, keeps_type
 from sdckit.core.text import plural, shortened
 from sdckit.core.warning_texts import warn
+from sdckit.masking.group_means import note_on_gaps
 from sdckit.masking.mask_matrix import (
     column_steps,
     enough_records,
@@ -112,6 +113,12 @@ class Job:
         """Names of the columns that the method's parameters keep unmasked."""
         return [name for chosen in self.options for name in kept_columns(self.method, chosen)]
 
+    @cached_property
+    def alike(self) -> bool:
+        """True if the records of each group are published alike, without codes in missing cells."""
+        applies = self.method.alike
+        return applies is not None and any(applies(chosen) for chosen in self.options)
+
     def rounded(self, values: Floats) -> Floats:
         """Return values rounded to the published steps; unchanged if no rounding was asked for."""
         return values if self.steps is None else rounded(values, self.steps)
@@ -143,15 +150,18 @@ class Job:
             return groups_of(self.method, values, options, self.names)
         return unit_groups(self.method, values, options, self.names, units)
 
-    def notes(self) -> list[str]:
-        """Return the method's notes on this masking, each with the strata that it concerns."""
+    def notes(self, masked: Floats) -> list[str]:
+        """Return notes on filled cells, and the method's own, each with the strata that it concerns."""
+        gone, missing = np.isnan(masked), np.isnan(self.values)
+        counts = int((missing & ~gone).sum()), int((gone & ~missing).sum())
+        on_gaps = note_on_gaps(*counts) if self.alike else []
         if self.method.release_notes is None:
-            return []
+            return on_gaps
         found = []
         for (stratum, rows), chosen in zip(self.strata, self.options, strict=True):
             options = function_options(self.method, chosen, self.names)
             found.append((stratum, self.method.release_notes(self.values[rows], options)))
-        return notes_by_stratum(found, len(self.strata))
+        return on_gaps + notes_by_stratum(found, len(self.strata))
 
     def warn_of_originals(self, masked: Floats) -> None:
         """Warn of columns that masking left unchanged, and of original columns beside synthetic rows."""
@@ -183,9 +193,14 @@ class Job:
         return after, self.edits.notes(masked, after)
 
     def with_codes(self, masked: Floats) -> Floats:
-        """Return the masked matrix with the codes of missing values put back into missing cells."""
+        """Return the masked matrix with the codes of missing values put back into missing cells.
+
+        Where the records of a group are published alike they would tell them apart: cells stay empty there.
+        """
         hit = int(np.isin(masked, self.data.roles.na).sum())
         warn_of_codes_hit(hit)
+        if self.alike:
+            return masked
         result = masked.copy(order="F")
         for column, values, codes in zip(result.T, self.values.T, self.data.codes, strict=True):
             rows = np.isnan(values if self.paired else column)
@@ -241,7 +256,7 @@ def mask_prepared(
         report(MASKING)
         masked = job.rounded(masked)
         job.warn_of_originals(masked)
-        notes = job.notes()
+        notes = job.notes(masked)
         notes += [] if groups is None else [f"the column {groups!r} numbers the groups of records"]
         masked, on_repair = job.repaired(masked)
     notes += on_repair or ([] if rules is None else [NO_RULE])

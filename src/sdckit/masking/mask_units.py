@@ -17,7 +17,7 @@ from sdckit.core.classes import number_values
 from sdckit.core.settings import options_of_columns
 from sdckit.core.warning_texts import warn
 from sdckit.kernels.scaling import standardise
-from sdckit.masking.group_means import centroids, publish
+from sdckit.masking.group_means import FEWEST, centroids, publish
 from sdckit.masking.mask_matrix import apply, enough_records, groups_of
 
 if TYPE_CHECKING:
@@ -120,7 +120,10 @@ def apply_to_units(
     units = number_values(units)
     if method.groups is not None:
         formed = unit_groups(method, values, options, names, units) if groups is None else groups
-        return apply(method, values, options, rng, names=names, groups=formed)
+        masked = apply(method, values, options, rng, names=names, groups=formed)
+        if method.alike is not None and method.alike(options):
+            suppress_few_units(masked, values, formed, units, options[method.group_size or "k"])
+        return masked
     once = constant_within(values, units)
     masked = np.empty_like(values)
     for chosen, rows in ((~once, False), (once, True)):
@@ -131,6 +134,16 @@ def apply_to_units(
             found = apply(method, part, mine, rng, names=these)
             masked[:, chosen] = found[units] if rows else found
     return masked if method.group_size is None else without_dominated(values, masked, units, options)
+
+
+def suppress_few_units(masked: Floats, values: Floats, groups: Ints, units: Ints, k: int) -> None:
+    """Suppress a variable in groups with a missing cell in which fewer than max(k, 3) units have a value."""
+    for j in np.flatnonzero(np.isnan(values).any(axis=0)):
+        seen = ~np.isnan(values[:, j])
+        holders = np.unique(np.stack([groups[seen], units[seen]]), axis=1)[0]
+        few = np.bincount(holders, minlength=groups.max() + 1) < max(k, FEWEST)
+        few &= np.bincount(groups[~seen], minlength=len(few)) > 0
+        masked[few[groups], j] = np.nan
 
 
 def without_dominated(values: Floats, masked: Floats, units: Ints, options: dict[str, Any]) -> Floats:

@@ -18,10 +18,12 @@ from sdckit.masking.group_means import (
     each_by_itself,
     notes_on_medians,
     publish,
+    rows_alike,
     run_aggregates,
     share_of_groups,
     whole_median_notes,
     window_zero,
+    with_empty_records,
 )
 
 if TYPE_CHECKING:
@@ -35,14 +37,15 @@ def mdav_numbers(
     *,
     k: int = 3,
     variable_weights: Floats | None = None,
+    gaps: str = "alike",
     basis: Floats | None = None,
     **_published: object,
 ) -> Ints:
-    """Return the number of each record's MDAV group; -1 for a record without any value."""
+    """Return the number of each record's MDAV group; -1 without any value, unless gaps="alike"."""
     points = basis
     if variable_weights is not None:
         points = weighted_points(mdav_points(values) if basis is None else basis, variable_weights)
-    return mdav_groups(values, k, points)
+    return with_empty_records(values, mdav_groups(values, k, points), k, gaps)
 
 
 def weighted_points(points: Floats, weights: Floats) -> Floats:
@@ -59,12 +62,18 @@ def weighted_points(points: Floats, weights: Floats) -> Floats:
     colour="blue",
     parameters=(GROUP_SIZE, WEIGHTS, AGGREGATE, GAPS),
     default=True,
-    keeps=("column means (aggregate=mean, gaps=merge)", "group sizes k to 2k-1"),
+    keeps=(
+        "column means (aggregate=mean, gaps=merge)",
+        "column means (aggregate=mean, complete data)",
+        "group sizes k to 2k-1 (complete data)",
+        "equal records in groups of at least k (gaps=alike)",
+    ),
     basis=mdav_points,
     group_size="k",
     groups=mdav_numbers,
     release_notes=notes_on_medians,
     largest_linkage=share_of_groups,
+    alike=rows_alike,
     in_blocks=InBlocks(how="groups", needs="squares", notes=whole_median_notes),
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
@@ -74,15 +83,15 @@ def mdav(
     k: int = 3,
     variable_weights: Floats | None = None,
     aggregate: str = "mean",
-    gaps: str = "merge",
+    gaps: str = "alike",
     basis: Floats | None = None,
     groups: Ints | None = None,
 ) -> Floats:
     """Replace each record by the mean of a group of at least k similar records.
 
-    Column means are kept (with the mean) and no published value stands for fewer than k records;
-    variances shrink, the more so the larger k is. Not for files whose columns should be masked one at a
-    time (see `individual_ranking`), nor for columns of codes, whose means say nothing.
+    Column means are kept (with the mean, in complete files) and no published value stands for fewer than
+    k records; variances shrink, the more so the larger k is. Not for files whose columns should be
+    masked one at a time (see `individual_ranking`), nor for columns of codes, whose means say nothing.
 
     Parameters
     ----------
@@ -96,11 +105,15 @@ def mdav(
     aggregate : "mean" or "median"
         What is published of a group; the median of an even number of values is the mean of the middle
         two, and that of an odd number an original value. Medians do not keep column means.
-    gaps : "merge" or "suppress"
-        What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
-        variable alone, the group and the nearest ones with a value (by their standardised centroids)
-        publish one aggregate of all their values, k or more; only where the whole file has fewer than k
-        values do cells become missing. "suppress": the group's cells become missing.
+    gaps : "alike", "merge" or "suppress"
+        What becomes of a variable that some records of a group miss. "alike": all records of a group are
+        published alike. Missing cells are filled with what the group publishes if at least max(k, 3) of its
+        records have a value; else the variable is suppressed in the whole group. With the other two a
+        missing cell stays missing, which tells records of a group apart. "merge": where fewer than k records
+        have a value, in this variable alone, the group and the nearest ones with a value (by their
+        standardised centroids) publish one aggregate of all their values, k or more; only where the whole
+        file has fewer than k values do cells become missing. "suppress": there the group's cells become
+        missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
@@ -109,24 +122,26 @@ def mdav(
     Returns
     -------
     array of shape (n, p)
-        Group means, or medians, of the original values. A missing cell stays missing; for groups with
-        fewer than k values of a variable see `gaps`.
+        Group means, or medians, of the original values; for missing cells see `gaps`.
 
     Notes
     -----
-    Columns are standardised by mean and standard deviation. While at least 3k records are left: take
-    the record farthest from their centroid with its k - 1 nearest, then the record farthest from that
-    one with its k - 1 nearest. Of the last 2k to 3k - 1 records, the one farthest from the centroid
-    and its k - 1 nearest form a group, the rest another. Of equal distances the smallest row number
-    wins; they are compared as computed, so distances that are equal in exact arithmetic may differ in
-    their last bit, and then that bit decides, not the row. With missing cells, a distance is taken over
-    the variables both records have and scaled up to the number of all of them; records without any value
-    stay out. A squared distance is the sum of w_j (x_j - y_j)^2 over the variables j with weights w_j.
-    Merging goes through the groups with 1 to k - 1 values of a variable in the order in which they were
-    formed. A group is merged with the one whose centroid is nearest, and with all that this one was merged
-    with before, until there are k values; of equal distances the group formed first wins, and a centroid
-    without any value of a variable counts as the mean of all records there. Every value of merged groups is
-    published as the same aggregate, so that no difference of two published values leads to a small group.
+    Columns are standardised by mean and standard deviation. While at least 3k records are left: take the
+    record farthest from their centroid with its k - 1 nearest, then the record farthest from that one
+    with its k - 1 nearest. Of the last 2k to 3k - 1 records, the one farthest from the centroid and its
+    k - 1 nearest form a group, the rest another. Of equal distances the smallest row number wins; they
+    are compared as computed, so distances that are equal in exact arithmetic may differ in their last
+    bit, and then that bit decides, not the row. With missing cells, a distance is taken over the
+    variables both records have and scaled up to the number of all of them. Records without any value
+    stay out and are published without any; with gaps="alike" k or more of them form groups of their own,
+    and fewer join, of the smallest groups, the one nearest to the mean of all records. A squared
+    distance is the sum of w_j (x_j - y_j)^2 over the variables j with weights w_j. Merging goes through
+    the groups with 1 to k - 1 values of a variable in the order in which they were formed. A group is
+    merged with the one whose centroid is nearest, and with all that this one was merged with before,
+    until there are k values; of equal distances the group formed first wins, and a centroid without any
+    value of a variable counts as the mean of all records there. Every value of merged groups is
+    published as the same aggregate, so that no difference of two published values leads to a small
+    group.
 
     References
     ----------
@@ -145,7 +160,7 @@ def mdav(
            [ 8.5, 80. ]])
     """
     if groups is None:
-        groups = mdav_numbers(values, k=k, variable_weights=variable_weights, basis=basis)
+        groups = mdav_numbers(values, k=k, variable_weights=variable_weights, gaps=gaps, basis=basis)
     points = basis
     if gaps == "merge" and variable_weights is not None:
         points = mdav_points(values) if basis is None else basis
@@ -191,8 +206,8 @@ def individual_ranking(values: Floats, *, k: int = 3, aggregate: str = "mean") -
     Returns
     -------
     array of shape (n, p)
-        Group means, or medians. A missing cell stays missing; a column with fewer than k values becomes
-        missing.
+        Group means, or medians. A missing cell stays missing, which tells the records of a group apart; a
+        column with fewer than k values becomes missing.
 
     Notes
     -----

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sdckit.core.law import correlated
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.jit import inner, kernel
@@ -18,6 +19,7 @@ from sdckit.progress import track
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sdckit.core.law import Stated
     from sdckit.kernels.jit import Floats, Ints
 
 LANGSRUD = (
@@ -70,6 +72,21 @@ def _records_needed(options: dict[str, Any], p: int) -> int:
     return 2 * p + 1
 
 
+def _law_of_moment_preserving_noise(options: dict[str, Any], values: Floats) -> Stated | None:
+    """Return the law y = m + sqrt(1 - delta^2) (x - m) + delta E; None without noise.
+
+    The noise is orthogonal to the data: a record with leverage h gets 1 - 1/n - h of the variance that it
+    would have otherwise, and an outlier hardly any.
+    """
+    space, delta = space_of(values), options["delta"]
+    n, rank = space.scores.shape
+    if not delta or rank == 0 or n < 2 * rank + 1:
+        return None
+    left = np.maximum(1 - 1 / n - (space.scores**2).sum(axis=1), np.finfo(np.float64).eps)
+    mean = values - delta**2 / (1 + math.sqrt(1 - delta**2)) * space.points * space.units
+    return correlated(mean, space.loadings * space.units, delta * np.sqrt(left / (n - 1 - rank)))
+
+
 @method(
     title="moment-preserving noise",
     place=60,
@@ -87,6 +104,7 @@ def _records_needed(options: dict[str, Any], p: int) -> int:
     keeps=("means and covariances (complete data)", "linear relations between variables (complete data)"),
     basis=space_of,
     random=True,
+    law=_law_of_moment_preserving_noise,
     records=_records_needed,
     reference=LANGSRUD,
 )

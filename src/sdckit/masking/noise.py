@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core.in_blocks import InBlocks
+from sdckit.core.law import correlated, independent
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.normal_draws import normals
@@ -27,6 +28,7 @@ from sdckit.masking.noise_basis import (
 
 if TYPE_CHECKING:
     from sdckit.core.in_blocks import Options, WholeColumns
+    from sdckit.core.law import Stated
     from sdckit.kernels.jit import Bools, Floats
 
 BRAND = "Brand 2002, doi:10.1007/3-540-47804-3_8"
@@ -47,6 +49,12 @@ SMALLEST = 5e-324  # smallest floating-point number above 0
 SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCALES)
 
 
+def _law_of_noise(options: dict[str, Any], values: Floats) -> Stated | None:
+    """Return the law y = x + e, e independent; None without noise."""
+    share = options["percent"] / 100
+    return independent(values, spread(values) * share) if share else None
+
+
 @method(
     title="additive noise",
     place=50,
@@ -56,6 +64,7 @@ SCALE = Parameter("scale", str, "sd", "what percent is a share of", choices=SCAL
     keeps=("means and covariances between variables, in expectation",),
     basis=spread,
     random=True,
+    law=_law_of_noise,
     reference=BRAND,
     in_blocks=InBlocks(needs="squares", basis=whole_spread),
 )
@@ -101,6 +110,17 @@ def noise(
     return draws.T
 
 
+def _variance_ratio(percent: float, scale: str) -> float:
+    """Return the variance of the noise as a share of the variance of the data."""
+    return (percent / 100) ** 2 if scale == "sd" else percent / 100
+
+
+def _law_of_correlated_noise(options: dict[str, Any], values: Floats) -> Stated | None:
+    """Return the law y = x + e, e with the covariance of the data times a; None without noise."""
+    share = _variance_ratio(options["percent"], options["scale"])
+    return correlated(values, covariance_root(values) * np.sqrt(share)) if share else None
+
+
 @method(
     title="correlated noise",
     place=50,
@@ -110,6 +130,7 @@ def noise(
     keeps=("means and correlations, in expectation", "linear relations between variables (complete data)"),
     basis=covariance_root,
     random=True,
+    law=_law_of_correlated_noise,
     reference=BRAND,
     in_blocks=InBlocks(needs="products", basis=whole_root),
 )
@@ -167,9 +188,23 @@ def correlated_noise(
     return draws.T
 
 
-def _variance_ratio(percent: float, scale: str) -> float:
-    """Return the variance of the noise as a share of the variance of the data."""
-    return (percent / 100) ** 2 if scale == "sd" else percent / 100
+def _law_of_kim_noise(options: dict[str, Any], values: Floats) -> Stated | None:
+    """Return the law y = m + (x + e - m) / sqrt(1 + a); None without noise."""
+    share = _variance_ratio(options["percent"], options["scale"])
+    if not share:
+        return None
+    basis = kim_basis(values)
+    root = basis.root * np.sqrt(share / (1 + share))
+    return correlated(values - _shrunk(values, share, basis), root)
+
+
+def _shrunk(values: Floats, share: float, basis: KimBasis) -> Floats:
+    """Return by how much each value moves towards the mean: 0 to the last bit in a constant column."""
+    shrink = np.sqrt(1 + share)
+    moved: Floats = (
+        share / (shrink * (1 + shrink)) * basis.powers * deviations_from(values / basis.powers, basis.means)
+    )
+    return moved
 
 
 @method(
@@ -179,6 +214,7 @@ def _variance_ratio(percent: float, scale: str) -> float:
     keeps=("means and covariances, in expectation", "linear relations between variables (complete data)"),
     basis=kim_basis,
     random=True,
+    law=_law_of_kim_noise,
     reference=KIM,
     in_blocks=InBlocks(needs="products", basis=whole_kim_basis),
 )
@@ -195,9 +231,9 @@ def kim_noise(
     Means, variances and covariances are kept in expectation: in one file they differ by chance (see
     `moment_preserving_noise` for the exact form). Linear relations between variables are kept (up to
     rounding, and in records without missing cells). Skewed variables become more like the normal
-    distribution, and values outside the original's range, also negative ones, appear. The transform is
-    published and can be undone: what protects is the noise alone, in the same ratio as in
-    `correlated_noise`.
+    distribution, and values outside the original's range, also negative ones, appear. An intruder who
+    holds the original undoes the transform by its formula: what protects is the noise alone, in the same
+    ratio as in `correlated_noise`.
 
     Parameters
     ----------
@@ -233,11 +269,10 @@ def kim_noise(
     1.00 0.71
     """
     share = _variance_ratio(percent, scale)
-    root, powers, means = kim_basis(values) if basis is None else basis
-    shrink = np.sqrt(1 + share)
-    draws = correlated_normals(rng, root * (np.sqrt(share) / shrink), len(values))
+    basis = kim_basis(values) if basis is None else basis
+    draws = correlated_normals(rng, basis.root * (np.sqrt(share) / np.sqrt(1 + share)), len(values))
     # As changes of the values: a column without spread then stays as it is to the last bit.
-    draws -= (share / (shrink * (1 + shrink)) * powers * deviations_from(values / powers, means)).T
+    draws -= _shrunk(values, share, basis).T
     draws += values.T
     return draws.T
 
@@ -262,6 +297,12 @@ def _zeros_note(zeros: int, seen: int) -> list[str]:
     )
 
 
+def _law_of_zero_preserving_noise(options: dict[str, Any], values: Floats) -> Stated | None:
+    """Return the law y = x + e where x is not 0, and y = 0 elsewhere; None without noise."""
+    share = options["percent"] / 100
+    return independent(values, (values != 0) * nonzero_spread(values) * share) if share else None
+
+
 @method(
     title="zero-preserving noise",
     place=50,
@@ -269,6 +310,7 @@ def _zeros_note(zeros: int, seen: int) -> list[str]:
     keeps=("zeros", "column means, in expectation"),
     basis=nonzero_spread,
     random=True,
+    law=_law_of_zero_preserving_noise,
     reference=BRAND,
     release_notes=_notes_on_zeros,
     in_blocks=InBlocks(needs="squares", nonzero=True, basis=whole_spread, notes=_whole_zeros),
@@ -323,6 +365,12 @@ def zero_preserving_noise(
     return np.where(values == 0, values, np.where(masked == 0, 2 * values, masked))
 
 
+def _law_of_multiplicative_noise(options: dict[str, Any], values: Floats) -> Stated | None:
+    """Return the law y = x (1 + e); None without noise."""
+    share = options["percent"] / 100
+    return independent(values, np.abs(values) * np.where(varying(values), share, 0.0)) if share else None
+
+
 @method(
     title="multiplicative noise",
     place=50,
@@ -330,6 +378,7 @@ def zero_preserving_noise(
     keeps=("zeros", "column means, in expectation"),
     basis=varying,
     random=True,
+    law=_law_of_multiplicative_noise,
     reference=KIM_WINKLER,
     release_notes=_notes_on_zeros,
     in_blocks=InBlocks(basis=whole_varying, notes=_whole_zeros),

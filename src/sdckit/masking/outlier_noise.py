@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sdckit.core.law import independent
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.normal_draws import normals
@@ -13,6 +14,7 @@ from sdckit.kernels.scaling import powers_of_two, spread
 from sdckit.masking.noise import STRENGTH
 
 if TYPE_CHECKING:
+    from sdckit.core.law import Stated
     from sdckit.kernels.jit import Floats
 
 TEMPL = (
@@ -104,6 +106,15 @@ def noise_scale(values: Floats) -> NoiseScale:
     return NoiseScale(spread(values), robust_distances(values))
 
 
+def _law_of_outlier_noise(options: dict[str, Any], values: Floats) -> Stated | None:
+    """Return the law y = x + f e, with a factor f of each record; None without noise."""
+    share = options["percent"] / 100
+    if not share:
+        return None
+    reach = noise_scale(values)
+    return independent(values, np.clip(reach.distances, 1.0, options["most"])[:, None] * reach.sizes * share)
+
+
 @method(
     title="outlier noise",
     place=70,
@@ -114,6 +125,7 @@ def noise_scale(values: Floats) -> NoiseScale:
     keeps=("means and covariances between variables, in expectation",),
     basis=noise_scale,
     random=True,
+    law=_law_of_outlier_noise,
     reference=TEMPL,
 )
 def outlier_noise(

@@ -12,7 +12,15 @@ from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.kernels.member_swaps import swap_members
-from sdckit.masking.group_means import GAPS, GROUP_SIZE, publish, share_of_groups, within_share
+from sdckit.masking.group_means import (
+    GAPS,
+    GROUP_SIZE,
+    publish,
+    rows_alike,
+    share_of_groups,
+    with_empty_records,
+    within_share,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,40 +62,48 @@ def component_of(values: Floats) -> Floats:
     return first_component(mdav_points(values))
 
 
-def pca_numbers(values: Floats, *, k: int = 3, basis: Floats | None = None, **_published: object) -> Ints:
-    """Return the number of each record's group of k neighbours on the first component; -1 if it is empty."""
+def pca_numbers(
+    values: Floats, *, k: int = 3, gaps: str = "alike", basis: Floats | None = None, **_published: object
+) -> Ints:
+    """Return each record's group of k neighbours on the first component; -1 if empty, unless gaps="alike"."""
     positions = component_of(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     order = present[np.argsort(positions[present], kind="stable")]
     groups = np.full(len(values), -1)
     groups[order] = np.minimum(np.arange(len(order)) // k, len(order) // k - 1)
-    return groups
+    return with_empty_records(values, groups, k, gaps)
 
 
 @method(
     title="PCA microaggregation",
     place=40,
     parameters=(GROUP_SIZE, GAPS),
-    keeps=("column means (gaps=merge)", "group sizes k to 2k-1"),
+    keeps=(
+        "column means (gaps=merge)",
+        "column means (complete data)",
+        "group sizes k to 2k-1 (complete data)",
+        "equal records in groups of at least k (gaps=alike)",
+    ),
     basis=component_of,
     group_size="k",
     groups=pca_numbers,
     largest_linkage=share_of_groups,
+    alike=rows_alike,
     reference="Domingo-Ferrer & Mateo-Sanz 2002, doi:10.1109/69.979982",
 )
 def pca_microaggregation(
     values: Floats,
     *,
     k: int = 3,
-    gaps: str = "merge",
+    gaps: str = "alike",
     basis: Floats | None = None,
     groups: Ints | None = None,
 ) -> Floats:
     """Replace each record by the mean of k neighbours on the first principal component.
 
-    Column means are kept and no published value stands for fewer than k records. It is fast at any size,
-    but what the first component does not see is averaged out: not for files whose variables are weakly
-    related (see `mdav`, which loses far less there).
+    Column means are kept (in complete files) and no published value stands for fewer than k records. It
+    is fast at any size, but what the first component does not see is averaged out: not for files whose
+    variables are weakly related (see `mdav`, which loses far less there).
 
     Parameters
     ----------
@@ -95,11 +111,15 @@ def pca_microaggregation(
         The records; NaN is a missing cell.
     k : int
         Smallest group size; 1 leaves the values as they are.
-    gaps : "merge" or "suppress"
-        What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
-        variable alone, the group and the nearest ones with a value (by their standardised centroids)
-        publish one aggregate of all their values, k or more; only where the whole file has fewer than k
-        values do cells become missing. "suppress": the group's cells become missing.
+    gaps : "alike", "merge" or "suppress"
+        What becomes of a variable that some records of a group miss. "alike": all records of a group are
+        published alike. Missing cells are filled with what the group publishes if at least max(k, 3) of its
+        records have a value; else the variable is suppressed in the whole group. With the other two a
+        missing cell stays missing, which tells records of a group apart. "merge": where fewer than k records
+        have a value, in this variable alone, the group and the nearest ones with a value (by their
+        standardised centroids) publish one aggregate of all their values, k or more; only where the whole
+        file has fewer than k values do cells become missing. "suppress": there the group's cells become
+        missing.
     basis : array, optional
         `component_of(values)`, where it is known.
     groups : array of n integers, optional
@@ -108,16 +128,15 @@ def pca_microaggregation(
     Returns
     -------
     array of shape (n, p)
-        Group means of the original values. A missing cell stays missing; for groups with fewer than k
-        values of a variable see `gaps`.
+        Group means of the original values; for missing cells see `gaps`.
 
     Notes
     -----
     Columns are standardised, a missing cell taken as its column's mean, and records sorted by their first
     principal component, equal ones by row number. Runs of k records form groups; what is left over joins
     the last. The component's sign, which says at which end that is, is the one with which the first
-    variable grows that has at least half of the largest loading. Records without any value stay out.
-    Groups with too few values of a variable are merged as by `mdav`, by centroids in all variables.
+    variable grows that has at least half of the largest loading. Records without any value, and groups
+    with missing cells of a variable, are treated as by `mdav`, merged by centroids in all variables.
 
     References
     ----------
@@ -133,7 +152,7 @@ def pca_microaggregation(
            [ 8.5, 80. ]])
     """
     if groups is None:
-        groups = pca_numbers(values, k=k, basis=basis)
+        groups = pca_numbers(values, k=k, gaps=gaps, basis=basis)
     return publish(values, groups, k, gaps=gaps)
 
 
@@ -173,19 +192,25 @@ def largest_block(k: int, block: int) -> int:
 
 
 def blocked_numbers(
-    values: Floats, *, k: int = 3, block: int = 10_000, basis: Floats | None = None, **_published: object
+    values: Floats,
+    *,
+    k: int = 3,
+    block: int = 10_000,
+    gaps: str = "alike",
+    basis: Floats | None = None,
+    **_published: object,
 ) -> Ints:
-    """Return the number of each record's group by MDAV within blocks of records; -1 without any value."""
+    """Return each record's group by MDAV within blocks; -1 without any value, unless gaps="alike"."""
     points = mdav_points(values) if basis is None else basis
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     blocks = blocks_of(points, present, largest_block(k, block))
     if len(blocks) == 1:
-        return mdav_groups(values, k, points)
+        return with_empty_records(values, mdav_groups(values, k, points), k, gaps)
     groups, formed = np.full(len(values), -1), 0
     for rows in progress.each("blocked MDAV", blocks):
         groups[rows] = groups_in_block(values[rows], k, points[rows]) + formed
         formed = int(groups[rows].max()) + 1
-    return groups
+    return with_empty_records(values, groups, k, gaps)
 
 
 def groups_in_block(values: Floats, k: int, points: Floats) -> Ints:
@@ -215,7 +240,7 @@ def sample_words(n: int) -> str:
 def loss_note(sample: Floats, options: Mapping[str, Any], block: int, where: str) -> str:
     """Return a note on what blocked MDAV loses beyond exact MDAV on these records, with smaller blocks."""
     k = options["k"]
-    both = blocked_numbers(sample, k=k, block=block), mdav_groups(sample, k)
+    both = blocked_numbers(sample, k=k, block=block, gaps="merge"), mdav_groups(sample, k)
     blocked, exact = (
         within_share(sample, publish(sample, groups, k, gaps=options["gaps"])) for groups in both
     )
@@ -230,11 +255,17 @@ def loss_note(sample: Floats, options: Mapping[str, Any], block: int, where: str
     title="blocked MDAV microaggregation",
     place=40,
     parameters=(GROUP_SIZE, Parameter("block", int, 10_000, "most records to a block", low=1), GAPS),
-    keeps=("column means (gaps=merge)", "group sizes k to 2k-1"),
+    keeps=(
+        "column means (gaps=merge)",
+        "column means (complete data)",
+        "group sizes k to 2k-1 (complete data)",
+        "equal records in groups of at least k (gaps=alike)",
+    ),
     basis=mdav_points,
     group_size="k",
     groups=blocked_numbers,
     largest_linkage=share_of_groups,
+    alike=rows_alike,
     release_notes=notes_on_blocks,
     in_blocks=InBlocks(how="groups", needs="squares"),
     reference="MDAV as in Domingo-Ferrer & Torra 2005, doi:10.1007/s10618-005-0007-5, within blocks",
@@ -244,16 +275,16 @@ def blocked_mdav(
     *,
     k: int = 3,
     block: int = 10_000,
-    gaps: str = "merge",
+    gaps: str = "alike",
     basis: Floats | None = None,
     groups: Ints | None = None,
 ) -> Floats:
     """Replace each record by the mean of a group that MDAV forms within a block of similar records.
 
-    Column means are kept and no published value stands for fewer than k records. For files of millions of
-    records: time grows little faster than their number. Records on either side of a block's border cannot
-    share a group, but swaps of records between groups make up for that: in large blocks less is lost than
-    by `mdav`, in small ones and in files of many tight clusters more.
+    Column means are kept (in complete files) and no published value stands for fewer than k records. For
+    files of millions of records: time grows little faster than their number. Records on either side of a
+    block's border cannot share a group, but swaps of records between groups make up for that: in large
+    blocks less is lost than by `mdav`, in small ones and in files of many tight clusters more.
 
     Parameters
     ----------
@@ -263,11 +294,15 @@ def blocked_mdav(
         Smallest group size; 1 leaves the values as they are.
     block : int
         Most records to a block; 6k where that is more. A file that fits into one is masked as by `mdav`.
-    gaps : "merge" or "suppress"
-        What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
-        variable alone, the group and the nearest ones with a value (by their standardised centroids)
-        publish one aggregate of all their values, k or more; only where the whole file has fewer than k
-        values do cells become missing. "suppress": the group's cells become missing.
+    gaps : "alike", "merge" or "suppress"
+        What becomes of a variable that some records of a group miss. "alike": all records of a group are
+        published alike. Missing cells are filled with what the group publishes if at least max(k, 3) of its
+        records have a value; else the variable is suppressed in the whole group. With the other two a
+        missing cell stays missing, which tells records of a group apart. "merge": where fewer than k records
+        have a value, in this variable alone, the group and the nearest ones with a value (by their
+        standardised centroids) publish one aggregate of all their values, k or more; only where the whole
+        file has fewer than k values do cells become missing. "suppress": there the group's cells become
+        missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
@@ -276,8 +311,7 @@ def blocked_mdav(
     Returns
     -------
     array of shape (n, p)
-        Group means of the original values. A missing cell stays missing; for groups with fewer than k
-        values of a variable see `gaps`.
+        Group means of the original values; for missing cells see `gaps`.
 
     Notes
     -----
@@ -301,5 +335,5 @@ def blocked_mdav(
     [1.0, 4.0, 7.0, 10.0, 13.0, 16.0]
     """
     if groups is None:
-        groups = blocked_numbers(values, k=k, block=block, basis=basis)
+        groups = blocked_numbers(values, k=k, block=block, gaps=gaps, basis=basis)
     return publish(values, groups, k, gaps=gaps, points=basis)

@@ -14,7 +14,14 @@ from sdckit.kernels.mdav.groups import SEARCHES, STEP, ProgressShare, mdav_point
 from sdckit.kernels.mdav.missing_search import find_nearest
 from sdckit.kernels.mdav.missing_tree import BUILT, MissingTree, build_tree, delete, needs_tree
 from sdckit.kernels.mdav.state import FORMED, HEAD, LEFT, WORK, clear_heap
-from sdckit.masking.group_means import GAPS, GROUP_SIZE, publish, share_of_groups
+from sdckit.masking.group_means import (
+    GAPS,
+    GROUP_SIZE,
+    publish,
+    rows_alike,
+    share_of_groups,
+    with_empty_records,
+)
 
 
 class VmdavState(NamedTuple):
@@ -100,9 +107,15 @@ def grow_groups(state: VmdavState, tree: MissingTree, k: int, gamma: float, work
 
 
 def vmdav_numbers(
-    values: Floats, *, k: int = 3, gamma: float = 0.2, basis: Floats | None = None, **_published: object
+    values: Floats,
+    *,
+    k: int = 3,
+    gamma: float = 0.2,
+    gaps: str = "alike",
+    basis: Floats | None = None,
+    **_published: object,
 ) -> Ints:
-    """Return the number of each record's V-MDAV group; -1 for a record without any value."""
+    """Return the number of each record's V-MDAV group; -1 without any value, unless gaps="alike"."""
     present = ~np.isnan(values).all(axis=1)
     groups = np.full(len(values), -1)
     if k == 1:
@@ -110,7 +123,7 @@ def vmdav_numbers(
         return groups
     points = (mdav_points(values) if basis is None else basis)[present]
     groups[present] = with_leftovers(points, group_points(points, k, float(gamma)), k)
-    return groups
+    return with_empty_records(values, groups, k, gaps)
 
 
 def group_points(points: Floats, k: int, gamma: float) -> Ints:
@@ -158,11 +171,17 @@ def with_leftovers(points: Floats, groups: Ints, k: int) -> Ints:
         Parameter("gamma", float, 0.2, "how readily groups grow beyond k; 0 is never", low=0),
         GAPS,
     ),
-    keeps=("column means (gaps=merge)", "group sizes of at least k"),
+    keeps=(
+        "column means (gaps=merge)",
+        "column means (complete data)",
+        "group sizes of at least k",
+        "equal records in groups of at least k (gaps=alike)",
+    ),
     basis=mdav_points,
     group_size="k",
     groups=vmdav_numbers,
     largest_linkage=share_of_groups,
+    alike=rows_alike,
     reference="Solanas & Martinez-Balleste 2006, COMPSTAT",
 )
 def vmdav(
@@ -170,14 +189,14 @@ def vmdav(
     *,
     k: int = 3,
     gamma: float = 0.2,
-    gaps: str = "merge",
+    gaps: str = "alike",
     basis: Floats | None = None,
     groups: Ints | None = None,
 ) -> Floats:
     """Replace each record by the mean of a group of k or more records, larger where the data are dense.
 
-    Column means are kept and no published value stands for fewer than k records.
-    It suits data in clusters of uneven size, which groups of exactly k would tear apart; elsewhere `mdav`
+    Column means are kept (in complete files) and no published value stands for fewer than k records. It
+    suits data in clusters of uneven size, which groups of exactly k would tear apart; elsewhere `mdav`
     loses less. Not for files with many independent columns and more than some 100,000 records: no tree
     helps there, and time grows with the square of the number of records (see `blocked_mdav`).
 
@@ -190,11 +209,15 @@ def vmdav(
     gamma : float
         A record joins a group if its distance to it is less than gamma times its distance to the nearest
         other record; 0 leaves all groups at k. About 0.2 suits scattered data, about 1.1 clusters.
-    gaps : "merge" or "suppress"
-        What becomes of a variable of which fewer than k records of a group have a value. "merge": in this
-        variable alone, the group and the nearest ones with a value (by their standardised centroids)
-        publish one aggregate of all their values, k or more; only where the whole file has fewer than k
-        values do cells become missing. "suppress": the group's cells become missing.
+    gaps : "alike", "merge" or "suppress"
+        What becomes of a variable that some records of a group miss. "alike": all records of a group are
+        published alike. Missing cells are filled with what the group publishes if at least max(k, 3) of its
+        records have a value; else the variable is suppressed in the whole group. With the other two a
+        missing cell stays missing, which tells records of a group apart. "merge": where fewer than k records
+        have a value, in this variable alone, the group and the nearest ones with a value (by their
+        standardised centroids) publish one aggregate of all their values, k or more; only where the whole
+        file has fewer than k values do cells become missing. "suppress": there the group's cells become
+        missing.
     basis : array, optional
         `mdav_points(values)`, where it is known.
     groups : array of n integers, optional
@@ -203,8 +226,7 @@ def vmdav(
     Returns
     -------
     array of shape (n, p)
-        Group means of the original values. A missing cell stays missing; for groups with fewer than k
-        values of a variable see `gaps`.
+        Group means of the original values; for missing cells see `gaps`.
 
     Notes
     -----
@@ -230,5 +252,5 @@ def vmdav(
     array([ 1.5 ,  1.5 ,  3.25,  3.25, 24.  , 24.  , 24.  ])
     """
     if groups is None:
-        groups = vmdav_numbers(values, k=k, gamma=gamma, basis=basis)
+        groups = vmdav_numbers(values, k=k, gamma=gamma, gaps=gaps, basis=basis)
     return publish(values, groups, k, gaps=gaps, points=basis)

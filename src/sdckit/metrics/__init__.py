@@ -4,6 +4,8 @@ Importing this package files all metrics: `METRICS` is complete afterwards.
 """
 
 from sdckit.core.registry import METRICS
-from sdckit.metrics import loss, risk
+from sdckit.metrics import loss
+
+from sdckit import risk  # isort: skip - by this name, as its modules import those of this package
 
 __all__ = ["METRICS", "loss", "risk"]

@@ -25,6 +25,7 @@ from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
 from sdckit.metrics.evaluation_together import evaluate_together, given_releases, metrics_together
 from sdckit.metrics.knowledge import knowledge_of_pair
+from sdckit.metrics.made_by import add_masking, require_one_masking
 from sdckit.metrics.measuring import Measuring, score_groups
 from sdckit.metrics.notes import (
     calibration_notes,
@@ -38,10 +39,12 @@ from sdckit.metrics.notes import (
 )
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row, pair_of
-from sdckit.metrics.query_sample import sampling_of
+from sdckit.metrics.query_sample import LOOKED_UP, Sampling, sampling_of
 from sdckit.metrics.scenario_risks import require_columns, scenario_table
 from sdckit.metrics.stratified_risk import measures_linkage
 from sdckit.progress import ProgressCallback, reported_to, track
+from sdckit.risk.intruder import looked_up_singly
+from sdckit.risk.partial import checked_known_share, known_share_notes
 from sdckit.rules import Rules, rules_of
 from sdckit.rules.edits import named_columns
 
@@ -73,10 +76,12 @@ def evaluate(
     disclosure: Disclosure | HasDisclosure | Sequence[Disclosure | HasDisclosure] | None = None,
     method: str | None = None,
     parameters: Mapping[str, Any] | None = None,
+    made_by: Callable[[Any, np.random.Generator], Any] | None = None,
     window: float | Callable[[Floats], Any] | Mapping[str, Any] | None = None,
     stratified: bool | None = None,
     paired: bool = True,
     rules: Any = None,
+    known_share: float | None = None,
     sample_queries: int | None = None,
     rng: Any = None,
     engine: str | None = None,  # noqa: ARG001 - these four are for `on_engines`
@@ -135,6 +140,10 @@ def evaluate(
     method, parameters : str and dict, optional
         In place of a disclosure, for a file made elsewhere: how it was masked, such as "rank_swap" and
         {"p": 0.15}.
+    made_by : function, optional
+        In place of a method, the masking itself: `made_by(table, rng)` gets a copy of the original and a
+        numpy Generator, and returns the masked table, all records in the order of the original. The intruder
+        runs it up to 80 times with draws of his own, and so learns how masked records lie around originals.
     window : float or function, optional
         The largest move in ranks where no method is named: a share of the records, or a function of the
         original values; either also by stratum, in a dictionary.
@@ -148,10 +157,13 @@ def evaluate(
     rules : text or list of text, optional
         Edit rules that records satisfy, as for `mask`: the linkage attacks use them, and a note says how
         many masked records break them.
+    known_share : float, optional
+        Also tell in a note how many persons are found by an intruder who holds the originals of this share of
+        them only, such as 0.75; in files of at most 3,000 records.
     sample_queries : int, optional
         Estimate linkage on so many records, drawn at random, each looked up among all others; the columns
-        `ci_low` and `ci_high` have a 95 % interval. 0 looks up all records, and so
-        does None in memory; other engines then draw 20,000.
+        `ci_low` and `ci_high` have a 95 % interval. 0 looks up all records. So does None in memory
+        up to 20,000 records and for methods that draw nothing; else it draws 5,000, other engines 20,000.
     rng : None, int or numpy Generator
         For `ties="random"`.
     engine : str, optional
@@ -183,12 +195,17 @@ def evaluate(
     possible; an unrelated order would score 0.625
     """
     sampling = sampling_of(sample_queries)
-    for what, given in (("scenarios are", scenarios), ("sample_queries is", sampling)):
+    require_one_masking(made_by, disclosure=disclosure, method=method, parameters=parameters)
+    share = checked_known_share(known_share)
+    single = {"scenarios are": scenarios, "sample_queries is": sampling, "known_share is": share}
+    for what, given in single.items():
         if together and given:
             raise ValueError(f"{what} for one release and together is True; leave one of them out")
     releases = given_releases(masked, disclosure, rows, together=together)
+    told = [one.disclosure for one in releases if one.disclosure is not None]
+    require_one_masking(made_by, disclosure=told[0] if told else None)
     prepared = _original_for(
-        [one.disclosure for one in releases if one.disclosure is not None],
+        told,
         original,
         columns=columns,
         key=key,
@@ -228,16 +245,19 @@ def evaluate(
         rng=rng,
         scenarios=others,
         sampling=sampling,
+        every=sample_queries is not None and sampling is None,
+        known_share=share,
     )
     pairs = [pair_of(prepared, one.masked, rows=one.rows) for one in releases]
-    for pair, told in zip(pairs, disclosed, strict=True):
+    for pair, known_of in zip(pairs, disclosed, strict=True):
         require_published(pair.original.roles, published_names(pair))
-        warn_of_doubts(pair, paired=told.paired)
+        warn_of_doubts(pair, paired=known_of.paired)
         if not isinstance(original, Original):  # else `prepare` has warned
             warn_of_published(pair)
     if not isinstance(original, Original) and columns is None and not disclosed[0].columns:
         warn_of_masked_weights(() if prepared.table is None else prepared.columns)
     with reported_to(progress):
+        disclosed = [add_masking(*one, made_by) for one in zip(pairs, disclosed, strict=True)]
         if together:
             return evaluate_releases(pairs, disclosed, how)
         return evaluate_pair(pairs[0], disclosed[0], how)
@@ -281,12 +301,13 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
         group.rules = None if wide.rules is None else wide.rules.within(pair.columns)
     for name, group in groups[1:] if disclosure.by else groups[:1]:
         group.window = disclosure.width(name, group.original.values, group.columns)
+    how = _sampled(how, pair)
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
     notes = dict.fromkeys(rule_notes(wide))
     if not disclosure.paired:
         notes |= dict.fromkeys(unpaired_notes(pair, how.left_out))
-    notes |= dict.fromkeys(uninformed_notes(disclosure, how.metrics))
+    notes |= dict.fromkeys(uninformed_notes(disclosure, how.metrics, masks_again=pair.remask is not None))
     notes |= dict.fromkeys(unmasked_notes(disclosure, pair.columns))
     notes |= dict.fromkeys(calibration_notes(disclosure, how.metrics))
     records: dict[str, Any] = {}
@@ -303,6 +324,7 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
             notes |= dict.fromkeys(score_here.notes)
             if how.per_record:
                 records[metric.name] = score_here.records
+    notes |= dict.fromkeys(known_share_notes(pair, how.known_share))
     missing = str(how.options["missing"])
     notes |= dict.fromkeys(missing_notes(pair, how.metrics, missing) if disclosure.paired else ())
     if any(measures_linkage(metric) for metric in how.metrics):
@@ -325,6 +347,12 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
         estimates=compared,
         kind=pair.original.kind,
     )
+
+
+def _sampled(how: Measuring, pair: Pair) -> Measuring:
+    """Return how a pair is measured: of large files that are read by a law, some records are looked up."""
+    singly = how.sampling is None and not how.every and looked_up_singly(pair)
+    return replace(how, sampling=Sampling(LOOKED_UP)) if singly else how
 
 
 def evaluate_releases(pairs: Sequence[Pair], disclosures: Sequence[Disclosure], how: Measuring) -> Evaluation:

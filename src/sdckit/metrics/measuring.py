@@ -33,7 +33,9 @@ class Measuring:
     options: Mapping[str, Any]
     per_record: bool
     scenarios: Sequence[Scenario] = ()
-    sampling: Sampling | None = None  # of the records on which linkage is estimated; None: all
+    sampling: Sampling | None = None  # of the records on which linkage is estimated; None: as usual
+    every: bool = False  # all records are looked up, however many there are
+    known_share: float | None = None  # of the persons, for an intruder who holds these only; None: not asked
 
     @classmethod
     def of(
@@ -47,18 +49,22 @@ class Measuring:
         rng: Any = None,
         scenarios: Sequence[Scenario] = (),
         sampling: Sampling | None = None,
+        every: bool = False,
+        known_share: float | None = None,
     ) -> Measuring:
         """Return the metrics and options of an evaluation, checked as far as possible without data."""
         chosen, left_out = registry.metrics_for_rows(metrics, paired=disclosure.paired)
         checks.one_of("rule for missing cells", missing, checks.MISSING)
         options = {"ties": ties, "missing": missing, "rng": rng}
-        return cls(chosen, left_out, metrics is not None, options, per_record, scenarios, sampling)
+        named = metrics is not None
+        return cls(chosen, left_out, named, options, per_record, scenarios, sampling, every, known_share)
 
     def of_one(self, metric: Metric, limit: float | None) -> Measuring:
         """Return how one metric is measured by itself, under a limit if there is one."""
         limits = {} if limit is None else {metric.name: limit}
         sampling = self.sampling and replace(self.sampling, limits=limits)
         alone: dict[str, Any] = {"left_out": (), "named": True, "per_record": False, "scenarios": ()}
+        alone["known_share"] = None
         return replace(self, metrics=[metric], sampling=sampling, **alone)
 
     def scores(self, metric: Metric, pairs: Sequence[Pair], notes: dict[str, None]) -> list[Score | None]:

@@ -9,7 +9,7 @@ import polars as pl
 from sdckit.core.registry import METRICS
 from sdckit.core.text import plural
 from sdckit.core.warning_texts import warn
-from sdckit.metrics.risk.facts import facts_of
+from sdckit.risk.facts import facts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,13 +61,18 @@ def unpaired_notes(pair: Pair, left_out: Sequence[str]) -> list[str]:
     return notes
 
 
-def uninformed_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[str]:
-    """Return a note naming the risks measured without knowing the masking method."""
+def uninformed_notes(
+    disclosure: Disclosure, metrics: Sequence[Metric], *, masks_again: bool = False
+) -> list[str]:
+    """Return a note naming the risks of an intruder who learns the masking from the release alone.
+
+    With `masks_again` he was given the masking itself.
+    """
     named = [metric.name for metric in metrics if metric.informed and "within" not in metric.fixed_options]
-    if not disclosure.uninformed or not named:
+    if disclosure.method is not None or disclosure.deterministic or masks_again or not named:
         return []
-    verb = "assumes" if len(named) == 1 else "assume"
-    return [f"{', '.join(named)} {verb} the intruder does not know the method; else give method="]
+    law = f"the law behind {', '.join(named)} was learnt from folds of the release alone"
+    return [f"nobody said how the file was masked: {law}; for a sharper figure give method= or made_by="]
 
 
 def calibration_notes(disclosure: Disclosure, metrics: Sequence[Metric]) -> list[str]:

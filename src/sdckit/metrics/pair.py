@@ -32,7 +32,7 @@ from sdckit.metrics.variable_pair import VariablePair
 from sdckit.progress import each
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Int, Ints
     from sdckit.rules import Rules
@@ -68,6 +68,8 @@ class Pair:
     whole: Pair | None = None
     marks: Mapping[str, Ints] | None = None  # of missing cells, see `missing_marks`; None: as in the original
     sample: QuerySample | None = None  # None: linkage is measured on all records
+    remask: Callable[[np.random.Generator], Floats] | None = None  # masks the file with other draws
+    trial: bool = False  # one of many settings that a search tries: fewer shadows
     _sums: dict[str, RankSums | list[RankSums]] = field(default_factory=dict)
     _summaries: dict[int, TieSummary] = field(default_factory=dict)
     _weighted: dict[tuple[int, str], tuple[float, float]] = field(default_factory=dict)

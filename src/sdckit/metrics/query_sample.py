@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.score import Score
 
 CONFIDENCE = 0.95
+LOOKED_UP = 5_000  # records of a large file, at first
 SEED = 0  # of the random order in which records are drawn: the same files give the same estimate
 
 

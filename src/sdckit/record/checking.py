@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.scenarios import default_note
 from sdckit.core.settings import method_text
 from sdckit.core.text import plural, shortened
 from sdckit.record.private_files import digest_of_file
@@ -30,6 +31,7 @@ class Limit:
     limit: float
     value: float | None
     together_with: tuple[str, ...] = ()
+    note: str = ""  # says that the limit is a default
 
     @property
     def met(self) -> bool:
@@ -39,7 +41,8 @@ class Limit:
     def __str__(self) -> str:
         value = "no value" if self.value is None else f"{self.value:.4f}"
         others = f" together with {shortened(self.together_with)}" if self.together_with else ""
-        return f"{self.metric}{others} {value}, limit {self.limit:g} {'met' if self.met else 'not met'}"
+        limit = f"limit {self.limit:g}{self.note} {'met' if self.met else 'not met'}"
+        return f"{self.metric}{others} {value}, {limit}"
 
 
 def limits_of_entry(entry: Entry) -> list[Limit]:
@@ -51,7 +54,8 @@ def limits_of_entry(entry: Entry) -> list[Limit]:
             others = tuple(row.get("together_with", ()))
             found.append(Limit(row["metric"], entry.limits[row["metric"]], upper, others))
     measured = {one.metric for one in found}
-    return found + [Limit(name, entry.limits[name], None) for name in entry.limits if name not in measured]
+    found += [Limit(name, entry.limits[name], None) for name in entry.limits if name not in measured]
+    return [replace(one, note=default_note(one.metric, entry.limits)) for one in found]
 
 
 def check_file(store: Store, masked: Path) -> tuple[Entry, list[Limit]]:
@@ -66,7 +70,7 @@ def check_file(store: Store, masked: Path) -> tuple[Entry, list[Limit]]:
         raise NotInRecord(
             f"'{masked}' is none of the releases in '{store.folder}'{doubt}; it was changed or made elsewhere"
         )
-    for verify in (store.crosswalk, store.fingerprints, store.published):
+    for verify in (store.crosswalk, store.fingerprints, store.originals, store.published):
         verify(entry)
     return entry, limits_of_entry(entry)
 

@@ -10,19 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from sdckit.core.registry import method_named
 from sdckit.core.scenarios import Scenario, checked_scenarios
 from sdckit.io.dialect import Dialect
 from sdckit.io.digest import checksum
 from sdckit.selection.release_plan import ReleasePlan
 
-FORMAT = 1  # version of the form of release.json
+FORMAT = 1  # first version of the form of release.json
 CALIBRATED = 2  # version with the totals of a calibrated release
+CURRENT = 3  # version with original values, with who left and joined, and with the version of the intruder
+ADDED = {  # fields that came later, by the first version that has them
+    "calibrate": CALIBRATED,
+    **dict.fromkeys(("originals", "moved", "intruder"), CURRENT),
+}
 ROLES = (  # options of `prepare` that an entry keeps; recodings and missing codes have entries of their own
     *("key", "weights", "by", "untouched", "known", "unknown", "confidential", "unit", "drop"),
 )
 REPEATED = (  # fields of the plan that decide the bytes of the file
     *("method", "parameters", "decimals", "groups", "keep_order", "numbered", "calibrate"),
 )
+EARLIER = {"gaps": "merge"}  # parameters with another default in version 0.1, which did not state it
 
 
 class DamagedRecord(ValueError):  # noqa: N818 - the name says what is wrong
@@ -36,8 +43,10 @@ class Entry:
     `input` has name, SHA-256 digest (None for a table that was no file), digest of the cells, and number of
     rows; `output` has name, suffix, digest and rows. `draws` and `entropy` (as hexadecimal text) say which
     draw was released. `rules` are edit rules as given, `rules_in_full` with those that were discovered.
-    `crosswalk` and `fingerprints` have the digests of these files of the record. `calibrate` are totals that
-    hold in the file. All values are plain JSON.
+    `crosswalk`, `fingerprints` and `originals` have the digests of these files of the record. `calibrate` are
+    totals that hold in the file. `moved` counts, for each earlier release, who left, joined and changed, and
+    what both files tell of them. `intruder` is the version of the attacks that measured the risks. All values
+    are plain JSON.
     """
 
     id: str
@@ -70,12 +79,13 @@ class Entry:
     crosswalk: dict[str, str]
     fingerprints: dict[str, str]
     calibrate: list[str] = field(default_factory=list)
+    originals: dict[str, str] = field(default_factory=dict)
+    moved: list[dict[str, Any]] = field(default_factory=list)
+    intruder: int = 1  # that of version 0.1, whose records do not state it
 
     def to_json(self) -> bytes:
         """Return the entry as JSON with the number of its format and a checksum over all the rest."""
-        content = {"format": CALIBRATED if self.calibrate else FORMAT} | asdict(self)
-        if not self.calibrate:  # earlier versions read such an entry, too
-            content.pop("calibrate")
+        content = {"format": CURRENT} | asdict(self)
         text = json.dumps(content | {"checksum": checksum(content)}, indent=1, ensure_ascii=True)
         return f"{text}\n".encode()
 
@@ -90,10 +100,11 @@ class Entry:
             raise damaged(name) from error
         if not isinstance(form, int) or checksum({"format": form} | content) != stated:
             raise damaged(name)
-        if form not in {FORMAT, CALIBRATED}:
-            raise ValueError(f"'{name}' has format {form} and this version reads {CALIBRATED}; update sdckit")
-        if set(content) != {one.name for one in fields(cls)} - ({"calibrate"} if form == FORMAT else set()):
+        if not FORMAT <= form <= CURRENT:
+            raise ValueError(f"'{name}' has format {form} and this version reads {CURRENT}; update sdckit")
+        if set(content) != {one.name for one in fields(cls) if ADDED.get(one.name, FORMAT) <= form}:
             raise damaged(name)
+        content["parameters"] = _with_stated(content["method"], content["parameters"], EARLIER)
         return cls(**content)
 
     @property
@@ -158,8 +169,21 @@ def plain(value: Any, what: str) -> Any:
 
 
 def plan_entries(plan: ReleasePlan) -> dict[str, Any]:
-    """Return those fields of a plan that decide what is masked and written."""
-    return {name: plain(getattr(plan, name), f"{name} of the plan") for name in REPEATED}
+    """Return those fields of a plan that decide what is masked and written.
+
+    Parameters whose default has changed are stated, so that the file can be made again whatever it will be.
+    """
+    found = {name: plain(getattr(plan, name), f"{name} of the plan") for name in REPEATED}
+    defaults = method_named(plan.method).defaults()
+    found["parameters"] = _with_stated(plan.method, found["parameters"], defaults)
+    return found
+
+
+def _with_stated(method: str, parameters: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with those added, from `values`, whose default has changed since version 0.1."""
+    known = method_named(method).defaults()
+    stated = {name: values[name] for name in EARLIER if name in known and name not in parameters}
+    return parameters | stated
 
 
 def rule_texts(rules: Any) -> list[str]:

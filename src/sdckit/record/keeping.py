@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any, Self
 import polars as pl
 
 from sdckit.core.converted_cells import polars_column
+from sdckit.core.version import INTRUDER_VERSION
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.io import crosswalk
 from sdckit.io.dialect import DEFAULT, Dialect
 from sdckit.io.suffixes import suffix_of
 from sdckit.record import entry as entries
-from sdckit.record import environment, ledger
+from sdckit.record import environment, ledger, moves
 from sdckit.record.fingerprints import digest_of_table
 from sdckit.record.overlap import fingerprint_table
 from sdckit.record.private_files import copy_private, digest_of_file, write_private
-from sdckit.record.store import CROSSWALK, FINGERPRINTS, PUBLISHED, Store, utc_now
+from sdckit.record.store import CROSSWALK, FINGERPRINTS, ORIGINALS, PUBLISHED, Store, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
     from sdckit.selection.release import Release
@@ -62,6 +64,7 @@ class Keeper:
     output: Path
     id: str | None = None  # of the release, once its record is written
     joints: list[ledger.Joint] = field(default_factory=list)
+    moved: list[moves.Moved] = field(default_factory=list)
     _made: Release[Any] | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -74,12 +77,15 @@ class Keeper:
     def judge(self, made: Release[Any], pair: Pair) -> list[str]:
         """Judge a release together with earlier ones of the same records; return notes on that.
 
-        Raise `TogetherMissed` if a limit is missed. Warnings announce records that were released before.
+        Raise `TogetherMissed` if a limit is missed, or if cells of records that left or joined follow from
+        two files. Warnings announce records that were released before; no note tells who left or joined.
         """
         self._stack.enter_context(self.store.lock())
         warned: list[str] = []
         with collect_warnings(warned):
             overlaps = ledger.earlier_releases(self.store, self.original, limited=bool(self.plan.limits))
+        with collect_warnings(warned):
+            self.moved = moves.judge_moves(self.store, self.plan, self.original, made, overlaps)
         self.joints = ledger.judge_together(self.store, self.plan, pair, made.disclosure, overlaps)
         self._made = made
         return ledger.together_note(self.joints)
@@ -92,6 +98,7 @@ class Keeper:
         tables = {
             CROSSWALK: _crosswalk(self.original, made),
             FINGERPRINTS: fingerprint_table(self.original, self.store.secret()),
+            ORIGINALS: moves.original_values(self.original),
         }
 
         def write_table(name: str) -> Callable[[Path], None]:
@@ -143,23 +150,26 @@ class Keeper:
             dialect=entries.dialect_entries(origin.dialect),
             limits=dict(plan.limits),
             scenarios=entries.scenario_entries(plan.scenarios),
-            measured=measured_figures(made) + [joint.to_dict() for joint in self.joints],
+            measured=measured_figures(made.evaluation) + [joint.to_dict() for joint in self.joints],
             paired=made.disclosure.paired,
             versions=environment.versions(),
             kernels=environment.kernels(),
             cpu=environment.cpu_features(),
             crosswalk={"sha256": digests[CROSSWALK]},
             fingerprints={"sha256": digests[FINGERPRINTS]},
+            originals={"sha256": digests[ORIGINALS]},
+            moved=[one.to_dict() for one in self.moved],
+            intruder=INTRUDER_VERSION,
         )
 
 
-def measured_figures(made: Release[Any]) -> list[dict[str, Any]]:
+def measured_figures(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Return value and interval of each metric of the whole file, and of each risk in each scenario."""
     figures = ["metric", "value", "ci_low", "ci_high"]
-    rows = made.evaluation.summary.select(figures).rows(named=True)
-    if made.evaluation.scenarios is not None:
+    rows = evaluation.summary.select(figures).rows(named=True)
+    if evaluation.scenarios is not None:
         label = pl.format("{} ({})", "metric", "scenario").alias("metric")
-        rows += made.evaluation.scenarios.select(label, *figures[1:]).rows(named=True)
+        rows += evaluation.scenarios.select(label, *figures[1:]).rows(named=True)
     found: list[dict[str, Any]] = entries.plain(rows, "a measured value")
     return found
 

@@ -27,6 +27,8 @@ from sdckit.record.store import read_table
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    import polars as pl
+
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.original import Original
     from sdckit.record.entry import Entry
@@ -95,10 +97,22 @@ def _is_unlike(entry: Entry, names: Collection[str]) -> bool:
 def judge_together(
     store: Store, plan: ReleasePlan, pair: Pair, disclosure: Disclosure, overlaps: Sequence[Overlap]
 ) -> list[Joint]:
+    """Return what `measure_together` does; raise `TogetherMissed` if a limit on linkage is missed."""
+    found = measure_together(store, plan, pair, disclosure, overlaps)
+    for joint in found:
+        limit = plan.limits.get(joint.metric)
+        if limit is not None and not joint.value <= limit:
+            raise TogetherMissed(_missed_text(joint, limit))
+    return found
+
+
+def measure_together(
+    store: Store, plan: ReleasePlan, pair: Pair, disclosure: Disclosure, overlaps: Sequence[Overlap]
+) -> list[Joint]:
     """Return the linkage of a release together with earlier ones of unchanged records, in each scenario.
 
     Each set of unchanged records is judged with all earlier releases that hold all of it, among all records
-    of the new file. Raise `TogetherMissed` if a limit on linkage is missed.
+    of the new file.
     """
     if not disclosure.paired:
         return []
@@ -111,10 +125,6 @@ def judge_together(
     for group in _groups(shared):
         earlier = [one for each in group if (one := known[each.entry.id]) is not None]
         found += _joint_figures(plan, pair, disclosure, earlier)
-    for joint in found:
-        limit = plan.limits.get(joint.metric)
-        if limit is not None and not joint.value <= limit:
-            raise TogetherMissed(_missed_text(joint, limit))
     return found
 
 
@@ -177,7 +187,7 @@ class _EarlierFile:
             values[overlap.rows[seen], place] = theirs[seen, j]
         same = overlap.complete and entry.variables == pair.columns
         same = same and tuple(entry.roles["by"]) == pair.original.roles.by
-        known = _disclosure_of(entry) if same else UNKNOWN
+        known = disclosure_of(entry) if same else UNKNOWN
         return cls(entry.id, overlap.rows, values, known)
 
 
@@ -193,12 +203,17 @@ def _published_values(store: Store, entry: Entry, columns: Sequence[str]) -> tup
     rows = read_table(store.crosswalk(entry))[crosswalk.ORIGINAL].to_numpy() - 1
     values = np.full((len(rows), len(shared)), np.nan)
     for j, name in enumerate(shared):
-        cells = source[name].cast(float).fill_null(np.nan).to_numpy()
-        values[rows, j] = np.where(np.isin(cells, entry.na), np.nan, cells)
+        values[rows, j] = numbers_in(source[name], entry.na)
     return shared, values
 
 
-def _disclosure_of(entry: Entry) -> Disclosure:
+def numbers_in(column: pl.Series, na: Sequence[float]) -> Floats:
+    """Return a column of numbers, NaN where a cell is missing or a code for that."""
+    cells = column.cast(float).fill_null(np.nan).to_numpy()
+    return np.where(np.isin(cells, na), np.nan, cells)
+
+
+def disclosure_of(entry: Entry) -> Disclosure:
     """Return what an earlier release published about its masking; calibration rounds cells at random."""
     found = Disclosure.of(
         entry.method,

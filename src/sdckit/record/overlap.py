@@ -28,14 +28,32 @@ class Overlap:
     """Records that a new original shares with an earlier release.
 
     `rows` are the rows of the new original whose values are unchanged, `earlier` the rows of the earlier one
-    that hold them; `changed` counts records with the same key and other values. `n` counts all new records.
+    that hold them; `changed_rows` and `changed_earlier` are those with the same key and other values. `n`
+    counts all new records, `n_earlier` the earlier ones.
     """
 
     entry: Entry
     rows: Ints
     earlier: Ints
-    changed: int
+    changed_rows: Ints
+    changed_earlier: Ints
     n: int
+    n_earlier: int
+
+    @property
+    def changed(self) -> int:
+        """Number of records with the same key and other values."""
+        return len(self.changed_rows)
+
+    @property
+    def left(self) -> Ints:
+        """Rows of the earlier original whose records are not in the new one."""
+        return np.setdiff1d(np.arange(self.n_earlier), np.union1d(self.earlier, self.changed_earlier))
+
+    @property
+    def joined(self) -> Ints:
+        """Rows of the new original whose records are not in the earlier one."""
+        return np.setdiff1d(np.arange(self.n), np.union1d(self.rows, self.changed_rows))
 
     @property
     def complete(self) -> bool:
@@ -45,7 +63,9 @@ class Overlap:
     def __str__(self) -> str:
         kept = len(self.rows)
         text = f"{kept} of {self.n} {plural(self.n, 'record')} {'is' if kept == 1 else 'are'} unchanged"
-        return f"{text} and {self.changed} changed since release {self.entry.id}"
+        text += f" and {self.changed} changed since release {self.entry.id}"
+        left, joined = len(self.left), len(self.joined)
+        return f"{text}, {left} left and {joined} joined" if left or joined else text
 
 
 def fingerprint_table(original: Original, secret: bytes) -> pl.DataFrame:
@@ -97,9 +117,9 @@ def _overlap(
     if keys is not None:
         rows, earlier = matching_rows(keys, theirs[KEY].to_numpy())
     if values is None:
-        return Overlap(entry, rows[:0], earlier[:0], len(rows), n)
+        return Overlap(entry, rows[:0], earlier[:0], rows, earlier, n, len(their_values))
     same = values[rows] == their_values[earlier]
-    changed = rows[~same]
+    changed, of_changed = rows[~same], earlier[~same]
     rows, earlier = rows[same], earlier[same]
     ours_left = np.setdiff1d(np.arange(n), rows)
     theirs_left = np.setdiff1d(np.arange(len(their_values)), earlier)
@@ -107,7 +127,9 @@ def _overlap(
     found = np.concatenate([rows, ours_left[more]])
     order = np.argsort(found, kind="stable")
     earlier = np.concatenate([earlier, theirs_left[of_theirs]])[order]
-    return Overlap(entry, found[order], earlier, len(np.setdiff1d(changed, found)), n)
+    still = ~np.isin(changed, found) & ~np.isin(of_changed, earlier)
+    changes = changed[still], of_changed[still]
+    return Overlap(entry, found[order], earlier, *changes, n, len(their_values))
 
 
 def matching_rows(ours: UInt64s, theirs: UInt64s) -> tuple[Ints, Ints]:

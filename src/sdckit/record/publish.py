@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sdckit.core.converted_cells import polars_column
-from sdckit.core.table import Table
+from sdckit.core.converted_cells import as_polars
 from sdckit.io.atomic import AnyPath, check_target
 from sdckit.io.files import read
 from sdckit.masking import Masking
@@ -61,14 +60,6 @@ def _require_unchanged(data: Any, pair: Pair) -> None:
     rows = None if pair.places is None else np.argsort(pair.places)
     if not np.array_equal(pair_by_row(pair.original, data, rows=rows).masked, pair.masked, equal_nan=True):
         raise ValueError("the table was changed since it was measured; make the release again")
-
-
-def as_polars(data: Any) -> pl.DataFrame:
-    """Return a table of any type as a polars frame."""
-    table = Table(data)
-    if table.frame is None:
-        return pl.DataFrame({name: table.array[:, j] for j, name in enumerate(table.names)})
-    return pl.DataFrame([polars_column(table.column(name)) for name in table.names])
 
 
 def _require_same_values(path: Path, written: Any, frame: pl.DataFrame, columns: Any) -> None:

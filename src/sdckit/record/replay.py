@@ -78,7 +78,7 @@ def replay(store: Store, one: str, data: Path, output: Path, *, overwrite: bool 
     entry = store.read(one)
     check_suffix(entry, output)
     check_input(entry, data)
-    source = files.read(data, entry.read_dialect()) if not data.is_dir() else _read_folder(entry, data)
+    source = read_input(entry, data)
     check_input(entry, data, source)
     published = _draw_again(entry, source)
     file = ReleaseFile(
@@ -95,17 +95,24 @@ def replay(store: Store, one: str, data: Path, output: Path, *, overwrite: bool 
     return entry
 
 
-def _read_folder(entry: Entry, data: Path) -> Source:
-    """Return the table of all Parquet files in a folder."""
+def read_input(entry: Entry, data: Path) -> Source:
+    """Return the table of a file, or of all Parquet files in a folder, read as a release read it."""
+    if not data.is_dir():
+        return files.read(data, entry.read_dialect())
     from sdckit.engines.parquet_files import find_files  # noqa: PLC0415 - only for folders
     from sdckit.io.source import Source  # noqa: PLC0415
 
     return Source(find_files(data).scan().collect(), None, data, entry.read_dialect())
 
 
+def read_original(entry: Entry, source: Source) -> Original:
+    """Return the original of a release with the roles that it had."""
+    return Original.of(source.frame, **entry.prepare_options(), labelled=source.labelled, warn=False)
+
+
 def _draw_again(entry: Entry, source: Source) -> Published:
     """Return the table of the draw that was released, as it was handed out."""
-    original = Original.of(source.frame, **entry.prepare_options(), labelled=source.labelled, warn=False)
+    original = read_original(entry, source)
     plan = entry.release_plan()
     generator, secret, _ = plan.random_numbers(entry.entropy_bytes, entry.draws)
     return plan.publish(plan.mask(original, generator), original, secret)

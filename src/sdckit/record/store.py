@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Writer = Callable[[Path], None]
 
 ID = re.compile(r"\d{8}-[0-9a-f]{8,64}(-\d+)?")
-ENTRY, CROSSWALK, FINGERPRINTS, PUBLISHED = (
-    *("release.json", "crosswalk.parquet", "fingerprints.parquet"),
+ENTRY, CROSSWALK, FINGERPRINTS, ORIGINALS, PUBLISHED = (
+    *("release.json", "crosswalk.parquet", "fingerprints.parquet", "originals.parquet"),
     "published",  # and the suffix of the file
 )
 INDEX, KEY, LOCK, PART = ".index.json", ".key", ".lock", ".part-"
@@ -159,6 +159,14 @@ class Store:
     def fingerprints(self, entry: Entry) -> Path:
         """Return the path of the fingerprints of a release, which are as they were written."""
         return self.verified(entry, FINGERPRINTS, entry.fingerprints["sha256"])
+
+    def originals(self, entry: Entry) -> Path | None:
+        """Return the path of the original values of a release, as they were written; None if it has none.
+
+        Records of version 0.1 have none.
+        """
+        digest = entry.originals.get("sha256")
+        return None if digest is None else self.verified(entry, ORIGINALS, digest)
 
     def published(self, entry: Entry) -> Path:
         """Return the path of the copy of a published file, which is as it was written."""

@@ -13,13 +13,14 @@ import polars as pl
 from sdckit.core import checks, registry
 from sdckit.core.notebook import WrittenReport
 from sdckit.core.text import listed, plural
-from sdckit.core.version import VERSION
+from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.io import atomic
 from sdckit.io.digest import sha256_of
 from sdckit.metrics.evaluation_result import public_evaluation, rounded_losses
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.record.publish import require_file_of
 from sdckit.report import Points, charts, map_chart, report
+from sdckit.report.headlines import exposed_sentence
 from sdckit.report.measures import metric_of
 from sdckit.report.page import NO_LIMITS
 from sdckit.selection import wording
@@ -117,12 +118,16 @@ def report_on_files(
     points = [{"method": name, "parameters": "", **found} for name, found in values.items()]
     notes = [f"{name}: {note}" for name, result in results.items() for note in result.notes]
     known = {name: result.knowledge for name, result in results.items() if result.knowledge is not None}
+    exposed = {name: exposed_sentence(result, records) for name, result in results.items()}
     common = set(known.values())
     if len(common) > 1:
         notes += [f"{name}: risk {one.sentence}; {one.unmasked_sentence}" for name, one in known.items()]
     return report(
         title=f"Comparison of {len(results)} masked files",
-        done=[f"{len(results)} masked files were compared with one original of {records:,} records."],
+        done=[
+            f"{len(results)} masked files were compared with one original of {records:,} records.",
+            *(f"{name}: {line}" for name, line in exposed.items() if line),
+        ],
         points=map_points(pl.DataFrame(points), records=records),
         knowledge=common.pop() if len(common) == 1 else None,
         notes=notes,
@@ -373,6 +378,7 @@ def _size_text(pair: Pair | None) -> str:
 
 
 def _facts_with_versions(facts: Mapping[str, str]) -> dict[str, str]:
-    """Return the facts that are not empty, and the versions of sdckit, numpy and Python."""
-    versions = f"sdckit {VERSION}, numpy {np.__version__}, Python {platform.python_version()}"
+    """Return the facts that are not empty, and the versions of sdckit and its intruder, numpy, Python."""
+    versions = f"sdckit {VERSION} (intruder {INTRUDER_VERSION}), numpy {np.__version__}"
+    versions += f", Python {platform.python_version()}"
     return {name: value for name, value in facts.items() if value} | {"versions": versions}

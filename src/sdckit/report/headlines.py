@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.exposed_records import exposed_of
 from sdckit.core.registry import shown_metrics
+from sdckit.core.scenarios import default_note
 from sdckit.core.text import as_sentence, number
 from sdckit.report.measures import LEVELS, is_bounded, is_share, label, limit_text
+from sdckit.selection.points import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +34,7 @@ class Headline:
     bounded: bool
     level: float | None
     limit: float | None
+    note: str = ""  # says that the limit is a default
     assumes: str = ""  # what the intruder is assumed to know, for a risk
 
     @property
@@ -40,9 +44,21 @@ class Headline:
         if self.level is not None:
             words.append(f"{LEVELS[self.family]} {number(self.level)}")
         if self.limit is not None:
-            met = "met" if self.value <= self.limit else "not met"
-            words.append(f"limit {limit_text(self.limit)}: {met}")
+            words.append(f"limit {limit_text(self.limit)}{self.note}: {self.verdict}")
         return ", ".join(words)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the limit is met, judged as a release is; empty without a limit."""
+        if self.limit is None:
+            return ""
+        return "met" if round(self.value - self.limit, DIGITS) <= 0 else "not met"
+
+
+def exposed_sentence(evaluation: Evaluation | None, n: int | None) -> str:
+    """Return a sentence on the exposed records of a file of n records; empty where they were not measured."""
+    found = None if evaluation is None else exposed_of(evaluation.parts)
+    return "" if found is None else as_sentence(found.sentence(n))
 
 
 def headlines(
@@ -91,6 +107,7 @@ def _headlines_of(
             bounded=is_bounded(name) or 0 <= value <= 1,
             level=level,
             limit=limits.get(name),
+            note=default_note(name, limits),
             assumes=assumes if family == "risk" and place < MAIN else "",
         )
         for place, (family, name, value, level) in enumerate(found)

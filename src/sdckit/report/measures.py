@@ -9,8 +9,8 @@ import polars as pl
 from sdckit.core.text import as_sentence, number
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation_table import WHOLE
-from sdckit.metrics.risk.linkage_scores import ATTACKS
 from sdckit.report.privacy import variables_to_hide
+from sdckit.risk.linkage_scores import ATTACKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,6 +9,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from sdckit.core.scenarios import default_note
 from sdckit.report import distributions, headlines, measures, risk_map, signing
 from sdckit.report.environment import json_text, page_environment
 from sdckit.report.estimates import estimates_part
@@ -121,6 +122,7 @@ def report(
             title=title,
             done=done,
             choice=choice,
+            exposed=headlines.exposed_sentence(evaluation, None if pair is None else pair.original.n),
             headlines=headlines.headlines(evaluation, points, limits),
             estimates=None if evaluation is None else estimates_part(evaluation.estimates, private=private),
             knowledge=evaluation.knowledge if evaluation is not None and knowledge is None else knowledge,
@@ -156,6 +158,7 @@ def _map_parts(points: Points | None, drawn: Points | None) -> dict[str, Any]:
         "groups": () if drawn is None else risk_map.map_groups(drawn),
         "rows": () if drawn is None else risk_map.point_rows(drawn),
         "left_marks": 0 if drawn is None else drawn.marked.count(False),
+        "notes_on_limits": {name: default_note(name, limits) for name in limits},
         "other_limits": {
             name: limit for name, limit in limits.items() if points is None or name != points.risk
         },

@@ -10,6 +10,7 @@ from typing import Any
 from sdckit.core import checks, frame_kinds, notebook, randomness, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.scenarios import DEFAULT_SURE, default_limits
 from sdckit.core.table import names_of
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
@@ -93,6 +94,9 @@ class Choice:
         sentences = [
             f"{wording.setting_text(self.point, label)} loses least within the limits: {least}, {risks}."
         ]
+        sentences += [
+            f"The limit on {label(risk)} is the {DEFAULT_SURE}." for risk in default_limits(self.limits)
+        ]
         sentences += [*self._suppressed_sentences(label), self._binding_sentence(label)]
         sentences += self._runner_up_sentences(label)
         for risk, point in self.looser.items():
@@ -174,6 +178,7 @@ class Choice:
             "parameters": self.parameters,
             "values": point.values,
             "limits": self.limits,
+            "default_limits": list(default_limits(self.limits)),
             "minimise": self.minimise,
             "binding": list(self.binding),
             "maskings": self.maskings,

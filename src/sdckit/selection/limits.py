@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
-from sdckit.core.scenarios import checked_risk_limits, risk_of
+from sdckit.core.scenarios import checked_risk_limits, risk_of, with_sure_limit
 from sdckit.core.uniques import floor_of_data, floor_text, weights_text
 from sdckit.core.warning_texts import warn
-from sdckit.metrics.query_sample import Sampling, sampling_of
-from sdckit.metrics.risk.untouched import blocks_of_original
+from sdckit.metrics.query_sample import LOOKED_UP, Sampling, sampling_of
+from sdckit.risk.law import LARGE
+from sdckit.risk.untouched import blocks_of_original
+from sdckit.selection.points import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -81,7 +83,7 @@ def check_limits_and_loss(
     max_risk: Any, minimise: Any, known: Sequence[str] | None = None, max_loss: Any = None
 ) -> dict[str, float]:
     """Return checked limits, risks first; raise ValueError unless `minimise` is a loss that is best at 0."""
-    limits = checked_risk_limits(max_risk) | check_loss_limits(max_loss)
+    limits = with_sure_limit(checked_risk_limits(max_risk), known) | check_loss_limits(max_loss)
     loss = loss_named(minimise, "minimise")
     for name in (*limits, loss.name):
         if known is not None and name not in known:
@@ -138,8 +140,10 @@ def search_replications(given: int | None, n: int) -> int:
     return 1 if n > SAMPLED_FROM else REPLICATIONS
 
 
-def release_sampling(n: int, limits: Mapping[str, float]) -> Sampling | None:
-    """Return on which samples of n records a release is measured; None for all records."""
+def release_sampling(n: int, limits: Mapping[str, float], *, random: bool) -> Sampling | None:
+    """Return on which samples of n records a release is measured, masked at `random` or not; None for all."""
+    if random and n > LARGE:
+        return Sampling(LOOKED_UP, limits=dict(limits))
     return Sampling(RELEASE_QUERIES, limits=dict(limits)) if n > MEASURED_UP_TO else None
 
 
@@ -163,7 +167,7 @@ def require_tied_rows(method: str, original: Original) -> None:
 def require_limits(limits: Mapping[str, float], result: Evaluation) -> None:
     """Raise `LimitsMissed` if a measured risk or loss exceeds its limit or has no value."""
     for name, limit in limits.items():
-        if not result.upper_end(name) <= limit:
+        if not round(result.upper_end(name) - limit, DIGITS) <= 0:
             raise LimitsMissed(f"{name} is {result.upper_end(name):.4f}, above {limit:g}; draw again")
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 KEYS = ["method", "parameters", "setting"]  # of a point
 
 
+DIGITS = 12  # of a value that are judged: in the last ones a mean of tenths differs from a tenth
+
+
 @dataclass(frozen=True)
 class Point:
     """One setting (method with parameters) and its losses and risks: medians over the replications."""
@@ -56,7 +59,7 @@ class Point:
 
     def judged(self, name: str) -> float:
         """Return what is compared with the limit: the upper end of an interval, or the value itself."""
-        return max(self.upper.get(name, self.values[name]), self.values[name])
+        return round(max(self.upper.get(name, self.values[name]), self.values[name]), DIGITS)
 
     def meets(self, limits: Mapping[str, float]) -> bool:
         """Return True if every risk or loss is at most its limit; one without a value meets none."""

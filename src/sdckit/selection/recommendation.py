@@ -52,7 +52,8 @@ def recommend(
     original : table
         pandas, polars, pyarrow or numpy; or what `prepare` returns, with its roles.
     max_risk : dict
-        Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
+        Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`. One on `linkage_sure`, the share
+        of exposed records, is a tenth of that on `linkage` unless it is given; 1 allows all.
     max_loss : dict, optional
         Limits by loss, such as `{"suppressed": 0.01}` for at most 1 % suppressed cells, or
         `{"estimates_worst": 0.3}`.

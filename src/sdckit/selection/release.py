@@ -153,7 +153,8 @@ class Release(Generic[Frame]):
         Raises
         ------
         ValueError
-            Together with earlier releases of the same records, a limit is missed; nothing is written.
+            Together with earlier releases of the same records, a limit is missed, or cells of records that
+            left, joined or changed follow; nothing is written.
         """
         from sdckit.record.publish import publish_release  # noqa: PLC0415 - above this package
 

@@ -80,6 +80,8 @@ class ReleaseFile:
             return None
         same = [name for name in published.data.columns if name not in published.renumbered]
         source = self.source.take(published.rows, same)
+        if published.masking.disclosure.alike:  # else NA, -9 or .a would tell the records of a group apart
+            return files.without_missing_text(source, self.columns)
         if published.masking.disclosure.paired:
             return source
         return files.without_missing_codes(source, self.columns)

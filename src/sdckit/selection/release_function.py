@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from sdckit.core import checks, randomness
 from sdckit.core.prepared import PreparedTable  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of
+from sdckit.core.scenarios import checked_risk_limits, checked_scenarios, limits_of, with_sure_limit
 from sdckit.core.table import names_of
 from sdckit.core.warning_texts import collect_warnings
 from sdckit.kernels.jit import Floats  # noqa: TC001 - typing.get_type_hints looks for it
@@ -122,7 +122,8 @@ def release(
     metrics, ties, missing
         As for `evaluate`.
     max_risk : dict, optional
-        Limits by risk, such as `{"linkage": 0.1}`: a random method is drawn again while it misses one.
+        Limits by risk, such as `{"linkage": 0.1}`: a random method is drawn again while it misses one. One on
+        `linkage_sure`, the share of exposed records, is a tenth of that on `linkage` unless it is given.
     max_loss : dict, optional
         Limits by loss, such as `{"suppressed": 0.01}`, treated alike.
     scenarios : dict, optional
@@ -165,7 +166,8 @@ def release(
         raise TypeError("rng is no option of a release, as seeds can be guessed; drop it or give entropy")
     entropy = randomness.checked_entropy(entropy)
     others = checked_scenarios(scenarios)
-    limits = ({} if max_risk is None else checked_risk_limits(max_risk)) | check_loss_limits(max_loss)
+    limits = {} if max_risk is None else with_sure_limit(checked_risk_limits(max_risk))
+    limits |= check_loss_limits(max_loss)
     limits |= limits_of(others)
     plan = ReleasePlan(
         method=method,

@@ -145,7 +145,7 @@ class ReleasePlan:
             per_record=self.per_record,
             rng=rng,
             scenarios=self.scenarios,
-            sampling=release_sampling(pair.original.n, self.limits),
+            sampling=release_sampling(pair.original.n, self.limits, random=not made.disclosure.deterministic),
         )
 
     def limits_error(self, draws: int) -> LimitsMissed:

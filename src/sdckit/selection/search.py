@@ -15,9 +15,9 @@ from sdckit.core.warning_texts import collect_warnings, warn
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.query_sample import sampling_of
-from sdckit.metrics.risk.untouched import untouched_names
 from sdckit.metrics.scenario_risks import require_columns
 from sdckit.progress import reported_to, track
+from sdckit.risk.untouched import untouched_names
 from sdckit.selection import sweeping
 from sdckit.selection.bisection import (
     Bisection,

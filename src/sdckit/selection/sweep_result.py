@@ -173,7 +173,8 @@ class Sweep:
         Parameters
         ----------
         max_risk : dict
-            Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`.
+            Limits by risk, such as `{"linkage": 0.1, "linkage_outliers": 0.3}`. One on `linkage_sure`, where
+            it was measured, is a tenth of that on `linkage` unless it is given.
         minimise : str
             The loss to minimise.
         max_loss : dict, optional

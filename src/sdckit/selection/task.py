@@ -15,12 +15,12 @@ from sdckit.core.decimals import decimals_of_steps
 from sdckit.core.quoting import quoted
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
-from sdckit.core.version import VERSION
+from sdckit.core.version import INTRUDER_VERSION, VERSION
 from sdckit.metrics.estimates.declared import declared_of, withheld_losses
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
-from sdckit.metrics.risk.kept_columns import digest_of_columns, keep_columns
 from sdckit.metrics.stratified_risk import score_within_strata
+from sdckit.risk.kept_columns import digest_of_columns, keep_columns
 from sdckit.selection.points import Point
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ class Task:
             or None,
             "sample queries": None if self.sampling is None else repr(self.sampling),
             "version": SOFTWARE,
+            "version of the intruder": INTRUDER_VERSION,
         }
 
     def allowed_settings(self, settings: Iterable[Setting]) -> list[Setting]:
@@ -221,13 +222,8 @@ class Task:
     def measure(self, run: Run, entropy: int) -> Floats:
         """Mask the data as one run says and measure the masked data; return all numbers as one array."""
         rng = stream_generator(entropy, run.stream(self.draws))
-        masked = self._mask(run.setting, rng)
-        if self.steps is not None:
-            masked = np.asfortranarray(masking.rounded(masked, self.steps))
         edits = self._edits_for(run.setting)
-        if edits is not None:
-            checks.require_representable(masked, self.whole.original.columns, run.setting.method.name)
-            masked = edits.repaired(masked, decimals_of_steps(self.steps))
+        masked = self._release(run.setting, edits, rng)
         options = {"ties": self.ties, "missing": self.missing, "rng": rng}
         pairs = self._pairs(masked, run.setting, edits, self.whole.original)
         if pairs[0].special_counts[1]:
@@ -244,6 +240,16 @@ class Task:
             _forget(known)
         return np.concatenate([np.ravel(line) for lines in found for line in lines])
 
+    def _release(self, setting: Setting, edits: Edits | None, rng: np.random.Generator) -> Floats:
+        """Return the data masked with a setting, rounded and repaired as a release is."""
+        masked = self._mask(setting, rng)
+        if self.steps is not None:
+            masked = np.asfortranarray(masking.rounded(masked, self.steps))
+        if edits is not None:
+            checks.require_representable(masked, self.whole.original.columns, setting.method.name)
+            masked = edits.repaired(masked, decimals_of_steps(self.steps))
+        return masked
+
     def _pairs(self, masked: Floats, setting: Setting, edits: Edits | None, original: Original) -> list[Pair]:
         """Return the pairs of original and masked values, of the whole file and of each stratum.
 
@@ -257,6 +263,8 @@ class Task:
             rules=None if edits is None else edits.public_rules,
             disclosure=replace(setting.disclosure, by=original.roles.by if self.strata else ()),
             strata=[(part.name, part.rows) for part in self.strata if part.rows is not None],
+            remask=lambda rng: self._release(setting, edits, rng),
+            trial=True,
         )
         parts = [
             (part, whole.take(part.rows, part.original)) for part in self.strata if part.rows is not None

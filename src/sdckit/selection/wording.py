@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from sdckit.core.registry import may_be_withheld, short_title
+from sdckit.core.scenarios import default_note
 from sdckit.core.text import plural
 
 if TYPE_CHECKING:
@@ -44,8 +45,10 @@ def setting_text(point: Point, label: Callable[[str], str] = str) -> str:
 
 
 def limits_text(allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:
-    """Return limits as text such as "linkage of at most 0.1 and dbrl of at most 0.2"."""
-    return " and ".join(f"{label(risk)} of at most {limit:g}" for risk, limit in allowed.items())
+    """Return limits as text such as "linkage of at most 0.1 and dbrl of at most 0.2"; a default is said."""
+    return " and ".join(
+        f"{label(risk)} of at most {limit:g}{default_note(risk, allowed)}" for risk, limit in allowed.items()
+    )
 
 
 def risks_text(point: Point, allowed: Mapping[str, float], label: Callable[[str], str] = str) -> str:

@@ -149,14 +149,21 @@
       }));
     });
   }
+  function shareOf(field) { // NaN for what is no number from 0 to 1
+    var value = field.value.trim() === "" ? NaN : Number(field.value.replace(",", "."));
+    return value >= 0 && value <= 1 ? value : NaN;
+  }
   all("input[data-words]").forEach(function (field) {
-    field.addEventListener("input", function () {
-      var value = Number(field.value.replace(",", "."));
-      var fits = field.value.trim() !== "" && value >= 0 && value <= 1;
-      at(field.id.replace("risk-", "words-")).textContent = fits
-        ? field.dataset.words.replace("#", String(Math.round(1000 * value) / 10))
-        : field.value.trim() === "" ? "no limit" : "a number from 0 to 1";
-    });
+    var other = field.dataset.tenthOf ? at(field.dataset.tenthOf) : null;
+    function allowed(value) { return field.dataset.words.replace("#", String(Math.round(1e5 * value) / 1e3)); }
+    function show() {
+      var value = shareOf(field), empty = field.value.trim() === "", tenth = other && empty ? shareOf(other) / 10 : NaN;
+      at(field.id.replace("risk-", "words-")).textContent = !isNaN(value) ? allowed(value)
+        : !isNaN(tenth) ? field.dataset.default + ": " + allowed(tenth)
+        : empty ? "no limit" : "a number from 0 to 1";
+    }
+    field.addEventListener("input", show);
+    if (other) { other.addEventListener("input", show); }
   });
 
   // What goes on in the server ---------------------------------------------------------------------

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sdckit.metrics.risk import linkage_scores
 from sdckit.paper.design import COLOURS, HEADINGS, STUDY_METHODS
 from sdckit.paper.figures import parts as panels
 from sdckit.paper.figures.parts import (
@@ -33,6 +32,7 @@ from sdckit.report.charts import (
     grid,
     quantity,
 )
+from sdckit.risk import linkage_scores
 
 if TYPE_CHECKING:
     from sdckit.paper.results import Study

@@ -1,0 +1,461 @@
+"""The intruder who knows the law of the masking: what he concludes about every record of a pair of files.
+
+`posterior_of(pair, law)` is his posterior, by the law that he learns from shadows ("shadows") or from the
+release itself ("folds"), inside the facts. A law of shadows misses a secret that all rows share; one of folds
+misses what one file cannot show: both are tried, and the larger figure counts. `LawAttack` turns the
+posterior into links.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from sdckit.core.warning_texts import warn
+from sdckit.kernels.candidates import Side, take
+from sdckit.masking import rounded
+from sdckit.risk import law, posterior, shadows, structure
+from sdckit.risk.credits import Credits
+from sdckit.risk.distances import cached_value, known_columns
+from sdckit.risk.facts import CERTAIN, TO_ORIGINAL, facts_of
+from sdckit.risk.law import LARGE
+from sdckit.risk.row_order import row_orders
+from sdckit.risk.untouched import UntouchedColumn, untouched_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.metrics.pair import Pair
+    from sdckit.risk.posterior import Likelihood, Pairs
+
+CELL = 5_000  # records of such a file in which one-to-one links are compared with single ones
+FEWEST = 10  # records of which folds can be made
+SPREAD = (1e-8, 1e100)  # standard deviations of columns that are taken as they are
+FARTHEST = 1e120  # published values, in such units, beyond which all are as far: their squares are numbers
+MISFIT = 4.0  # standard deviations between shadows beyond which a release is none of them
+SMALLEST_STEP = 0.1  # ranks by which the order of rows is never more exact
+
+
+class Reader(Protocol):
+    """A published file as a law reads it."""
+
+    @property
+    def spaces(self) -> Sequence[tuple[Floats, Floats]]:
+        """Points whose distances come near the law."""
+
+    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
+        """Return the log-likelihood of each pair of a published row and an original."""
+
+
+# --- what he sees beside the masked variables -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChangedColumn:
+    """An unmasked column whose cells differ from the original's in some records, read by folds.
+
+    A published cell is the original one in a share of the records; else it follows from it as in other folds.
+    """
+
+    original: Ints
+    published: Ints
+    folds: Ints
+
+    @cached_property
+    def same(self) -> Floats:
+        """Share of equal cells outside of each fold."""
+        equal = self.original == self.published
+        return np.array([equal[self.folds != number].mean() for number in range(law.FOLDS)])
+
+    @cached_property
+    def counts(self) -> list[tuple[Ints, Ints, Ints, Floats]]:
+        """Outside of each fold: keys of pairs of cells, their counts; counts of originals; share of cells."""
+        size = int(max(self.original.max(), self.published.max())) + 2
+        found = []
+        for number in range(law.FOLDS):
+            out = self.folds != number
+            x, y = self.original[out] + 1, self.published[out] + 1
+            keys, often = np.unique(x * size + y, return_counts=True)
+            shares = (np.bincount(y, minlength=size) + 1 / size) / (out.sum() + 1)
+            found.append((keys, often, np.bincount(x, minlength=size), shares))
+        return found
+
+    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log probability of each published cell, given the original one."""
+        mine = self.folds[rows]
+        for number, (keys, often, of_original, shares) in enumerate(self.counts):
+            some = np.flatnonzero(mine == number)
+            x, y = self.original[originals[some]] + 1, self.published[rows[some]] + 1
+            key = x * len(shares) + y
+            place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            seen = np.where(keys[place] == key, often[place], 0)
+            other = (seen + shares[y]) / (of_original[x] + 1)
+            same = min(max(self.same[number], 1e-6), 1 - 1e-6)
+            found[some] += np.log(same * (x == y) + (1 - same) * other)
+
+
+@dataclass(frozen=True)
+class OrderedRows:
+    """Rows sorted, or nearly so, by a column: the rank of a row is near the rank of its original."""
+
+    by_row: Floats
+    by_value: Floats
+
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation of the difference of both ranks."""
+        return max(float(np.sqrt(np.nanmean((self.by_row - self.by_value) ** 2))), SMALLEST_STEP)
+
+    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the normal log-density of the difference of both ranks."""
+        found -= 0.5 * np.nan_to_num((self.by_row[rows] - self.by_value[originals]) / self.spread) ** 2
+
+
+@dataclass(frozen=True)
+class WithMore:
+    """A reading to which other columns and the order of the rows add what they tell."""
+
+    reading: Reader
+    more: Sequence[ChangedColumn | OrderedRows]
+
+    @property
+    def spaces(self) -> Sequence[tuple[Floats, Floats]]:
+        """The spaces of the reading itself."""
+        return self.reading.spaces
+
+    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
+        """Return the sum of all log-likelihoods of each pair."""
+        found = self.reading.likelihood(rows, originals)
+        for one in self.more:
+            one.add(rows, originals, found)
+        return found
+
+
+def changed_columns(pair: Pair) -> list[ChangedColumn]:
+    """Return the known unmasked columns that differ from the original in a way that is no fact."""
+    found = [column for column in untouched_of(pair) if column.case in "de"]
+    folds = np.random.default_rng(2).permutation(pair.original.n) % law.FOLDS
+    return [ChangedColumn(*_cells(column), folds) for column in found]
+
+
+def _cells(column: UntouchedColumn) -> tuple[Ints, Ints]:
+    """Return the cells of a column in both files as numbers."""
+    return column.original, column.published
+
+
+# --- laws of a pair --------------------------------------------------------------------------------------
+
+
+def files_of(pair: Pair) -> tuple[Floats, Floats]:
+    """Return the known variables of both files; those of extreme size in units of a power of two."""
+    ours, theirs = known_columns(pair, pair.original.values), shadows.release_as_shadow(pair)
+    unit = units_of_columns(ours)
+    with np.errstate(over="ignore"):
+        theirs = np.clip(theirs / unit, -FARTHEST, FARTHEST)
+    return np.ascontiguousarray(ours / unit), np.ascontiguousarray(theirs)
+
+
+def units_of_columns(values: Floats) -> Floats:
+    """Return 1 for each column of usual size, and else a power of two near its largest value."""
+    largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
+    usual = (largest == 0) | ((largest > SPREAD[0]) & (largest < SPREAD[1]))
+    return np.where(usual, 1.0, 2.0 ** np.floor(np.log2(np.where(usual, 1.0, largest))))
+
+
+def reads_law(pair: Pair, by: str) -> bool:
+    """Return True if a law can be learnt from shadows, or from folds, of a pair."""
+    if not (pair.disclosure.paired and pair.known_variables):
+        return False
+    if by == "shadows":
+        return shadows.masks_again(pair.whole or pair) and not runs_again(pair)
+    whole = pair.whole or pair
+    needed = not whole.trial or not shadows.masks_again(whole)
+    return needed and whole.original.n >= FEWEST and not runs_again(pair)
+
+
+def reads_order(pair: Pair) -> bool:
+    """Return True if the order of the rows tells about records, even if the method draws nothing."""
+    whole = pair.whole or pair
+    small = FEWEST <= whole.original.n <= LARGE
+    draws_nothing = bool(pair.known_variables) and not whole.trial and runs_again(pair)
+    return small and bool(row_orders(pair)) and (draws_nothing or reads_law(pair, "folds"))
+
+
+def looked_up_singly(pair: Pair) -> bool:
+    """Return True for a large file that is read by a law: records are looked up one by one, and not all."""
+    return pair.original.n > LARGE and any(reads_law(pair, by) for by in ("shadows", "folds"))
+
+
+def runs_again(pair: Pair) -> bool:
+    """Return True if the method draws nothing and the intruder knows all it reads: the facts say it all."""
+    return facts_of(pair.whole or pair).run_again
+
+
+def reading_of(pair: Pair, by: str) -> Reader:
+    """Return the release as read by the law of shadows, or by that of its own folds; learnt once."""
+
+    def learn() -> Reader:
+        """Return the reading."""
+        ours, theirs = files_of(pair)
+        if by == "folds":
+            return law.laws_of_folds(ours, theirs)
+        return _kept_law(pair, ours).read(theirs)
+
+    found: Reader = cached_value(pair.cache, f"reading {by}", learn)
+    return found
+
+
+def _kept_law(pair: Pair, ours: Floats) -> law.Law:
+    """Return the law of shadows; that of a setting is kept while a search draws other tables with it."""
+    if not pair.trial:
+        return _law_of_shadows(pair, ours)
+    setting = (pair.disclosure.method, repr(pair.disclosure.parameters), tuple(pair.known_variables))
+    kept = pair.original.cache.get("law of a setting")
+    if kept is None or kept[0] != setting:
+        kept = setting, _law_of_shadows(pair, ours)
+        pair.original.cache["law of a setting"] = kept
+    found: law.Law = kept[1]
+    return found
+
+
+def _law_of_shadows(pair: Pair, ours: Floats) -> law.Law:
+    """Return the law that shadows show; searches take the method's own where it states one."""
+    unit = units_of_columns(known_columns(pair, pair.original.values))
+    stated = shadows.stated_law(pair) if (unit == 1).all() else None
+    if pair.trial and stated is not None:
+        return law.law_as_stated(ours, stated)
+    large = pair.original.n > LARGE
+    few = pair.trial or large
+    count = shadows.OF_LARGE if large else shadows.FEW if few else shadows.USUAL
+    found = law.law_of_shadows(ours, shadows.shadows_of(pair, count) / unit, stated)
+    if found.effects and not few:
+        found = law.law_of_shadows(ours, shadows.shadows_of(pair, shadows.MORE) / unit, stated)
+    if not (few or pair.disclosure.calibrated):  # shadows are not calibrated
+        _warn_of_misfit(pair, found, unit)
+    return found
+
+
+def _warn_of_misfit(pair: Pair, found: law.Law, unit: Floats) -> None:
+    """Warn where the release is far less or more likely than shadows that the law has not seen."""
+    masked = shadows.shadows_of(pair, shadows.MORE if found.effects else shadows.USUAL)
+    rows = np.arange(pair.original.n)
+    files = [*law.unseen(masked), shadows.release_as_shadow(pair)]
+    each = [found.read(file / unit).likelihood(rows, rows) for file in files]
+    *usual, ours = (float(one.mean()) for one in each)
+    own = float(np.std(each[0])) / np.sqrt(len(rows))  # few shadows tell the spread between them badly
+    spread = max(float(np.std(usual)), own, 1e-3 * abs(float(np.mean(usual))), 1e-9)
+    if not min(usual) - MISFIT * spread <= ours <= max(usual) + MISFIT * spread:
+        method = pair.disclosure.method
+        what = f"masked by {method} with these parameters" if method else "made by the masking given"
+        warn(f"the file does not look as if {what}; name what was done to it")
+
+
+# --- the posterior of a pair ----------------------------------------------------------------------------
+
+
+def posterior_of(pair: Pair, by: str, *, order: bool = False) -> posterior.Posterior:
+    """Return the intruder's posterior of a whole file, by one law, with or without the order of the rows."""
+
+    def compute() -> posterior.Posterior:
+        """Return the posterior."""
+        more: list[Any] = [*changed_columns(pair)]
+        if order:
+            more += [OrderedRows(one.by_row, one.by_value) for one in row_orders(pair)]
+        reader = reading_of(pair, by)
+        return posterior.Posterior(_pairs(pair, WithMore(reader, more) if more else reader))
+
+    found: posterior.Posterior = cached_value(pair.cache, f"posterior {by} {order}", compute)
+    return found
+
+
+def _pairs(pair: Pair, reader: Reader) -> Pairs:
+    """Return the likely pairs of a file, after swaps have been undone where the shadows prove them."""
+    sides = facts_of(pair).runs[CERTAIN]
+    return _pairs_inside(reader.likelihood, sides, lambda: reader.spaces, exchanged_codes(pair))
+
+
+def _pairs_inside(
+    likelihood: Likelihood,
+    sides: tuple[Side, Side],
+    spaces: Callable[[], Any],
+    codes: Sequence[structure.Codes],
+) -> Pairs:
+    """Return the likely pairs inside the facts, after the exchanges of these columns have been undone."""
+    if not codes or len(sides[0].blocks) ** 2 > posterior.WHOLE:
+        return posterior.likely_pairs(likelihood, *sides, spaces)
+    return pairs_after_swaps(_matrix(likelihood, *sides), codes)
+
+
+def whole_matrix(pair: Pair, by: str) -> Floats:
+    """Return the log-likelihood of every pair by one law, row x original; -inf outside the facts."""
+    return _matrix(reading_of(pair, by).likelihood, *facts_of(pair).runs[CERTAIN])
+
+
+def _matrix(likelihood: Likelihood, ours: Side, theirs: Side) -> Floats:
+    """Return the log-likelihood of every pair, row x original; -inf outside the facts."""
+    every = np.arange(len(ours.blocks))
+    matrix = posterior.matrix_of(likelihood, every, every, ours, theirs)
+    matrix[theirs.blocks[:, None] != ours.blocks[None]] = -np.inf
+    return matrix
+
+
+def pairs_after_swaps(matrix: Floats, codes: Sequence[structure.Codes]) -> Pairs:
+    """Return the likely pairs of a file after swaps of these columns have been undone."""
+    left = structure.propagate(np.isfinite(matrix), codes)
+    left |= ~left.any(axis=1, keepdims=True) & np.isfinite(matrix)  # a contradiction tells nothing
+    if int(left.sum()) > len(left):  # else each row has one original left
+        matrix = structure.supported(np.where(left, matrix, -1e6), codes)
+    matrix = np.where(left, matrix, -np.inf)
+    return posterior.pairs_of_matrix(matrix)
+
+
+def exchanged_codes(pair: Pair) -> list[structure.Codes]:
+    """Return the values of the known variables that the shadows prove to be exchanged in pairs."""
+
+    def find() -> list[structure.Codes]:
+        """Return the codes of these columns."""
+        if not shadows.masks_again(pair):
+            return []
+        steps = [shadows.published_steps(pair)[j] for j in pair.known_variables]
+        ours = rounded(known_columns(pair, pair.original.values), steps)
+        some = shadows.shadows_of(pair, shadows.FEWEST)
+        columns = structure.exchanged_columns(ours, some)
+        if columns:
+            columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW))
+        theirs = shadows.release_as_shadow(pair)
+        return [structure.codes_of(ours[:, j], theirs[:, j]) for j in columns]
+
+    found: list[structure.Codes] = cached_value(pair.cache, "exchanged", find)
+    return found
+
+
+def proves_swaps(pair: Pair) -> bool:
+    """Return True if at least two columns were swapped in a file too large to undo it here: all are found."""
+    return pair.original.n**2 > posterior.WHOLE and len(exchanged_codes(pair)) > 1
+
+
+def joint_posterior(pairs: Sequence[Pair], sides: tuple[Side, Side], by: str) -> posterior.Posterior:
+    """Return the posterior of an intruder who aligns several releases: their log-likelihoods add up.
+
+    A release that was not masked at random, or whose method is not known, is read by its folds.
+    """
+    readers = [reading_of(one, by if reads_law(one, by) else "folds") for one in pairs]
+    spaces = [
+        tuple(map(np.hstack, zip(*found, strict=True)))
+        for found in zip(*(r.spaces for r in readers), strict=False)
+    ]
+
+    def likelihood(rows: Ints, originals: Ints) -> Floats:
+        """Return the sum of the log-likelihoods of all releases."""
+        return np.asarray(sum(reader.likelihood(rows, originals) for reader in readers))
+
+    codes = [code for one in pairs for code in exchanged_codes(one)]
+    return posterior.Posterior(_pairs_inside(likelihood, sides, lambda: spaces, codes))
+
+
+# --- links -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LawAttack:
+    """Links of a posterior: each query to its most probable partner, one to one or by itself."""
+
+    posterior: posterior.Posterior
+    direction: str
+    one_to_one: bool
+    rows: Ints | None = None  # of a stratum
+
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
+        """Return the success of each query, or of some rows of them, if `truth` were their true targets."""
+        found, forward = self.posterior, self.direction == TO_ORIGINAL
+        chance = found.both if self.one_to_one else found.plain
+        whole = _whole_truth(truth if rows is None else None, found.pairs.n, self.rows)
+        if not forward:
+            whole = np.argsort(whole)
+        credit = found.credit(chance, whole, forward=forward)
+        mine = credit if self.rows is None else credit[self.rows]
+        mine = mine if rows is None else mine[rows]
+        return Credits(mine, (mine == 1).astype(float), (mine > 0).astype(float))
+
+
+def _whole_truth(truth: Ints | None, n: int, rows: Ints | None) -> Ints:
+    """Return the true partner of each record of the whole file, from those of a stratum or of all."""
+    found = np.arange(n)
+    if truth is not None:
+        if rows is None:
+            return truth
+        found[rows] = rows[truth]
+    return found
+
+
+@dataclass(frozen=True)
+class SampledLawAttack:
+    """Links of single rows of a large published file, each by its posterior among its nearest originals."""
+
+    pair: Pair  # the whole file
+    by: str
+    members: Ints | None = None  # rows of a stratum
+
+    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
+        """Return the success of some rows, if `truth` were their true originals."""
+        chosen = np.arange(len(truth)) if rows is None else rows
+        mine, true = (chosen, truth) if self.members is None else (self.members[chosen], self.members[truth])
+        if proves_swaps(self.pair):
+            return Credits(*np.ones((3, len(mine))))
+        found = posterior_of_rows(self.pair, self.by, mine)
+        whole = np.zeros(found.pairs.n, np.int64)
+        whole[mine] = true
+        credit = found.credit(found.plain, whole)[mine]
+        credit = credit + _gain(self.pair, self.by) * (1 - credit)
+        return Credits(credit, (credit == 1).astype(float), (credit > 0).astype(float))
+
+
+def posterior_of_rows(pair: Pair, by: str, rows: Ints) -> posterior.Posterior:
+    """Return the posterior of some rows of a large file, each by itself; that of the last rows is kept."""
+    kept = pair.cache.get(f"posterior of rows {by}")
+    if kept is None or not np.array_equal(kept[0], rows):
+        reader = reading_of(pair, by)
+        pairs = posterior.pairs_of_rows(reader.likelihood, rows, *facts_of(pair).runs[CERTAIN], reader.spaces)
+        kept = rows, posterior.Posterior(pairs)
+        pair.cache[f"posterior of rows {by}"] = kept
+    found: posterior.Posterior = kept[1]
+    return found
+
+
+def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: bool = False) -> Any:
+    """Return the attack by a law on a pair of files, or on a stratum of one."""
+    whole = pair.whole or pair
+    if whole.original.n > LARGE:
+        return SampledLawAttack(whole, by, pair.rows)
+    return LawAttack(posterior_of(whole, by, order=order), direction, one_to_one, pair.rows)
+
+
+def _gain(pair: Pair, by: str) -> float:
+    """Return the share of links that are found only one to one, measured on a part of a large file."""
+
+    def measure() -> float:
+        """Return the share, at least 0."""
+        reader, (ours, theirs) = reading_of(pair, by), facts_of(pair).runs[CERTAIN]
+        points = reader.spaces[0][1]
+        rows = np.argsort(points[:, 0], kind="stable")
+        middle = max((len(rows) - CELL) // 2, 0)
+        cell = np.sort(rows[middle : middle + CELL])
+        found = posterior.Posterior(
+            posterior.likely_pairs(
+                lambda u, i: reader.likelihood(cell[u], cell[i]),
+                take(ours, cell),
+                take(theirs, cell),
+                lambda: [(a[cell], b[cell]) for a, b in reader.spaces],
+            )
+        )
+        truth = np.arange(len(cell))
+        alone = float(found.credit(found.plain, truth).mean())
+        together = float(found.credit(found.both, truth).mean())
+        return max(together - alone, 0.0) / max(1 - alone, 1e-9)
+
+    found: float = cached_value(pair.cache, f"gain {by}", measure)
+    return found

@@ -1,0 +1,677 @@
+"""The law of a masking: how likely a published record is, for each original that it may stand for.
+
+The intruder knows how a file was masked. He masks the original many times with draws of his own (`shadows`),
+sees how published records lie around their originals, and reads the release by that. A law is the weighted
+sum of a few estimates of log p(published record | original record):
+
+plain   published = linear function of the original + normal noise with one covariance
+local   mean and scale of each cell; the scale is a smooth function of value and rank, and of the record
+rank    how far ranks move, by the rank of the original, by the better of two histograms
+stated  the method's own formula, where it declares one (`Method.law`)
+
+Cells that are missing or stand at a value of many records (zeros, coded tails) follow a table of transitions,
+which all of them share. The weights maximise the probability of the true original on shadows that the
+estimates have not seen. `law_of_shadows` and `laws_of_folds` make laws; the latter from the release itself:
+each fold of records is read by what the others show, so that a secret which all rows share, such as a
+rotation, is found, and so is a method that was not named, or named wrongly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from sdckit.core.classes import number_values
+from sdckit.kernels.jit import Bools, Floats, Ints, kernel
+from sdckit.risk.equal_records import row_marks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sdckit.core.law import Stated
+
+HEAP = 0.01  # a value that this share of a column's published cells has is a state of its own
+HEAPS = 12  # at most so many of a column
+RANK_BINS, MOVE_BINS = 24, 81  # of the histogram of moves in ranks, where there are enough shadows
+SMOOTH = 8  # passes over the bins of a smooth histogram; a sharp one shows cells that stay
+PER_BIN = 1_000  # moves that a bin of original ranks needs
+QUERIES, ALTERNATIVES = 100, 600  # records of each shadow, and originals, that the weights are learnt from
+SURVIVES, MEAN_SURVIVES = 0.3, 0.15  # shrinkage below which an effect of a record counts as none
+FOLDS = 5
+LARGE = 20_000  # records; a larger file is read by one law for all records, without effects of single ones
+FLAT = -60.0  # a log-likelihood so far below the best one tells nothing about the weights
+FARTHER = 100.0  # sum of squares beyond which a normal density falls no faster than a power
+STILL = 1e-9  # standard deviation of a cell that never moves, as a share of its column's largest
+LARGEST_STEP = 100.0  # of a log variance above the smallest one
+FAR = -4.0  # further fall of the rank estimate outside of all moves seen
+
+
+class Estimate(Protocol):
+    """One estimate of the law; see the module."""
+
+    def read(self, published: Floats) -> Floats:
+        """Return what the estimate compares of a published file, record x variable."""
+
+    def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log-likelihood of each pair of a published row and an original to `found`."""
+
+
+# --- estimates -------------------------------------------------------------------------------------------
+
+
+def _same(values: Floats) -> Floats:
+    """Return the values as they are: most estimates compare cells."""
+    return values
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Published cells are normal around a mean for each original cell, with pooled correlations."""
+
+    mean: Floats
+    sd: Floats
+    root: Floats  # variable x direction: its product with itself is the precision of standardised residuals
+    transform: Callable[[Floats], Floats] = _same
+
+    def read(self, published: Floats) -> Floats:
+        """Return the published cells, transformed as the method's own law asks for; 0 where missing."""
+        return np.nan_to_num(np.ascontiguousarray(self.transform(published)))
+
+    def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add -1/2 z'Jz - sum of log sd over the free cells of each pair.
+
+        Where variables determine others, there are fewer directions than variables, and each variable's
+        log sd counts by its share in them: a total has no spread of its own.
+        """
+        inverse = np.where(self.sd > 0, 1 / np.where(self.sd > 0, self.sd, 1.0), 0.0)
+        squares = self.root**2
+        shares = (squares / np.maximum(squares.sum(axis=0), 1e-300)).sum(axis=1)
+        logs = np.log(np.where(self.sd > 0, self.sd, 1.0)) * shares
+        _add_normal(read, free, self.mean, inverse, logs, self.root, rows, originals, found)
+
+
+@kernel
+def _add_normal(
+    read: Floats,
+    free: Bools,
+    mean: Floats,
+    inverse: Floats,
+    logs: Floats,
+    root: Floats,
+    rows: Ints,
+    originals: Ints,
+    found: Floats,
+) -> None:
+    """Add the normal log-density of each pair, over the cells that are free in the published record."""
+    p, directions = root.shape
+    z = np.empty(p)
+    for e in range(len(rows)):
+        u, i = rows[e], originals[e]
+        total = 0.0
+        for j in range(p):
+            z[j] = 0.0
+            if free[u, j]:
+                z[j] = (read[u, j] - mean[i, j]) * inverse[i, j]
+                total -= logs[i, j]
+        squares = 0.0
+        for k in range(directions):
+            length = 0.0
+            for j in range(p):
+                length += z[j] * root[j, k]
+            squares += length * length
+        if squares > FARTHER:  # heavier tails: one cell that seldom moves must not exclude the true record
+            squares = FARTHER * (1 + 0.2 * math.log(min(squares, 1e200) / FARTHER))
+        found[e] += total - 0.5 * squares
+
+
+@dataclass(frozen=True)
+class RankMoves:
+    """Histogram of the move in ranks, by bins of the original's rank, each variable by itself."""
+
+    ranks: Floats
+    bins: Ints
+    limits: Floats  # largest move seen of each variable
+    tables: Floats  # log share: variable x bin of ranks x bin of moves
+
+    def read(self, published: Floats) -> Floats:
+        """Return the mid-ranks of the published cells."""
+        return mid_ranks(published)
+
+    def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log share of the move of each free cell."""
+        _add_moves(read, free, self.ranks, self.bins, self.limits, self.tables, rows, originals, found)
+
+
+@kernel
+def _add_moves(
+    read: Floats,
+    free: Bools,
+    ranks: Floats,
+    bins: Ints,
+    limits: Floats,
+    tables: Floats,
+    rows: Ints,
+    originals: Ints,
+    found: Floats,
+) -> None:
+    """Add the log share of the move in ranks of each pair; beyond the largest one seen it falls steeply."""
+    p, width = len(limits), tables.shape[2]
+    for e in range(len(rows)):
+        u, i = rows[e], originals[e]
+        for j in range(p):
+            move = read[u, j] - ranks[i, j]
+            if free[u, j] and move == move:  # noqa: PLR0124 - false for NaN
+                place = int((move + limits[j]) / (2 * limits[j]) * width)
+                found[e] += tables[j, bins[i, j], min(max(place, 0), width - 1)]
+                if abs(move) > limits[j]:
+                    found[e] += FAR - 3.0 * (abs(move) - limits[j]) / limits[j]
+
+
+@dataclass(frozen=True)
+class States:
+    """Transitions between what a cell can be: missing, at a frequent value, or free.
+
+    The state of a published cell is 0 if it is free, 1 if missing, and from 2 on a frequent value.
+    """
+
+    heaps: Sequence[Floats]  # frequent values of each variable
+    lines: Ints  # record x variable: line of the table that an original cell belongs to
+    tables: Floats  # log share: variable x line x state
+
+    def of(self, published: Floats) -> Ints:
+        """Return the state of each published cell."""
+        return np.stack(
+            [_states(column, heaps) for column, heaps in zip(published.T, self.heaps, strict=True)], 1
+        )
+
+    def add(self, states: Ints, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log share of each transition."""
+        _add_transitions(states, self.lines, self.tables, rows, originals, found)
+
+
+@kernel
+def _add_transitions(
+    states: Ints, lines: Ints, tables: Floats, rows: Ints, originals: Ints, found: Floats
+) -> None:
+    """Add the log share of the transition of each cell of each pair."""
+    for e in range(len(rows)):
+        for j in range(lines.shape[1]):
+            found[e] += tables[j, lines[originals[e], j], states[rows[e], j]]
+
+
+def _states(column: Floats, heaps: Floats) -> Ints:
+    """Return 1 for each missing cell, the number of its frequent value from 2 on, and else 0."""
+    found = np.isnan(column).astype(np.int64)
+    if heaps.size:
+        place = np.minimum(np.searchsorted(heaps, column), len(heaps) - 1)
+        found = np.where(heaps[place] == column, place + 2, found)
+    return found
+
+
+# --- a law -----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Law:
+    """Estimates of the law with their weights; `read` a published file, then ask for likelihoods."""
+
+    states: States
+    estimates: dict[str, Estimate]
+    weights: Floats = field(default_factory=lambda: np.ones(0))
+    effects: bool = False  # some records have a scale of their own: more shadows are worth their time
+
+    def read(self, published: Floats) -> Reading:
+        """Return what the estimates compare of a published file."""
+        states = self.states.of(published)
+        return Reading(
+            self, states, states == 0, {name: one.read(published) for name, one in self.estimates.items()}
+        )
+
+
+@dataclass
+class Reading:
+    """A published file as a law reads it."""
+
+    law: Law
+    states: Ints
+    free: Bools
+    read: dict[str, Floats]
+
+    def components(self, rows: Ints, originals: Ints) -> Floats:
+        """Return each estimate's log-likelihood of each pair, estimate x pair."""
+        shared = np.zeros(len(rows))
+        self.law.states.add(self.states, rows, originals, shared)
+        found = np.repeat(shared[None], len(self.law.estimates), 0)
+        for line, (name, one) in zip(found, self.law.estimates.items(), strict=True):
+            one.add(self.read[name], self.free, rows, originals, line)
+        return found
+
+    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
+        """Return the log-likelihood of each pair of a published row and an original."""
+        return self.law.weights @ self.components(rows, originals)
+
+    @property
+    def spaces(self) -> list[tuple[Floats, Floats]]:
+        """Points of published rows and originals whose distances come near the law, for searches."""
+        weighty = self.law.weights >= 0.1 * self.law.weights.max()
+        return [
+            _space_of(one, self.read[name])
+            for (name, one), heavy in zip(self.law.estimates.items(), weighty, strict=True)
+            if heavy
+        ]
+
+
+def _space_of(one: Estimate, read: Floats) -> tuple[Floats, Floats]:
+    """Return the points of published rows and of originals that an estimate compares."""
+    if isinstance(one, RankMoves):
+        return np.nan_to_num(read / one.limits), np.nan_to_num(one.ranks / one.limits)
+    assert isinstance(one, Normal)  # noqa: S101 - there is no other kind
+    scale = np.sqrt(np.mean(one.sd**2, axis=0))
+    scale[scale == 0] = np.inf
+    return read / scale @ one.root, one.mean / scale @ one.root
+
+
+@dataclass
+class FoldedReading:
+    """A published file, each fold of whose rows is read by the law of the other folds."""
+
+    folds: Ints
+    readings: Sequence[Reading]
+
+    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
+        """Return the log-likelihood of each pair of a published row and an original."""
+        found, mine = np.empty(len(rows)), self.folds[rows]
+        for number, reading in enumerate(self.readings):
+            some = np.flatnonzero(mine == number)
+            found[some] = reading.likelihood(rows[some], originals[some])
+        return found
+
+    @property
+    def spaces(self) -> list[tuple[Floats, Floats]]:
+        """Points of published rows and originals by the first fold's law, which is near the others'."""
+        return self.readings[0].spaces
+
+
+def law_of_shadows(original: Floats, shadows: Floats, stated: Stated | None = None) -> Law:
+    """Return the law that shadows of an original show, shadow x record x variable; two are the fewest."""
+    held = unseen(shadows)
+    law = _fit(
+        original, shadows[: -len(held)], np.ones(len(original), np.bool_), effects=len(original) <= LARGE
+    )
+    if stated is not None:
+        law.estimates["stated"] = _normal_of(stated)
+    rng = np.random.default_rng(1)
+    some = [_queries_of(law.read(shadow), rng, np.arange(len(original))) for shadow in held]
+    _set_weights(law, np.concatenate(some, 1))
+    return law
+
+
+def unseen(shadows: Floats) -> Floats:
+    """Return the last fifth of the shadows, from which no estimate is made."""
+    return shadows[-max(len(shadows) // 5, 1) :]
+
+
+def law_as_stated(original: Floats, stated: Stated) -> Law:
+    """Return the law that a method states of itself, with no shadow: for searches."""
+    none = np.zeros((1, *original.shape))
+    states = _fit_states(original, none * np.nan, np.zeros(len(original), np.bool_))
+    states = States(states.heaps, states.lines, np.zeros_like(states.tables))
+    return Law(states, {"stated": _normal_of(stated)}, np.ones(1))
+
+
+def laws_of_folds(original: Floats, published: Floats) -> FoldedReading:
+    """Return the release as read by its own folds: no record is read by a law that has seen it."""
+    n = len(original)
+    rng = np.random.default_rng(2)
+    if n > LARGE:
+        return _law_of_some(original, published, rng)
+    classes = number_values(row_marks(published))  # records that are published alike stay together
+    folds = (rng.permutation(int(classes.max()) + 1) % FOLDS)[classes]
+    if len(np.unique(folds)) < FOLDS:
+        folds = rng.permutation(n) % FOLDS
+    laws = [_fit(original, published[None], folds != number, effects=False) for number in range(FOLDS)]
+    readings = [law.read(published) for law in laws]
+    seen = [_queries_of(one, rng, np.flatnonzero(folds == number)) for number, one in enumerate(readings)]
+    for number, law in enumerate(laws):
+        law.weights = _weights(np.concatenate([one for k, one in enumerate(seen) if k != number], 1))
+    return FoldedReading(folds, readings)
+
+
+def _law_of_some(original: Floats, published: Floats, rng: np.random.Generator) -> FoldedReading:
+    """Return a large release as read by the law of some of its records: too many to know one by heart."""
+    order = rng.permutation(len(original))
+    train = np.zeros(len(original), np.bool_)
+    train[order[:LARGE]] = True
+    law = _fit(original, published[None], train, effects=False)
+    reading = law.read(published)
+    _set_weights(law, _queries_of(reading, rng, order[LARGE : LARGE + FOLDS * QUERIES], FOLDS * QUERIES))
+    return FoldedReading(np.zeros(len(original), np.int64), [reading])
+
+
+def _normal_of(stated: Stated) -> Normal:
+    """Return a method's own law as an estimate; a cell that is published as it is has next to no spread."""
+    mean, sd = stated.mean, stated.sd
+    unit = np.where(sd.max(axis=0) > 0, sd.max(axis=0), np.abs(mean).max(axis=0))
+    sd = np.where(sd > 0, sd, STILL * np.where(unit > 0, unit, 1.0))
+    return Normal(mean, sd, _root_of(stated.correlation), stated.transform or _same)
+
+
+# --- weights ---------------------------------------------------------------------------------------------
+
+
+def _queries_of(reading: Reading, rng: np.random.Generator, among: Ints, count: int = QUERIES) -> Floats:
+    """Return estimates for some rows against originals drawn at random: estimate x row x original.
+
+    The true original of each row comes first.
+    """
+    n = len(reading.states)
+    chosen = rng.permutation(among)[:count]
+    others = rng.permutation(n)[: min(n, ALTERNATIVES) - 1]
+    originals = np.concatenate([chosen[:, None], np.broadcast_to(others, (len(chosen), len(others)))], 1)
+    rows = np.repeat(chosen, originals.shape[1])
+    found = reading.components(rows, originals.ravel()).reshape(-1, *originals.shape)
+    found[:, :, 1:][:, others[None] == chosen[:, None]] = -1e12  # the true one is there already
+    return found
+
+
+def _set_weights(law: Law, components: Floats) -> None:
+    """Set the weights of a law, after leaving out the worse of two histograms of moves in ranks."""
+    names = list(law.estimates)
+    if "smooth rank" not in names:
+        law.weights = _weights(components)
+        return
+    weight = dict(zip(names, _weights(components), strict=True))
+    worse = min("rank", "smooth rank", key=lambda name: weight[name])
+    del law.estimates[worse]
+    law.weights = _weights(np.delete(components, names.index(worse), axis=0))
+
+
+def _weights(components: Floats) -> Floats:
+    """Return weights of at least 0 that make the true originals, the first ones, most probable."""
+    from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
+
+    found = np.maximum(components - components.max(axis=2, keepdims=True), FLAT)
+    truth = found[:, :, 0]
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        """Return minus the mean log probability of the true originals, and its gradient."""
+        score = np.tensordot(weights, found, 1)
+        top = score.max(axis=1, keepdims=True)
+        odds = np.exp(score - top)
+        total = odds.sum(axis=1, keepdims=True)
+        value = float((np.log(total[:, 0]) + top[:, 0] - weights @ truth).mean() + 1e-3 * weights @ weights)
+        slope = np.einsum("mn,kmn->k", odds / total, found, optimize=True) / len(score) - truth.mean(axis=1)
+        return value, slope + 2e-3 * weights
+
+    start = np.full(len(found), 1 / len(found))
+    if len(found) == 1 or found.shape[1] == 0:
+        return start
+    return np.asarray(
+        minimize(
+            loss, start, jac=True, bounds=[(0, 3)] * len(found), method="L-BFGS-B", options={"maxiter": 60}
+        ).x
+    )
+
+
+# --- fitting ---------------------------------------------------------------------------------------------
+
+
+def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) -> Law:
+    """Return the law without weights, from published files of an original and the rows to learn from."""
+    states = _fit_states(original, published, train)
+    ranks = mid_ranks(original)
+    own = np.stack([states.of(one) == 0 for one in published]) & train[:, None] & ~np.isnan(original)
+    seen = ~np.isnan(published) & train[:, None] & ~np.isnan(original)
+    local, own_scale = _fit_local(original, published, own, ranks, effects=effects and len(published) > 2)
+    found: dict[str, Estimate] = {
+        "plain": _fit_plain(original, published, seen),
+        "local": local,
+    }
+    found["rank"], smooth = _fit_moves(ranks, published, own)
+    if effects:
+        found["smooth rank"] = smooth
+    return Law(states, found, effects=own_scale)
+
+
+def _fit_states(original: Floats, published: Floats, train: Bools) -> States:
+    """Return frequent values, and how often each kind of original cell becomes each state."""
+    n, p = original.shape
+    ranks = mid_ranks(original)
+    heaps = [_frequent(published[:, train, j]) for j in range(p)]
+    states = max(len(found) for found in heaps) + 2
+    lines, tables = np.empty((n, p), np.int64), np.full((p, states + 8, states), -np.inf)
+    for j in range(p):
+        state = _states(original[:, j], heaps[j])
+        eighth = np.nan_to_num((ranks[:, j] - 0.5) * 8 / max(n, 1)).astype(np.int64).clip(0, 7)
+        lines[:, j] = np.where(state > 0, state, states + eighth)
+        counts = np.zeros((states + 8, states))
+        for one in published:
+            np.add.at(counts, (lines[train, j], _states(one[train, j], heaps[j])), 1)
+        possible = counts[:, : len(heaps[j]) + 2] + 0.05
+        tables[j, :, : len(heaps[j]) + 2] = np.log(possible / possible.sum(axis=1, keepdims=True))
+    return States(heaps, lines, tables)
+
+
+def _frequent(values: Floats) -> Floats:
+    """Return the frequent values of a column in several published files, sorted; a missing cell is none."""
+    values_seen, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    often = (counts >= HEAP * values.size) & (counts > 1.5 * len(values))
+    if len(values_seen) > HEAPS:  # among whole numbers many are frequent, and their sizes tell more
+        beside = np.pad(counts, 1)
+        often &= counts >= np.maximum(5 * np.median(counts), 3 * np.maximum(beside[:-2], beside[2:]))
+    most = np.argsort(-counts[often], kind="stable")[:HEAPS]
+    return np.sort(values_seen[often][most])
+
+
+def _design(original: Floats) -> Floats:
+    """Return a column of ones and the standardised original; a missing cell stands at its mean."""
+    mean, sd = _moments(original)
+    return np.column_stack([np.ones(len(original)), np.nan_to_num((original - mean) / sd)])
+
+
+def _moments(values: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of each column's observed cells; a deviation of 1 for none."""
+    seen = ~np.isnan(values)
+    count = np.maximum(seen.sum(axis=0), 1)
+    mean = np.where(seen, values, 0.0).sum(axis=0) / count
+    sd = np.sqrt(np.where(seen, (values - mean) ** 2, 0.0).sum(axis=0) / count)
+    return mean, np.where(sd > 0, sd, 1.0)
+
+
+def _fit_plain(original: Floats, published: Floats, seen: Bools) -> Normal:
+    """Return the linear law with one covariance."""
+    design, (centre, sd) = _design(original), _moments(original)
+    filled = np.where(np.isnan(original), centre, original)
+    count = seen.sum(axis=0)
+    change = np.where(seen, published - filled, 0.0).sum(axis=0) / np.maximum(count, 1)
+    mean = filled.copy()
+    for j in range(original.shape[1]):
+        used = np.sqrt(count[:, j])
+        mean[:, j] += design @ np.linalg.lstsq(design * used[:, None], change[:, j] * used, rcond=1e-10)[0]
+    rest = np.where(seen, (published - mean) / sd, 0.0)
+    return Normal(mean, np.broadcast_to(sd, original.shape).copy(), _root_of(_products(rest, seen)))
+
+
+def _products(rest: Floats, seen: Bools) -> Floats:
+    """Return the mean product of each two variables' residuals over the cells where both are seen."""
+    p = rest.shape[2]
+    flat, there = rest.reshape(-1, p), seen.reshape(-1, p).astype(float)
+    return np.asarray(flat.T @ flat / np.maximum(there.T @ there, 1))
+
+
+def _root_of(covariance: Floats) -> Floats:
+    """Return a matrix whose product with itself is the inverse; directions without variance are left out."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    kept = values > max(float(values.max(initial=0.0)), 1e-300) * 1e-10
+    return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def _smooth_terms(column: Floats, ranks: Floats) -> Floats:
+    """Return smooth functions of value, size and rank, of which the log variance of a column is a sum."""
+    n = len(column)
+    x = np.nan_to_num(column)
+    middle = max(float(np.median(np.abs(x[x != 0]))) if (x != 0).any() else 1.0, 1e-12)
+    bent = np.arcsinh(x / middle)
+    size = np.log(np.abs(x) + 1e-3 * middle)
+    size = (size - size.mean()) / max(float(size.std()), 1e-9)
+    place = np.nan_to_num((ranks - 0.5) / n - 0.5)
+    return np.column_stack([np.ones(n), bent, bent**2, size, size**2, place, place**2, place**3])
+
+
+def _fit_local(
+    original: Floats, published: Floats, own: Bools, ranks: Floats, *, effects: bool
+) -> tuple[Normal, bool]:
+    """Return mean and scale of each cell, and True if some records have a scale of their own."""
+    count = own.sum(axis=0)
+    centre, sd = _moments(original)
+    filled = np.where(np.isnan(original), centre, original)
+    change = np.where(own, published - filled, 0.0).sum(axis=0) / np.maximum(count, 1)
+    scatter = np.where(own, (published - filled - change) ** 2, 0.0).sum(axis=0) / np.maximum(count - 1, 1)
+    design, floor = _design(original), np.maximum(1e-12 * sd**2, 1e-300)
+    enough = count >= (max(3, len(published) // 4) if effects else 1)
+    mean, logs, rest = filled.copy(), np.zeros_like(filled), np.zeros_like(filled)
+    terms = [_smooth_terms(original[:, j], ranks[:, j]) for j in range(original.shape[1])]
+    for j, basis in enumerate(terms):
+        rows = np.flatnonzero(enough[:, j])
+        if rows.size < original.shape[1] + 5:
+            logs[:, j] = np.log(sd[j] ** 2)
+            continue
+        step = _fit_change(design, change[:, j], rows, scatter[:, j] if effects else None, basis, floor[j])
+        mean[:, j] += step
+        if effects:
+            off = (change[rows, j] - step[rows]) / np.sqrt(
+                np.maximum(scatter[rows, j], floor[j]) / count[rows, j]
+            )
+            kept = _shrinkage(1.0, float(np.mean(np.minimum(off**2, 25))), MEAN_SURVIVES)
+            mean[rows, j] += kept * (change[rows, j] - step[rows])
+        else:
+            scatter[:, j] = (change[:, j] - step) ** 2
+        y = np.log(np.maximum(scatter[:, j], floor[j]))
+        logs[:, j] = basis @ np.linalg.lstsq(basis[rows], y[rows], rcond=1e-10)[0]
+        rest[rows, j] = y[rows] - logs[rows, j]
+    survived = effects and _add_record_scales(logs, rest, enough, terms, len(published))
+    missing = np.isnan(original)
+    logs = np.clip(logs, np.log(floor), np.log(floor) + LARGEST_STEP)  # a smooth function may run away
+    mean, scale = np.where(missing, centre, mean), np.where(missing, sd, np.exp(logs / 2))
+    z = np.clip(np.where(own, (published - mean) / scale, 0.0), -1e9, 1e9)
+    size = np.sqrt(np.minimum(z**2, 16).sum(axis=(0, 1)) / np.maximum(own.sum(axis=(0, 1)), 1))
+    size[size == 0] = 1.0
+    return Normal(mean, np.where(missing, sd, scale * size), _root_of_correlation(z / size, own)), survived
+
+
+def _fit_change(
+    design: Floats, change: Floats, rows: Ints, scatter: Floats | None, basis: Floats, floor: float
+) -> Floats:
+    """Return the mean change of each cell as a linear function of the original, by weighted least squares."""
+    weight = np.ones(rows.size)
+    for _ in range(2 if scatter is None else 1):
+        if scatter is not None:
+            weight = 1 / np.sqrt(np.maximum(scatter[rows], floor))
+        weight = weight / weight.max()
+        fitted = (
+            design @ np.linalg.lstsq(design[rows] * weight[:, None], change[rows] * weight, rcond=1e-10)[0]
+        )
+        if scatter is None:
+            y = np.log(np.maximum((change[rows] - fitted[rows]) ** 2, floor))
+            logs = basis[rows] @ np.linalg.lstsq(basis[rows], y, rcond=1e-10)[0]
+            weight = np.exp((logs.min() - logs) / 2)
+    return np.asarray(fitted)
+
+
+def _shrinkage(noise: float, total: float, border: float) -> float:
+    """Return the share of a variance that is no noise; 0 below a border, where it is worth no parameter."""
+    share = max(0.0, 1 - noise / max(total, 1e-12))
+    return share if share >= border else 0.0
+
+
+def _add_record_scales(
+    logs: Floats, rest: Floats, enough: Bools, terms: Sequence[Floats], shadows: int
+) -> bool:
+    """Add to the log variances what belongs to the record and to the cell, shrunk; True if anything does."""
+    noise, cells = 2 / (shadows - 1), np.maximum(enough.sum(axis=1), 1)
+    record = (rest * enough).sum(axis=1) / cells
+    kept = _shrinkage(noise / float(cells.mean()), float(np.var(record)), SURVIVES)
+    if kept:
+        total, effect = logs + rest, kept * record
+        for _ in range(6):  # smooth functions and records in turn
+            for j, basis in enumerate(terms):
+                rows = enough[:, j]
+                if rows.sum() > basis.shape[1]:
+                    left = total[rows, j] - effect[rows]
+                    logs[:, j] = basis @ np.linalg.lstsq(basis[rows], left, rcond=1e-10)[0]
+            effect = kept * ((total - logs) * enough).sum(axis=1) / cells
+        rest[:] = (total - logs) * enough - effect[:, None] * enough
+        logs += effect[:, None]
+    survived = bool(kept)
+    for j in range(logs.shape[1]):
+        spread = float(np.var(rest[enough[:, j], j])) if enough[:, j].any() else 0.0
+        own = _shrinkage(noise, spread, SURVIVES)
+        logs[:, j] += own * rest[:, j] * enough[:, j]
+        survived = survived or bool(own)
+    return survived
+
+
+def _root_of_correlation(z: Floats, own: Bools) -> Floats:
+    """Return the root of the inverse correlation of standardised residuals; nothing for what never moves."""
+    products = _products(np.clip(z, -6, 6), own)
+    size = np.sqrt(np.diag(products))
+    dead = size < 1e-6
+    size[dead] = 1.0
+    correlation = products / size[:, None] / size
+    correlation[dead, dead] = 1.0
+    values, vectors = np.linalg.eigh((correlation + correlation.T) / 2)
+    kept = values > 1e-9
+    root = vectors[:, kept] / np.sqrt(values[kept])
+    root[dead] = 0.0
+    return np.ascontiguousarray(root)
+
+
+def _fit_moves(ranks: Floats, published: Floats, own: Bools) -> tuple[RankMoves, RankMoves]:
+    """Return the histogram of moves in ranks, smoothed a little and more over neighbouring bins."""
+    n, p = ranks.shape
+    lines = int(np.clip(own.sum() / p // PER_BIN, 1, RANK_BINS))
+    width = MOVE_BINS if lines == RANK_BINS else 21 if lines <= 2 else 41
+    bins = np.nan_to_num((ranks - 0.5) * lines / max(n, 1)).astype(np.int64).clip(0, lines - 1)
+    limits, tables = np.empty(p), np.empty((2, p, lines, width))
+    moves = np.stack([mid_ranks(one) for one in published]) - ranks
+    for j in range(p):
+        seen = own[:, :, j] & ~np.isnan(moves[:, :, j])
+        move = moves[:, :, j][seen]
+        limits[j] = max(float(np.abs(move).max(initial=0.0)), 0.5) + 0.5
+        place = ((move + limits[j]) / (2 * limits[j]) * width).astype(np.int64).clip(0, width - 1)
+        line = np.broadcast_to(bins[:, j], seen.shape)[seen]
+        counts = (
+            np.bincount(line * width + place, minlength=lines * width).reshape(lines, width).astype(float)
+        )
+        tables[:, j] = [_smoothed_shares(counts, passes) for passes in (1, SMOOTH)]
+    sharp, smooth = (RankMoves(ranks, bins, limits, table) for table in tables)
+    return sharp, smooth
+
+
+def _smoothed_shares(counts: Floats, passes: int) -> Floats:
+    """Return the log share of each bin of moves, each line smoothed with its neighbours and within itself."""
+    up, same, down = (np.pad(counts, ((1, 1), (0, 0)), mode="edge")[k : k + len(counts)] for k in (0, 1, 2))
+    found = 0.25 * up + 0.5 * same + 0.25 * down
+    spread = found
+    for _ in range(passes):
+        wide = np.pad(spread, ((0, 0), (1, 1)), mode="edge")
+        spread = 0.2 * wide[:, :-2] + 0.6 * spread + 0.2 * wide[:, 2:]
+    spread = np.where(found == 0, np.minimum(spread, 0.3), spread) + 0.05
+    return np.asarray(np.log(spread / spread.sum(axis=1, keepdims=True)))
+
+
+def mid_ranks(values: Floats) -> Floats:
+    """Return the mid-rank, from 1, of each cell in its column, scaled to all records; NaN where missing."""
+    found = np.full(values.shape, np.nan)
+    for j in range(values.shape[1]):
+        seen = np.flatnonzero(~np.isnan(values[:, j]))
+        if not seen.size:
+            continue
+        column = values[seen, j]
+        ordered = np.sort(column)
+        low, high = np.searchsorted(ordered, column, "left"), np.searchsorted(ordered, column, "right")
+        found[seen, j] = (low + high + 1) / 2 * (len(values) / seen.size)
+    return found

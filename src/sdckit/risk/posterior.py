@@ -1,0 +1,419 @@
+"""The posterior of an intruder: which original each published record stands for, if each stands for one only.
+
+`likely_pairs` lists the pairs of a published row and an original that the facts allow and the law finds most
+likely: the best 50 of each row and of each original. What is left out is not forgotten: a few pairs drawn at
+random stand for it. `sinkhorn` and `bethe` turn the likelihoods into probabilities of a one-to-one matching.
+Bethe's, belief propagation for the permanent, claim what is right; half of each finds most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sdckit.kernels.jit import Bools, Floats, Ints, inner, kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sdckit.kernels.candidates import Side
+
+    Likelihood = Callable[[Ints, Ints], Floats]
+    Spaces = Sequence[tuple[Floats, Floats]]  # points of published rows and of originals
+
+LISTED = 50  # pairs of each row and of each original
+DRAWN = 30  # pairs of each row that stand for all others
+DENSE = 40_000  # pairs of a block that are all listed: in small files, equal records stay exactly equal
+WHOLE = 9_000_000  # pairs of a block that are all compared; in larger ones, those near each other
+AT_ONCE = 2_000_000  # pairs that are compared at a time
+SINKHORN, BETHE = 200, 150  # iterations at most
+SETTLED = 1e-3  # change of a probability below which iterations end
+EQUAL = 1e-6  # probabilities that differ by less, relatively, are equal
+LARGEST = 1e140  # factor or message; where no matching exists, they would grow without end
+SURE = 0.5 + 1e-6  # probability above which a link is sure
+
+
+class Pairs(NamedTuple):
+    """Pairs of a published row and an original, sorted by row.
+
+    Each has a log-likelihood and the number of pairs that it stands for.
+    """
+
+    rows: Ints
+    originals: Ints
+    likelihood: Floats
+    standing: Floats
+    n: int
+
+
+# --- lists of pairs --------------------------------------------------------------------------------------
+
+
+def likely_pairs(
+    likelihood: Likelihood, originals: Side, published: Side, spaces: Callable[[], Spaces]
+) -> Pairs:
+    """Return the likeliest pairs inside the facts, and pairs drawn at random that stand for the others.
+
+    `spaces` gives points whose distances come near the likelihood, to search in where there are too many
+    pairs to compare all. The original with the number of a row is no better placed than others.
+    """
+    n = len(originals.blocks)
+    rng = np.random.default_rng(3)
+    found = [
+        _pairs_of_block(likelihood, rows, ours, originals, published, spaces, rng)
+        for rows, ours in _blocks(published.blocks, originals.blocks)
+    ]
+    small = _small_blocks(likelihood, originals, published)
+    parts = [one for one in (small, *found) if one is not None]
+    joined = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
+    return _sorted_pairs(joined, n)
+
+
+def _blocks(published: Ints, originals: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield rows and originals of each block with more originals than are listed."""
+    sizes = np.bincount(originals, minlength=int(published.max(initial=0)) + 1)
+    large = np.flatnonzero(sizes > LISTED)
+    if len(sizes) == 1:
+        yield np.arange(len(published)), np.arange(len(originals))
+        return
+    by_row, by_original = np.argsort(published, kind="stable"), np.argsort(originals, kind="stable")
+    for block in large:
+        ends = [
+            np.searchsorted(labels[order], [block, block + 1])
+            for labels, order in ((published, by_row), (originals, by_original))
+        ]
+        yield by_row[slice(*ends[0])], by_original[slice(*ends[1])]
+
+
+def _small_blocks(
+    likelihood: Likelihood, originals: Side, published: Side
+) -> tuple[Ints, Ints, Floats, Floats] | None:
+    """Return all pairs of the blocks that have no more originals than are listed."""
+    blocks = max(int(published.blocks.max(initial=0)), int(originals.blocks.max(initial=0))) + 1
+    sizes = np.bincount(originals.blocks, minlength=blocks)
+    if blocks == 1:
+        return None
+    rows = np.flatnonzero((sizes <= LISTED)[published.blocks])
+    order = np.argsort(originals.blocks, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    mine = published.blocks[rows]
+    each = sizes[mine]
+    u = np.repeat(rows, each)
+    if not u.size:
+        return None
+    offset = np.arange(u.size) - np.repeat(np.cumsum(each) - each, each)
+    i = order[np.repeat(starts[mine], each) + offset]
+    inside = _fit(originals, published, u, i)
+    u, i = u[inside], i[inside]
+    return u, i, likelihood(u, i), np.ones(u.size)
+
+
+def _fit(originals: Side, published: Side, rows: Ints, ours: Ints) -> Bools:
+    """Return True for each pair whose intervals overlap in every dimension."""
+    found = np.ones(len(rows), np.bool_)
+    for j in range(originals.low.shape[1]):
+        found &= originals.low[ours, j] <= published.high[rows, j]
+        found &= published.low[rows, j] <= originals.high[ours, j]
+    return found
+
+
+def _pairs_of_block(
+    likelihood: Likelihood,
+    rows: Ints,
+    ours: Ints,
+    originals: Side,
+    published: Side,
+    spaces: Callable[[], Spaces],
+    rng: np.random.Generator,
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return the best pairs of a large block and those drawn for the rest."""
+    ours = rng.permutation(ours)  # so that the order of the file breaks no tie
+    if len(rows) * len(ours) <= WHOLE:
+        return _best_of_all(matrix_of(likelihood, rows, ours, originals, published), rows, ours, rng)
+    pairs = _near_pairs(rows, ours, spaces())
+    inside = _fit(originals, published, *pairs)
+    u, i = (side[inside] for side in pairs)
+    values = np.concatenate(
+        [likelihood(u[k : k + AT_ONCE], i[k : k + AT_ONCE]) for k in range(0, max(u.size, 1), AT_ONCE)]
+    )
+    kept = _best(u, values) | _best(i, values)
+    u, i, values = u[kept], i[kept], values[kept]
+    return _with_rest(likelihood, u, i, values, rows, ours, originals, published, rng)
+
+
+def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, published: Side) -> Floats:
+    """Return the likelihood of every pair of a block, row x original; -inf outside the facts."""
+    found = np.empty((len(rows), len(ours)))
+    step = max(AT_ONCE // len(ours), 1)
+    for begin in range(0, len(rows), step):
+        some = rows[begin : begin + step]
+        u, i = np.repeat(some, len(ours)), np.tile(ours, len(some))
+        values = likelihood(u, i)
+        if originals.low.shape[1]:
+            values = np.where(_fit(originals, published, u, i), values, -np.inf)
+        found[begin : begin + step] = values.reshape(len(some), len(ours))
+    return found
+
+
+def _best_of_all(
+    matrix: Floats, rows: Ints, ours: Ints, rng: np.random.Generator
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return the best pairs by row and by original of a whole matrix, and pairs drawn from the others."""
+    a, b = matrix.shape
+    if a * b <= DENSE:
+        u, i = np.nonzero(np.isfinite(matrix))
+        return rows[u], ours[i], matrix[u, i], np.ones(u.size)
+    chosen = np.zeros((a, b), np.bool_)
+    listed = min(LISTED, b)
+    np.put_along_axis(chosen, np.argpartition(-matrix, listed - 1, axis=1)[:, :listed], True, 1)
+    score = matrix - _log_sums(matrix)[:, None]  # of an original, rows compete by their own probability
+    listed = min(LISTED, a)
+    np.put_along_axis(chosen, np.argpartition(-score, listed - 1, axis=0)[:listed], True, 0)
+    possible = np.isfinite(matrix)
+    chosen &= possible
+    standing = chosen.astype(float)
+    rest = possible & ~chosen
+    left = rest.sum(axis=1)
+    drawn = rest & (rng.random((a, b)) * np.maximum(left, 1)[:, None] < DRAWN)
+    count = drawn.sum(axis=1)
+    standing += drawn * (left / np.maximum(count, 1))[:, None]
+    u, i = np.nonzero(standing)
+    return rows[u], ours[i], matrix[u, i], standing[u, i]
+
+
+def _log_sums(matrix: Floats) -> Floats:
+    """Return the log of the sum of exponentials of each row; 0 where all are -inf."""
+    top = matrix.max(axis=1)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return np.asarray(top + np.log(np.maximum(np.exp(matrix - top[:, None]).sum(axis=1), 1e-300)))
+
+
+def pairs_of_matrix(matrix: Floats) -> Pairs:
+    """Return the likely pairs of a whole file from the likelihood of every pair, row x original."""
+    n = len(matrix)
+    rng = np.random.default_rng(3)
+    order = rng.permutation(n)  # so that the order of the file breaks no tie
+    found = _best_of_all(matrix[:, order], np.arange(n), order, rng)
+    return _sorted_pairs(found, n)
+
+
+def pairs_of_rows(
+    likelihood: Likelihood, rows: Ints, originals: Side, published: Side, spaces: Spaces
+) -> Pairs:
+    """Return the likely originals of some rows of a large file, each row by itself."""
+    rng = np.random.default_rng(3)
+    ours = np.arange(len(originals.blocks))
+    pairs = _near_pairs(rows, ours, spaces, both=False)
+    inside = (originals.blocks[pairs[1]] == published.blocks[pairs[0]]) & _fit(originals, published, *pairs)
+    u, i = (side[inside] for side in pairs)
+    found = _with_rest(likelihood, u, i, likelihood(u, i), rows, ours, originals, published, rng)
+    return _sorted_pairs(found, len(ours))
+
+
+def _sorted_pairs(found: Sequence[Any], n: int) -> Pairs:
+    """Return pairs sorted by row and original."""
+    order = np.lexsort((found[1], found[0]))
+    rows, ours, values, standing = (values[order] for values in found)
+    return Pairs(rows.astype(np.int64), ours.astype(np.int64), values, standing, n)
+
+
+def _near_pairs(rows: Ints, ours: Ints, spaces: Spaces, *, both: bool = True) -> tuple[Ints, Ints]:
+    """Return pairs that are near each other in one of the spaces, looked up from both files."""
+    from scipy.spatial import cKDTree  # noqa: PLC0415 - slow to import
+
+    found = []
+    for theirs, points in spaces:
+        a, b = theirs[rows], points[ours]
+        for queries, targets, forward in ((a, b, True), (b, a, False))[: 1 + both]:
+            near = cKDTree(targets).query(queries, min(LISTED, len(targets)), workers=-1)[1]
+            first = np.repeat(np.arange(len(queries)), near.shape[1])
+            u, i = (first, near.ravel()) if forward else (near.ravel(), first)
+            found.append(u * len(ours) + i)
+    keys = np.unique(np.concatenate(found))
+    return rows[keys // len(ours)], ours[keys % len(ours)]
+
+
+def _best(groups: Ints, values: Floats) -> Bools:
+    """Return True for the best values of each group, as many as are listed."""
+    order = np.lexsort((-values, groups))
+    sorted_groups = groups[order]
+    start = np.searchsorted(sorted_groups, sorted_groups)
+    found = np.zeros(len(groups), np.bool_)
+    found[order] = np.arange(len(groups)) - start < LISTED
+    return found
+
+
+def _with_rest(
+    likelihood: Likelihood,
+    u: Ints,
+    i: Ints,
+    values: Floats,
+    rows: Ints,
+    ours: Ints,
+    originals: Side,
+    published: Side,
+    rng: np.random.Generator,
+) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return the pairs with others drawn at random, which stand for all that are not listed."""
+    more_u = np.repeat(rows, DRAWN)
+    more_i = ours[rng.integers(0, len(ours), more_u.size)]
+    size = int(max(u.max(initial=0), i.max(initial=0), more_u.max(), more_i.max())) + 1
+    new = ~np.isin(more_u * size + more_i, u * size + i)
+    more_u, more_i = more_u[new], more_i[new]
+    inside = _fit(originals, published, more_u, more_i)
+    share = np.bincount(more_u, inside, size) / np.maximum(np.bincount(more_u, minlength=size), 1)
+    more_u, more_i = more_u[inside], more_i[inside]
+    left = np.maximum(len(ours) - np.bincount(u, minlength=size), 0) * share
+    each = left / np.maximum(np.bincount(more_u, minlength=size), 1)
+    return (
+        np.concatenate([u, more_u]),
+        np.concatenate([i, more_i]),
+        np.concatenate([values, likelihood(more_u, more_i)]),
+        np.concatenate([np.ones(u.size), each[more_u]]),
+    )
+
+
+# --- probabilities ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Probabilities that a published row and an original are the same record, for a list of pairs.
+
+    Every row has a pair. `plain` is the probability by itself, without one-to-one.
+    """
+
+    pairs: Pairs
+
+    @cached_property
+    def odds(self) -> Floats:
+        """The likelihood of each pair relative to the best one of its row."""
+        best = np.full(self.pairs.n, -np.inf)
+        np.maximum.at(best, self.pairs.rows, self.pairs.likelihood)
+        behind = np.maximum(self.pairs.likelihood - best[self.pairs.rows], -600.0)
+        return np.asarray(np.maximum(np.exp(behind), 1e-250))
+
+    @cached_property
+    def plain(self) -> Floats:
+        """Probability of each pair among those of its row."""
+        total = np.bincount(self.pairs.rows, self.odds * self.pairs.standing, self.pairs.n)
+        return self.odds / np.maximum(total, 1e-300)[self.pairs.rows]
+
+    @cached_property
+    def sinkhorn(self) -> Floats:
+        """Probability by scaling rows and originals to one in turn."""
+        p = self.pairs
+        found = np.empty(len(p.rows))
+        _sinkhorn(p.rows, p.originals, self.odds * p.standing, p.n, found)
+        return found / p.standing
+
+    @cached_property
+    def bethe(self) -> Floats:
+        """Probability by belief propagation."""
+        p = self.pairs
+        found = np.empty(len(p.rows))
+        _bethe(p.rows, p.originals, self.odds, p.standing, p.n, found)
+        total = np.bincount(p.rows, found * p.standing, p.n)
+        return found / np.maximum(total, 1e-300)[p.rows]
+
+    @cached_property
+    def both(self) -> Floats:
+        """Half of Sinkhorn's and half of Bethe's probability."""
+        return (self.sinkhorn + self.bethe) / 2
+
+    def of_truth(self, probability: Floats, truth: Ints) -> Floats:
+        """Return the probability of the true original of each row; 0 where it is not listed."""
+        found = np.zeros(self.pairs.n)
+        right = self.pairs.originals == truth[self.pairs.rows]
+        found[self.pairs.rows[right]] = probability[right]
+        return found
+
+    def credit(self, probability: Floats, truth: Ints, *, forward: bool = True) -> Floats:
+        """Return each record's success: 1 if its true pair has the largest probability, shared among equals.
+
+        Records are published rows, or originals if not `forward`.
+        """
+        rows, others = self.pairs.rows, self.pairs.originals
+        right = others == truth[rows]
+        keys = rows if forward else others
+        best = np.zeros(self.pairs.n)
+        np.maximum.at(best, keys, probability)
+        equal = probability >= best[keys] * (1 - EQUAL)
+        ties = np.bincount(keys[equal], self.pairs.standing[equal], self.pairs.n)
+        found = np.zeros(self.pairs.n)
+        hit = equal & right & (probability > 0)
+        found[keys[hit]] = 1 / ties[keys[hit]]
+        return found
+
+    @cached_property
+    def links_claimed(self) -> Ints:
+        """Rows that have an original with a probability above one half, by Bethe."""
+        return np.unique(self.pairs.rows[self.bethe > SURE])
+
+
+@kernel
+def _sinkhorn(rows: Ints, originals: Ints, mass: Floats, n: int, found: Floats) -> None:
+    """Write the mass of each pair after scaling rows and originals to one."""
+    a, b, total = np.ones(n), np.ones(n), np.zeros(n)
+    for step in range(SINKHORN):
+        total[:] = 0.0
+        for e in range(len(rows)):
+            total[rows[e]] += mass[e] * b[originals[e]]
+        worst = 0.0
+        for k in range(n):
+            if total[k] > 0:
+                worst = max(worst, abs(a[k] * total[k] - 1))
+                a[k] = min(1 / total[k], LARGEST)
+        if step > 0 and worst < SETTLED:
+            break
+        total[:] = 0.0
+        for e in range(len(rows)):
+            total[originals[e]] += mass[e] * a[rows[e]]
+        for k in range(n):
+            if total[k] > 0:
+                b[k] = min(1 / total[k], LARGEST)
+    for e in range(len(rows)):
+        found[e] = mass[e] * a[rows[e]] * b[originals[e]]
+
+
+@kernel
+def _message(whole: float, own: float) -> float:
+    """Return 1 / what others claim; within bounds, as messages run away where a record has one pair only."""
+    return 1 / min(max(whole - own, 1e-14 * whole, 1e-290), 1e290)
+
+
+@kernel
+def _bethe(rows: Ints, originals: Ints, odds: Floats, standing: Floats, n: int, found: Floats) -> None:
+    """Write the probability of each pair by belief propagation for a one-to-one matching."""
+    size = len(rows)
+    to_row, to_original = np.empty(size), np.empty(size)
+    total, before = np.zeros(n), np.full(size, -1.0)
+    for e in range(size):
+        total[originals[e]] += odds[e] * standing[e]
+    for e in range(size):
+        to_row[e] = _message(total[originals[e]], 0.0)
+    for step in range(BETHE):
+        _pass_on(rows, odds, standing, to_row, total, to_original)
+        _pass_on(originals, odds, standing, to_original, total, to_row)
+        if step % 10 == 9:
+            worst = 0.0
+            for e in range(size):
+                ratio = min(odds[e] * to_row[e] * to_original[e], 1e12)
+                found[e] = ratio / (1 + ratio)
+                worst = max(worst, abs(found[e] - before[e]))
+                before[e] = found[e]
+            if worst < SETTLED:
+                break
+
+
+@inner
+def _pass_on(ends: Ints, odds: Floats, standing: Floats, told: Floats, total: Floats, tell: Floats) -> None:
+    """Write what each pair is told by the other pairs of its row, or of its original."""
+    total[:] = 0.0
+    for e in range(len(ends)):
+        total[ends[e]] += odds[e] * told[e] * standing[e]
+    for e in range(len(ends)):
+        tell[e] = _message(total[ends[e]], odds[e] * told[e])

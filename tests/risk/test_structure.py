@@ -1,0 +1,125 @@
+"""Structure of swaps: found where values were exchanged in pairs, whatever is beside, and nowhere else."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import naive_law
+import sdckit as sdc
+from sdckit.core.disclosure import Disclosure
+from sdckit.metrics.original import Original
+from sdckit.metrics.pair import pair_by_row
+from sdckit.risk import structure
+from sdckit.risk.intruder import exchanged_codes
+
+SWAP = {"method": "rank_swap", "parameters": {"p": 0.3}}
+
+
+def amounts(n=240, p=4, digits=15, seed=1):
+    rng = np.random.default_rng(seed)
+    return np.exp(3 + 0.6 * rng.normal(size=(n, 1)) + 0.8 * rng.normal(size=(n, p))).round(digits)
+
+
+def linkage(original, masked, **options):
+    return sdc.evaluate(original, masked, metrics=["linkage", "linkage_sure"], **options)
+
+
+def test_kept_pairs_are_those_of_the_slow_twin():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.integers(0, 6, 12)
+        y = x[rng.permutation(12)]
+        possible = rng.random((12, 12)) < 0.4
+        codes = structure.codes_of(x.astype(float), y.astype(float))
+        found = possible.copy()
+        partners = np.zeros((codes.size, codes.size), bool)
+        structure._keep_exchanged(codes.published, codes.original, partners, found)  # noqa: SLF001 - a kernel
+        assert (found == naive_law.keep_exchanged(possible, x, y)).all()
+
+
+def test_an_exchange_is_told_from_any_other_permutation():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=100)
+    pairs = rng.permutation(100).reshape(-1, 2)
+    swapped = x.copy()
+    swapped[pairs[:, 0]], swapped[pairs[:, 1]] = x[pairs[:, 1]], x[pairs[:, 0]]
+    assert structure.is_exchanged(x, swapped)
+    assert not structure.is_exchanged(x, np.roll(x, 1))
+    assert not structure.is_exchanged(x, x)  # nothing moved: no proof
+    assert not structure.is_exchanged(x, x + 1)
+
+
+@pytest.mark.parametrize(
+    ("digits", "options"),
+    [(15, {}), (0, {}), (15, {"tails": 0.05}), (2, {"decimals": 2})],
+    ids=["plain", "ties", "tails", "two digits"],
+)
+def test_swaps_are_undone(digits, options):
+    x = amounts(digits=digits)
+    masked = sdc.mask(x, "rank_swap", p=0.3, rng=3, **options)
+    parameters = {"p": 0.3} | {name: value for name, value in options.items() if name == "tails"}
+    found = linkage(x, masked, method="rank_swap", parameters=parameters)
+    assert found["linkage"] >= 0.9
+    assert found["linkage_sure"] >= 0.85
+
+
+def test_swaps_within_strata_are_undone():
+    table = pl.DataFrame(amounts(300), schema=list("abcd")).with_columns(g=pl.Series(["x", "y"] * 150))
+    masked = sdc.mask(table, "rank_swap", p=0.3, by="g", rng=3)
+    assert linkage(table, masked, by="g", **SWAP)["linkage"] >= 0.95
+
+
+def test_p_distribution_swaps_are_undone():
+    x = amounts()
+    masked = sdc.mask(x, "p_distribution_swap", p=0.3, rng=3)
+    found = linkage(x, masked, method="p_distribution_swap", parameters={"p": 0.3})
+    assert found["linkage"] >= 0.95
+
+
+def test_swaps_are_undone_beside_a_recomputed_sum():
+    x = amounts(digits=2)
+    table = pl.DataFrame(x, schema=list("abcd")).with_columns(total=pl.Series(x.sum(axis=1).round(2)))
+    rules = ["total == a + b + c + d"]
+    masked = sdc.mask(table, "rank_swap", p=0.2, rng=3, rules=rules)
+    found = sdc.evaluate(
+        table, masked, metrics="linkage", method="rank_swap", parameters={"p": 0.2}, rules=rules
+    )
+    assert found["linkage"] >= 0.9
+
+
+def columns_proven(original, masked, method, parameters):
+    pair = pair_by_row(Original.of(original, warn=False), masked)
+    pair.disclose(Disclosure.of(method, parameters))
+    return len(exchanged_codes(pair))
+
+
+def test_a_noised_column_beside_swaps_does_not_hide_them():
+    x = amounts()
+    swapped = sdc.mask(x, "rank_swap", p=0.3, rng=3)
+    noised = swapped + np.random.default_rng(4).normal(size=swapped.shape) * [0, 0, 0, 5.0]
+    shadows = [
+        sdc.mask(x, "rank_swap", p=0.3, rng=seed)
+        + np.random.default_rng(seed).normal(size=x.shape) * [0, 0, 0, 5.0]
+        for seed in range(3)
+    ]
+    assert structure.exchanged_columns(x, shadows) == [0, 1, 2]
+    codes = [structure.codes_of(x[:, j], noised[:, j]) for j in range(3)]
+    left = structure.propagate(
+        np.abs(np.argsort(np.argsort(x[:, 0]))[None] - np.argsort(np.argsort(noised[:, 0]))[:, None]) <= 72,
+        codes,
+    )
+    assert left.diagonal().all()
+    assert left.sum() < 0.5 * 240**2
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"), [("rank_noise", {"a": 0.1}), ("noise", {"percent": 50}), ("resample", {})]
+)
+def test_nothing_else_is_taken_for_a_swap(method, parameters):
+    x = amounts(120, 3)
+    assert columns_proven(x, sdc.mask(x, method, rng=1, **parameters), method, parameters) == 0
+
+
+def test_cells_with_many_digits_are_proven():
+    x = amounts(120, 3)
+    assert columns_proven(x, sdc.mask(x, "rank_swap", p=0.3, rng=1), "rank_swap", {"p": 0.3}) == 3

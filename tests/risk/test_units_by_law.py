@@ -1,0 +1,95 @@
+"""Units by the law: rows are aligned by what is published unmasked, and paired at best where nothing is."""
+
+from itertools import permutations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import attacker
+import sdckit as sdc
+from sdckit.risk.unit_law import _best_pairing
+
+COLUMNS = ["a", "b"]
+NOISE = {"method": "noise", "parameters": {"percent": 150}}
+
+
+def panel(firms=40, months=6, seed=1):
+    """Firms of nearly the same size, each with its own good and bad months, rows in any order."""
+    rng = np.random.default_rng(seed)
+    values = np.exp(0.15 * rng.normal(size=(firms, 1, 2)) + 0.8 * rng.normal(size=(firms, months, 2)))
+    table = pl.DataFrame(values.reshape(-1, 2), schema=COLUMNS).with_columns(
+        firm=pl.Series(np.repeat(np.arange(firms), months)),
+        month=pl.Series(np.tile(np.arange(months), firms)),
+    )
+    return table[rng.permutation(len(table)).tolist()]
+
+
+def measured(table, masked, **roles):
+    return sdc.evaluate(
+        table,
+        masked,
+        columns=COLUMNS,
+        unit="firm",
+        metrics=["linkage", "linkage_units", "linkage_sure"],
+        **NOISE,
+        **roles,
+    )
+
+
+def test_months_align_the_rows_of_a_firm():
+    found, expected = [], []
+    table = panel()
+    x, firm, month = table.select(COLUMNS).to_numpy(), table["firm"].to_numpy(), table["month"].to_numpy()
+    for seed in range(3):
+        masked = sdc.mask(
+            table, "noise", percent=150, columns=COLUMNS, unit="firm", untouched="month", rng=seed
+        )
+        result = measured(table, masked, untouched="month")
+        found.append(result["linkage_units"])
+        assert (
+            result["linkage"] >= result.parts["linkage_units"]["unit_to_unit"] - 1e-9
+        )  # rows of found firms
+        rows = attacker.noise(x, masked.select(COLUMNS).to_numpy(), 150)
+        scores = attacker.units_by_month(rows, firm, month, firm, month)
+        expected.append(attacker.rows_in_found_units(scores, np.full(40, 6)))
+    assert np.mean(found) >= 0.95 * np.mean(expected)
+    assert np.mean(expected) > 0.3
+
+
+def test_firms_are_found_less_often_where_nothing_aligns_their_rows():
+    table = panel()
+    masked = sdc.mask(table, "noise", percent=150, columns=COLUMNS, unit="firm", untouched="month", rng=1)
+    told = measured(table, masked, untouched="month")
+    kept = measured(table.drop("month"), masked.drop("month"))
+    assert told["linkage_units"] > kept["linkage_units"] > 1 / 40
+
+
+def test_firms_of_an_unchanged_file_are_all_found():
+    table = panel(20, 3)
+    found = sdc.evaluate(
+        table,
+        table,
+        columns=COLUMNS,
+        unit="firm",
+        untouched="month",
+        metrics=["linkage_units", "linkage_sure"],
+    )
+    assert found["linkage_units"] == found["linkage_sure"] == 1.0
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_the_best_pairing_of_rows_is_that_of_trying_all(size):
+    scores = np.random.default_rng(size).normal(size=(4 * size, 4 * size))
+
+    class Reader:
+        def likelihood(self, rows, originals):
+            return scores[rows, originals]
+
+    first, other = np.repeat(np.arange(4), 4) * size, np.tile(np.arange(4), 4) * size
+    found = _best_pairing(Reader(), np.arange(4 * size), first, other, size)
+    expected = [
+        max(sum(scores[a + k, b + way[k]] for k in range(size)) for way in permutations(range(size)))
+        for a, b in zip(first, other, strict=True)
+    ]
+    assert found == pytest.approx(expected)
