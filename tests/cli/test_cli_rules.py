@@ -188,6 +188,8 @@ def test_json_has_the_note_and_the_figures_of_the_written_file(data):
         "out.csv",
         "--key",
         "id",
+        "--made-by",
+        "noise",
         "--metrics",
         "linkage",
         "--json",

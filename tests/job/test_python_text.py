@@ -31,7 +31,7 @@ JOB = {
     "rules": {"rule": ["turnover = domestic_sales + export_sales"]},
     "scenario": [{"name": "press", "known": ["turnover", "sector"], "max_risk": {"linkage": 0.6}}],
     "search": {
-        "max_risk": {"linkage": 0.6},
+        "max_risk": {"linkage": 0.6, "linkage_sure": 0.2},
         "grid": {"mdav": {"k": "3:9"}, "noise": {"percent": [10, 20]}},
         "workers": 1,
     },

@@ -9,11 +9,11 @@ import pytest
 
 import sdckit as sdc
 from intruder_cases import drawn_case
-from intruder_disclosure import attribute, rightness, share_right
+from intruder_disclosure import attribute, rightness, share_right, vote, vote_is_right
 from intruder_distances import cell_distances, reverse_links
 from intruder_facts import facts
-from sdckit.risk.attribute_disclosure import explain_attribute, learn, score_attribute
-from sdckit.risk.confidential_cells import confidential_of
+from sdckit.risk.attribute_disclosure import explain_attribute, learn, score_attribute, votes_right
+from sdckit.risk.confidential_cells import Confidential, confidential_of, number_cells
 
 SEEDS = range(24)
 
@@ -57,6 +57,45 @@ def test_attribute_equals_the_slow_one():
             found.append(fast.value)
             expected.append(slow["attribute"])
     assert np.mean(found) >= np.mean(expected) - 0.01
+
+
+def test_votes_equal_slow_ones():
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        n, voters = 40, 7
+        numbers = rng.choice([rng.normal(size=n).round(1), rng.integers(-3, 12, n), rng.lognormal(0, 0.2, n)])
+        gone = rng.random(n) < 0.1
+        cells = number_cells(np.where(gone, np.nan, numbers))
+        of_row, weights = rng.integers(0, voters, n), rng.random(n).round(1)
+        of_original = rng.integers(0, voters, n)
+        found = votes_right(Confidential(cells, cells), of_row, np.arange(n), weights, of_original)
+        texts = [None if lost else float(one) for lost, one in zip(gone, numbers, strict=True)]
+        for i in range(n):
+            mine = np.flatnonzero(of_row == of_original[i])
+            guess = vote([texts[u] for u in mine], weights[mine])
+            assert found[i] == vote_is_right(guess, texts[i])
+
+
+@pytest.mark.parametrize(("method", "parameters"), [("mdav", {"k": 10}), ("noise", {"percent": 80})])
+def test_a_value_that_many_probable_records_share_is_learnt(method, parameters):
+    rng = np.random.default_rng(6)
+    base = rng.normal(size=300)
+    data = pl.DataFrame({"a": base + rng.normal(size=300), "b": base + rng.normal(size=300)})
+    data = data.with_columns(grade=pl.Series((3 + base).round().clip(1, 6).astype(int)))
+    roles = {"columns": ["a", "b"], "untouched": "grade", "confidential": "grade"}
+    printed, found = [], []
+    for draw in range(4):
+        masked = sdc.mask(data, method, columns=["a", "b"], untouched="grade", rng=draw, **parameters)
+        printed.append(
+            sdc.evaluate(data, masked, method=method, parameters=parameters, metrics="attribute", **roles)[
+                "attribute"
+            ]
+        )
+        near = np.linalg.norm(data.to_numpy()[:, None, :2] - masked.to_numpy()[None, :, :2], axis=2)
+        grades = masked["grade"].to_numpy()
+        votes = np.stack([(np.exp(-(near**2)) * (grades == grade)).sum(axis=1) for grade in range(7)], 1)
+        found.append(np.mean(votes.argmax(axis=1) == data["grade"].to_numpy()))
+    assert np.mean(printed) >= 0.95 * np.mean(found)
 
 
 def survey():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdckit.core.registry import public_value
+from sdckit.core.scenarios import meets_limit
 from sdckit.core.text import number
 
 
@@ -28,7 +29,7 @@ class Verdict:
     @property
     def met(self) -> bool:
         """True if the value is there and at most the limit."""
-        return self.value <= self.limit
+        return meets_limit(self.value, self.limit)
 
     @property
     def fact(self) -> str:

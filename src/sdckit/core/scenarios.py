@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ENTRIES = ("known", "max_risk")
 DEFAULT_SURE = "default: a tenth of the limit on linkage"
 FORBIDDEN = ("key", "unit", "drop")  # roles of columns that no intruder of a scenario knows
+DIGITS = 12  # of a value that are judged: in the last ones a mean of tenths differs from a tenth
 EXAMPLE = "{'press': {'known': ['sex', 'age'], 'max_risk': {'linkage': 0.05}}}"
 
 
@@ -93,6 +94,11 @@ def with_sure_limit(limits: dict[str, float], measured: Sequence[str] | None = N
     if "linkage" not in limits or SURE in limits or (measured is not None and SURE not in measured):
         return limits
     return limits | {SURE: default_sure_limit(limits["linkage"])}
+
+
+def meets_limit(value: float, limit: float) -> bool:
+    """Return True if a risk or loss is at most its limit; one without a value (NaN) meets none."""
+    return round(value - limit, DIGITS) <= 0
 
 
 def default_sure_limit(linkage: float) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sdckit.core import checks
+from sdckit.core.scenarios import meets_limit
 from sdckit.progress import each
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def scenario_table(scenarios: Sequence[Scenario], pair: Pair, measure: Measure) 
             limit = scenario.limits.get(metric.name)
             value, low, high = _figures(other, metric, limit, measure)
             upper = value if high is None else high
-            met = None if limit is None else upper is not None and upper <= limit
+            met = None if limit is None else upper is not None and meets_limit(upper, limit)
             known = ", ".join(scenario.known)
             rows.append((scenario.name, known, metric.name, value, limit, met, low, high))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row") if scenarios else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.disclosure import Disclosure
-from sdckit.core.scenarios import risk_of
+from sdckit.core.scenarios import meets_limit, risk_of
 from sdckit.core.text import listed, plural, shortened
 from sdckit.core.warning_texts import warn
 from sdckit.io import crosswalk, files
@@ -101,7 +101,7 @@ def judge_together(
     found = measure_together(store, plan, pair, disclosure, overlaps)
     for joint in found:
         limit = plan.limits.get(joint.metric)
-        if limit is not None and not joint.value <= limit:
+        if limit is not None and not meets_limit(joint.value, limit):
             raise TogetherMissed(_missed_text(joint, limit))
     return found
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core.exposed_records import exposed_of
 from sdckit.core.registry import shown_metrics
-from sdckit.core.scenarios import default_note
+from sdckit.core.scenarios import default_note, meets_limit
 from sdckit.core.text import as_sentence, number
 from sdckit.report.measures import LEVELS, is_bounded, is_share, label, limit_text
-from sdckit.selection.points import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +51,7 @@ class Headline:
         """Whether the limit is met, judged as a release is; empty without a limit."""
         if self.limit is None:
             return ""
-        return "met" if round(self.value - self.limit, DIGITS) <= 0 else "not met"
+        return "met" if meets_limit(self.value, self.limit) else "not met"
 
 
 def exposed_sentence(evaluation: Evaluation | None, n: int | None) -> str:

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core.registry import METRICS
+from sdckit.core.scenarios import meets_limit
 from sdckit.core.text import figure_text
 from sdckit.metrics.statistics import NAMES
-from sdckit.selection.points import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +108,7 @@ def scenario_rows(evaluation: Evaluation, limits: Mapping[str, float]) -> list[d
             "metric": name,
             "value": values[name]["value"],
             "limit": limits.get(name),
-            "met": None if name not in limits else round(evaluation.upper_end(name), DIGITS) <= limits[name],
+            "met": None if name not in limits else meets_limit(evaluation.upper_end(name), limits[name]),
         }
         for name in risks
         if METRICS[name].family == "risk"

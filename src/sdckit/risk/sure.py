@@ -54,7 +54,7 @@ def sure_links(pair: Pair) -> SureLinks:
         laws = [by for by in ("shadows", "folds") if reads_law(pair, by)]
         found = [_sure_links_by(pair, by) for by in laws] or [_by_facts(pair)]
         found += [_sure_links_by(pair, "folds")] if not laws and reads_order(pair) else []
-        found += [_of_units(pair, by) for by in laws] if shows_units(pair) else []
+        found += [_of_units(pair, by) for by in laws or ["facts"]] if shows_units(pair) else []
         return max(found, key=lambda one: (int(one.exposed.sum()), float(np.nanmean(one.truth))))
 
     found: SureLinks = cached_value(pair.cache, "sure links", compute)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sdckit.kernels.candidates import count_candidates
 from sdckit.risk.credits import Credits
 from sdckit.risk.distances import cached_value, standardised
 from sdckit.risk.facts import CERTAIN, facts_of
-from sdckit.risk.intruder import reading_of, reads_law
+from sdckit.risk.intruder import reading_of, reads_law, runs_again
 from sdckit.risk.law import LARGE
-from sdckit.risk.posterior import LISTED, Pairs, Posterior
+from sdckit.risk.posterior import LISTED, SURE, Pairs, Posterior
 from sdckit.risk.unit_points import Units, publishes_units, units_of
 
 if TYPE_CHECKING:
@@ -97,12 +98,17 @@ def _best_pairing(reader: Reader, rows: Ints, first: Ints, other: Ints, size: in
 
 
 def units_by_law(pair: Pair) -> Iterator[tuple[str, Floats]]:
-    """Yield each law's name and every unit's credit, in both directions, one to one and not."""
+    """Yield each law's name and every unit's credit, in both directions, one to one and not.
+
+    Where the method draws nothing, the facts say it all: units whose rows are published alike are equal.
+    """
     numbers = units_of(pair)
     if numbers is None or not shows_units(pair):
         return
     units = Units(numbers)
     truth = np.arange(units.count)
+    if runs_again(pair):
+        yield "facts", _credit_by_facts(pair, units)
     for by in ("shadows", "folds"):
         if reads_law(pair, by):
             found = unit_posterior(pair, units, by)
@@ -111,11 +117,18 @@ def units_by_law(pair: Pair) -> Iterator[tuple[str, Floats]]:
                     yield by, found.credit(chance, truth, forward=forward)
 
 
+def _credit_by_facts(pair: Pair, units: Units) -> Floats:
+    """Return each unit's share of a guess among the published units whose rows fit the facts of its own."""
+    ours, theirs = (units.side(side) for side in facts_of(pair).runs[CERTAIN])
+    return np.asarray(1 / np.maximum(count_candidates(ours, theirs)[0], 1))
+
+
 def shows_units(pair: Pair) -> bool:
-    """Return True if the release shows which rows belong to a unit, and units can be read by a law."""
+    """Return True if the release shows which rows belong to a unit, and units can be compared as wholes."""
     numbers = units_of(pair)
     whole = pair.rows is None and numbers is not None and pair.n <= LARGE
-    return whole and publishes_units(pair) and any(reads_law(pair, by) for by in ("shadows", "folds"))
+    read = runs_again(pair) or any(reads_law(pair, by) for by in ("shadows", "folds"))
+    return whole and publishes_units(pair) and read
 
 
 @dataclass(frozen=True)
@@ -137,5 +150,8 @@ def chances_of_units(pair: Pair, by: str) -> tuple[Floats, Ints]:
     numbers = units_of(pair)
     assert numbers is not None  # noqa: S101 - the caller has asked `shows_units`
     units = Units(numbers)
+    if by == "facts":
+        credit = _credit_by_facts(pair, units)
+        return credit[numbers], np.flatnonzero(credit > SURE)
     found = unit_posterior(pair, units, by)
     return found.of_truth(found.bethe, np.arange(units.count))[numbers], found.links_claimed

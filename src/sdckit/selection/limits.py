@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
-from sdckit.core.scenarios import checked_risk_limits, risk_of, with_sure_limit
+from sdckit.core.scenarios import checked_risk_limits, meets_limit, risk_of, with_sure_limit
 from sdckit.core.uniques import floor_of_data, floor_text, weights_text
 from sdckit.core.warning_texts import warn
 from sdckit.metrics.query_sample import LOOKED_UP, Sampling, sampling_of
 from sdckit.risk.law import LARGE
 from sdckit.risk.untouched import blocks_of_original
-from sdckit.selection.points import DIGITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -167,7 +166,7 @@ def require_tied_rows(method: str, original: Original) -> None:
 def require_limits(limits: Mapping[str, float], result: Evaluation) -> None:
     """Raise `LimitsMissed` if a measured risk or loss exceeds its limit or has no value."""
     for name, limit in limits.items():
-        if not round(result.upper_end(name) - limit, DIGITS) <= 0:
+        if not meets_limit(result.upper_end(name), limit):
             raise LimitsMissed(f"{name} is {result.upper_end(name):.4f}, above {limit:g}; draw again")
 
 

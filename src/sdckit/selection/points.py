@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sdckit.core import checks, registry
+from sdckit.core.scenarios import meets_limit
 from sdckit.core.settings import parameter_named
 from sdckit.masking import METHODS
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from sdckit.selection.plan import Setting
 
 KEYS = ["method", "parameters", "setting"]  # of a point
-
-
-DIGITS = 12  # of a value that are judged: in the last ones a mean of tenths differs from a tenth
 
 
 @dataclass(frozen=True)
@@ -59,11 +57,11 @@ class Point:
 
     def judged(self, name: str) -> float:
         """Return what is compared with the limit: the upper end of an interval, or the value itself."""
-        return round(max(self.upper.get(name, self.values[name]), self.values[name]), DIGITS)
+        return max(self.upper.get(name, self.values[name]), self.values[name])
 
     def meets(self, limits: Mapping[str, float]) -> bool:
         """Return True if every risk or loss is at most its limit; one without a value meets none."""
-        return all(self.judged(risk) <= limit for risk, limit in limits.items())
+        return all(meets_limit(self.judged(risk), limit) for risk, limit in limits.items())
 
     def excess(self, limits: Mapping[str, float]) -> float:
         """Return the largest difference of a risk and its limit; infinite if a risk has no value."""
@@ -72,7 +70,7 @@ class Point:
 
     def broken_limits(self, limits: Mapping[str, float]) -> list[str]:
         """Return the names of the risks that exceed their limit or have no value."""
-        return [risk for risk, limit in limits.items() if not self.judged(risk) <= limit]
+        return [risk for risk, limit in limits.items() if not meets_limit(self.judged(risk), limit)]
 
     def cost(self, metric: str) -> float:
         """Return how far a loss lies from its best value: 0 at the best, infinite without a value."""

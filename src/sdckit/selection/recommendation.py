@@ -97,7 +97,7 @@ def recommend(
     >>> x = [[i, (7 * i) % 40] for i in range(40)]
     >>> choice = sdc.recommend(x, max_risk={"linkage": 0.2}, plan="mdav")
     >>> choice.point.parameters, choice.maskings
-    ('k=5', 2)
+    ('k=5', 6)
     >>> release = choice.apply(x)
     >>> bool(release.evaluation["linkage"] <= 0.2)
     True

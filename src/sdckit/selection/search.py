@@ -316,9 +316,18 @@ def require_values(task: Task) -> None:
 def groups_bound_risk(task: Task) -> bool:
     """Return True if no record of a group of k is found with more than 1/k, whatever is published with it.
 
-    That needs complete cells, and no known column, strata apart, that tells members of a group apart.
+    That needs complete cells, and no known column, strata apart, that tells members of a group apart; nor
+    units, whose rows tell more together.
     """
     originals = [task.whole.original, *(one.whole.original for one in task.scenarios)]
-    return task.whole.original.complete and all(
-        set(untouched_names(original, original.table_names)) <= {*original.roles.by} for original in originals
+    units = task.whole.original.roles.unit in task.whole.original.roles.published(
+        task.whole.original.table_names
+    )
+    return (
+        not units
+        and task.whole.original.complete
+        and all(
+            set(untouched_names(original, original.table_names)) <= {*original.roles.by}
+            for original in originals
+        )
     )
