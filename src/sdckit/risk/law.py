@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 HEAP = 0.01  # a value that this share of a column's published cells has is a state of its own
 HEAPS = 12  # at most so many of a column
+ORDERED = 8  # parts of the records with one frequent value, by the order of the rows
 RANK_BINS, MOVE_BINS = 24, 81  # of the histogram of moves in ranks, where there are enough shadows
 SMOOTH = 8  # passes over the bins of a smooth histogram; a sharp one shows cells that stay
 PER_BIN = 1_000  # moves that a bin of original ranks needs
@@ -437,22 +438,36 @@ def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) ->
 
 
 def _fit_states(original: Floats, published: Floats, train: Bools) -> States:
-    """Return frequent values, and how often each kind of original cell becomes each state."""
+    """Return frequent values, and how often each kind of original cell becomes each state.
+
+    Some methods break ties by the order of the rows: of shadows, equal originals are told apart by it.
+    """
     n, p = original.shape
     ranks = mid_ranks(original)
     heaps = [_frequent(published[:, train, j]) for j in range(p)]
-    states = max(len(found) for found in heaps) + 2
-    lines, tables = np.empty((n, p), np.int64), np.full((p, states + 8, states), -np.inf)
+    states, parts = max(len(found) for found in heaps) + 2, ORDERED if len(published) > 1 else 1
+    size = states * parts + 8
+    lines, tables = np.empty((n, p), np.int64), np.full((p, size, states), -np.inf)
     for j in range(p):
         state = _states(original[:, j], heaps[j])
         eighth = np.nan_to_num((ranks[:, j] - 0.5) * 8 / max(n, 1)).astype(np.int64).clip(0, 7)
-        lines[:, j] = np.where(state > 0, state, states + eighth)
-        counts = np.zeros((states + 8, states))
+        part = _places_among_equals(state) * parts // np.maximum(np.bincount(state)[state], 1)
+        lines[:, j] = np.where(state > 0, state * parts + part, states * parts + eighth)
+        counts = np.zeros((size, states))
         for one in published:
             np.add.at(counts, (lines[train, j], _states(one[train, j], heaps[j])), 1)
         possible = counts[:, : len(heaps[j]) + 2] + 0.05
         tables[j, :, : len(heaps[j]) + 2] = np.log(possible / possible.sum(axis=1, keepdims=True))
     return States(heaps, lines, tables)
+
+
+def _places_among_equals(states: Ints) -> Ints:
+    """Return the place of each record, from 0, among those of the same state, in the order of the rows."""
+    order = np.argsort(states, kind="stable")
+    found = np.empty(len(states), np.int64)
+    counts = np.bincount(states)
+    found[order] = np.arange(len(states)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return found
 
 
 def _frequent(values: Floats) -> Floats:
