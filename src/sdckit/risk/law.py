@@ -256,13 +256,14 @@ class Reading:
 
     @property
     def spaces(self) -> list[tuple[Floats, Floats]]:
-        """Points of published rows and originals whose distances come near the law, for searches."""
-        weighty = self.law.weights >= 0.1 * self.law.weights.max()
-        return [
-            _space_of(one, self.read[name])
-            for (name, one), heavy in zip(self.law.estimates.items(), weighty, strict=True)
-            if heavy
-        ]
+        """Points of published rows and originals whose distances come near the law, for searches.
+
+        One by cells and one by ranks: normal estimates differ by the scales of single cells only.
+        """
+        weights = dict(zip(self.law.estimates, self.law.weights, strict=True))
+        weighty = [name for name in weights if weights[name] >= 0.1 * max(weights.values())]
+        kinds = {type(self.law.estimates[name]): name for name in sorted(weighty, key=weights.__getitem__)}
+        return [_space_of(self.law.estimates[name], self.read[name]) for name in kinds.values()]
 
 
 def _space_of(one: Estimate, read: Floats) -> tuple[Floats, Floats]:
@@ -505,9 +506,18 @@ def _fit_plain(original: Floats, published: Floats, seen: Bools) -> Normal:
     mean = filled.copy()
     for j in range(original.shape[1]):
         used = np.sqrt(count[:, j])
-        mean[:, j] += design @ np.linalg.lstsq(design * used[:, None], change[:, j] * used, rcond=1e-10)[0]
+        mean[:, j] += design @ _solved(design * used[:, None], change[:, j] * used)
     rest = np.where(seen, (published - mean) / sd, 0.0)
     return Normal(mean, np.broadcast_to(sd, original.shape).copy(), _root_of(_products(rest, seen)))
+
+
+def _solved(design: Floats, values: Floats) -> Floats:
+    """Return the coefficients of least squares; directions that the columns of the design lack get none.
+
+    By products of its few columns, as a decomposition of all records takes many times as long.
+    """
+    root = _root_of(design.T @ design)
+    return root @ (root.T @ (design.T @ values))
 
 
 def _products(rest: Floats, seen: Bools) -> Floats:
@@ -565,7 +575,7 @@ def _fit_local(
         else:
             scatter[:, j] = (change[:, j] - step) ** 2
         y = np.log(np.maximum(scatter[:, j], floor[j]))
-        logs[:, j] = basis @ np.linalg.lstsq(basis[rows], y[rows], rcond=1e-10)[0]
+        logs[:, j] = basis @ _solved(basis[rows], y[rows])
         rest[rows, j] = y[rows] - logs[rows, j]
     survived = effects and _add_record_scales(logs, rest, enough, terms, len(published))
     missing = np.isnan(original)
@@ -586,12 +596,10 @@ def _fit_change(
         if scatter is not None:
             weight = 1 / np.sqrt(np.maximum(scatter[rows], floor))
         weight = weight / weight.max()
-        fitted = (
-            design @ np.linalg.lstsq(design[rows] * weight[:, None], change[rows] * weight, rcond=1e-10)[0]
-        )
+        fitted = design @ _solved(design[rows] * weight[:, None], change[rows] * weight)
         if scatter is None:
             y = np.log(np.maximum((change[rows] - fitted[rows]) ** 2, floor))
-            logs = basis[rows] @ np.linalg.lstsq(basis[rows], y, rcond=1e-10)[0]
+            logs = basis[rows] @ _solved(basis[rows], y)
             weight = np.exp((logs.min() - logs) / 2)
     return np.asarray(fitted)
 
@@ -616,7 +624,7 @@ def _add_record_scales(
                 rows = enough[:, j]
                 if rows.sum() > basis.shape[1]:
                     left = total[rows, j] - effect[rows]
-                    logs[:, j] = basis @ np.linalg.lstsq(basis[rows], left, rcond=1e-10)[0]
+                    logs[:, j] = basis @ _solved(basis[rows], left)
             effect = kept * ((total - logs) * enough).sum(axis=1) / cells
         rest[:] = (total - logs) * enough - effect[:, None] * enough
         logs += effect[:, None]
