@@ -128,6 +128,13 @@ def test_a_wrongly_named_parameter_is_warned_of():
         linkage(x, masked, method="noise", parameters={"percent": 60})
 
 
+def test_a_wrongly_named_method_is_warned_of():
+    x = amounts(300, 4)
+    masked = sdc.mask(x, "multiplicative_noise", percent=50, rng=1)  # as likely in the mean as noise is
+    with pytest.warns(UserWarning, match="does not look as if masked by noise with these parameters"):
+        linkage(x, masked, method="noise", parameters={"percent": 50})
+
+
 def test_one_draw_of_a_rightly_named_method_is_no_reason_to_warn():
     x = amounts(160, 4, seed=14)
     for seed in range(10):

@@ -37,6 +37,7 @@ FEWEST = 10  # records of which folds can be made
 SPREAD = (1e-8, 1e100)  # standard deviations of columns that are taken as they are
 FARTHEST = 1e120  # published values, in such units, beyond which all are as far: their squares are numbers
 MISFIT = 4.0  # standard deviations between shadows beyond which a release is none of them
+MISFIT_OF_SPREAD = 6.0  # the same for the spread of its records, which varies more in small files
 SMALLEST_STEP = 0.1  # ranks by which the order of rows is never more exact
 
 
@@ -240,18 +241,23 @@ def _law_of_shadows(pair: Pair, ours: Floats) -> law.Law:
 
 
 def _warn_of_misfit(pair: Pair, found: law.Law, unit: Floats) -> None:
-    """Warn where the release is far less or more likely than shadows that the law has not seen."""
+    """Warn where records are far less or more likely, or less alike, than those of unseen shadows."""
     masked = shadows.shadows_of(pair, shadows.MORE if found.effects else shadows.USUAL)
     rows = np.arange(pair.original.n)
     files = [*law.unseen(masked), shadows.release_as_shadow(pair)]
-    each = [found.read(file / unit).likelihood(rows, rows) for file in files]
-    *usual, ours = (float(one.mean()) for one in each)
+    each = np.array([found.read(file / unit).likelihood(rows, rows) for file in files])
     own = float(np.std(each[0])) / np.sqrt(len(rows))  # few shadows tell the spread between them badly
-    spread = max(float(np.std(usual)), own, 1e-3 * abs(float(np.mean(usual))), 1e-9)
-    if not min(usual) - MISFIT * spread <= ours <= max(usual) + MISFIT * spread:
+    if _is_outside(each.mean(axis=1), own, MISFIT) or _is_outside(each.std(axis=1), own, MISFIT_OF_SPREAD):
         method = pair.disclosure.method
         what = f"masked by {method} with these parameters" if method else "made by the masking given"
         warn(f"the file does not look as if {what}; name what was done to it")
+
+
+def _is_outside(of_files: Floats, least: float, most: float) -> bool:
+    """Return True if the last value is farther outside the range of the others than `most` deviations."""
+    *usual, ours = of_files
+    spread = max(float(np.std(usual)), least, 1e-3 * abs(float(np.mean(usual))), 1e-9)
+    return not min(usual) - most * spread <= ours <= max(usual) + most * spread
 
 
 # --- the posterior of a pair ----------------------------------------------------------------------------
