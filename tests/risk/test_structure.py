@@ -123,3 +123,18 @@ def test_nothing_else_is_taken_for_a_swap(method, parameters):
 def test_cells_with_many_digits_are_proven():
     x = amounts(120, 3)
     assert columns_proven(x, sdc.mask(x, "rank_swap", p=0.3, rng=1), "rank_swap", {"p": 0.3}) == 3
+
+
+def test_swaps_within_strata_are_undone_where_strata_share_values():
+    rng = np.random.default_rng(11)
+    stratum = np.repeat(np.arange(4), 50)
+    values = np.round(20 + 5 * rng.multivariate_normal(np.zeros(3), 0.5 + 0.5 * np.eye(3), 200))
+    data = pl.DataFrame(values, schema=["a", "b", "c"]).with_columns(stratum=stratum)
+    masked = sdc.mask(data, "rank_swap", p=0.3, columns=["a", "b", "c"], by="stratum", rng=1)
+    named = {"method": "rank_swap", "parameters": {"p": 0.3}, "metrics": "linkage"}
+    together = sdc.evaluate(data, masked, columns=["a", "b", "c"], by="stratum", **named)["linkage"]
+    parts = [
+        (data.drop("stratum")[rows], masked.drop("stratum")[rows]) for rows in np.split(np.arange(200), 4)
+    ]
+    apart = [sdc.evaluate(ours, theirs, **named)["linkage"] for ours, theirs in parts]
+    assert together >= 0.8 * np.mean(apart)

@@ -333,10 +333,23 @@ def exchanged_codes(pair: Pair) -> list[structure.Codes]:
         if columns:
             columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW))
         theirs = shadows.release_as_shadow(pair)
-        return [structure.codes_of(ours[:, j], theirs[:, j]) for j in columns]
+        strata = seen_strata(pair)
+        return [structure.codes_of(ours[:, j], theirs[:, j], strata) for j in columns]
 
     found: list[structure.Codes] = cached_value(pair.cache, "exchanged", find)
     return found
+
+
+def seen_strata(pair: Pair) -> Ints | None:
+    """Return the stratum of each record that was masked apart, if published columns show it; else None."""
+    blocks = facts_of(pair).blocks
+    if not pair.strata or blocks is None:
+        return None
+    found = np.zeros(pair.original.n, np.int64)
+    for number, (_, rows) in enumerate(pair.strata):
+        found[rows] = number
+    both = np.unique(np.stack([blocks, found]), axis=1)
+    return found if both.shape[1] == len(np.unique(blocks)) else None
 
 
 def proves_swaps(pair: Pair) -> bool:

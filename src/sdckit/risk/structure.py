@@ -36,15 +36,23 @@ class Codes(NamedTuple):
     open: Bools | None = None
 
 
-def codes_of(original: Floats, published: Floats) -> Codes:
-    """Return the numbers of the published values, and of the original ones among them."""
+def codes_of(original: Floats, published: Floats, strata: Ints | None = None) -> Codes:
+    """Return the numbers of the published values, and of the original ones among them.
+
+    Where values were exchanged within strata, equal values of two strata have different numbers.
+    """
     values = np.unique(published[~np.isnan(published)])
     if not values.size:
         return Codes(np.full(len(published), -1), np.full(len(original), -1), 0)
-    return Codes(_numbers(published, values), _numbers(original, values), len(values))
+    theirs, ours = _numbers(published, values), _numbers(original, values)
+    if strata is None:
+        return Codes(theirs, ours, len(values))
+    theirs, ours = (np.where(found < 0, -1, found * len(strata) + strata) for found in (theirs, ours))
+    values = np.unique(theirs[theirs >= 0])
+    return Codes(_numbers(theirs, values), _numbers(ours, values), len(values))
 
 
-def _numbers(column: Floats, values: Floats) -> Ints:
+def _numbers(column: Floats | Ints, values: Floats | Ints) -> Ints:
     """Return the place of each cell among sorted values; -1 for a cell that is not one of them."""
     place = np.minimum(np.searchsorted(values, column), len(values) - 1)
     return np.where(values[place] == column, place, -1)
