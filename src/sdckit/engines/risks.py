@@ -24,6 +24,7 @@ from sdckit.metrics.measuring import score_groups
 from sdckit.metrics.notes import warn_of_changed_columns
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.stratified_risk import measures_linkage
+from sdckit.risk.law import LARGE
 from sdckit.risk.unique_records import score_of_uniques
 
 if TYPE_CHECKING:
@@ -37,10 +38,11 @@ if TYPE_CHECKING:
     from sdckit.metrics.pair import Pair
     from sdckit.metrics.score import Score
 
-VARIABLE_BYTES = 560  # of a cell and its masked value, at the peak of the default risks (measured)
+# Bytes at the peak of the default risks, measured on 2,000 to 200,000 records with 4 and 8 variables.
+SHADOW_BYTES, VARIABLE_BYTES = 2_000, 500  # of a cell and its masked one: with 80 shadows, of large files 3
 OTHER_BYTES = 80  # of a cell of any other column of either file
 ROW_BYTES = 100
-PROGRAM_BYTES = 600_000_000  # of compiled code, and of the matrices of files up to 20,000 records
+PROGRAM_BYTES = 500_000_000  # of compiled code, and of matrices of a few thousand records
 UNCHECKED = (
     "not checked where files are read in blocks: whether the rows of both are in the same order, and whether "
     "another column of the masked file repeats an original one"
@@ -130,7 +132,8 @@ def require_room(found: Opened, metrics: Sequence[Metric]) -> None:
     """Raise NotApplicable if both files, and what an intruder computes from them, do not fit into memory."""
     source, variables = found.source, len(found.roles.variables)
     others = len(source.original.schema) + len(source.masked.schema if source.masked else ()) - 2 * variables
-    need = source.rows * (VARIABLE_BYTES * variables + OTHER_BYTES * others + ROW_BYTES) + PROGRAM_BYTES
+    cell = SHADOW_BYTES if source.rows <= LARGE else VARIABLE_BYTES
+    need = source.rows * (cell * variables + OTHER_BYTES * others + ROW_BYTES) + PROGRAM_BYTES
     left = memory_left(found.memory)
     if need <= left:
         return

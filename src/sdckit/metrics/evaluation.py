@@ -162,8 +162,8 @@ def evaluate(
         them only, such as 0.75; in files of at most 3,000 records.
     sample_queries : int, optional
         Estimate linkage on so many records, drawn at random, each looked up among all others; the columns
-        `ci_low` and `ci_high` have a 95 % interval. 0 looks up all records. So does None in memory
-        up to 20,000 records and for methods that draw nothing; else it draws 5,000, other engines 20,000.
+        `ci_low` and `ci_high` have a 95 % interval. 0 looks up all records. So does None up to
+        20,000 records and for methods that draw nothing; else it draws 5,000.
     rng : None, int or numpy Generator
         For `ties="random"`.
     engine : str, optional
