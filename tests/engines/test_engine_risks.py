@@ -136,7 +136,12 @@ def test_risks_are_those_of_memory(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("n", "method"), [(3_000, "rank_noise"), (30_000, "noise")])
 def test_longer_files_have_the_figures_of_memory(n, method, tmp_path):
-    told = {"columns": VARIABLES[:2], "known": VARIABLES[:2], "metrics": "linkage", "sample_queries": 200}
+    told = {
+        "columns": VARIABLES[:2],
+        "known": VARIABLES[:2],
+        "metrics": ["mae", "linkage"],
+        "sample_queries": 200,
+    }
     table = original_table(n)
     masked = sdc.mask(table, method, columns=VARIABLES[:2], untouched=["c", *UNMASKED], drop="id", rng=1)
     expected, found = both(tmp_path, table, masked, method=method, **told)

@@ -93,7 +93,7 @@ def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, 
     notes = dict.fromkeys(unmasked_notes(disclosure, variables))
     if refused:
         notes[f"left out: {_not_offered(found.engine, refused)}"] = None
-    scores = score_groups(groups, replace(how, metrics=losses), notes)
+    scores = score_groups(groups, replace(how, metrics=losses, sampling=None), notes)
     notes |= dict.fromkeys(uninformed_notes(disclosure, risks))
     notes |= dict.fromkeys(calibration_notes(disclosure, risks))
     unmasked = untouched_names(found.rows, published, disclosure.columns)
