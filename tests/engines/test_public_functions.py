@@ -37,7 +37,7 @@ def test_evaluate_takes_paths(paths, engine):
 
 
 def test_evaluate_takes_tables_on_an_engine():
-    found = sdc.evaluate(RECORDS.to_pandas(), MASKED, key="id", metrics=LOSSES, engine="local", memory="2GB")
+    found = sdc.evaluate(RECORDS.to_pandas(), MASKED, key="id", metrics=LOSSES, engine="local", memory="8GB")
     assert_frame_equal(table(found), table(sdc.evaluate(RECORDS, MASKED, key="id", metrics=LOSSES)))
 
 

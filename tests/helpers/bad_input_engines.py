@@ -134,8 +134,8 @@ ENGINE_CASES = {
     "a method for memory": ({}, mask(method="copula"), "copula needs the whole file in memory; methods that"),
     "a metric for memory": (
         {},
-        evaluate("--metrics brmae,matching"),
-        "matching: the engine local reads blocks of rows; use --engine memory for these",
+        evaluate("--metrics brmae,pmse"),
+        "pmse: the engine local reads blocks of rows; use --engine memory for these",
     ),
     "the same after masking": (
         {},

@@ -86,7 +86,7 @@ class Metric:
     colour: str | None = None  # a name of `report.charts`
     in_paper: bool = False
     any_data: bool = False
-    in_blocks: bool = False  # can be computed from blocks of rows, by an engine
+    in_blocks: bool = False  # engines have it: from blocks of rows, or, of a risk, from all rows in memory
     bounded_by_method: bool = False
     untied_level: Callable[[int], float] | None = None
     dominated: Callable[[Any, int], bool] | None = None

@@ -9,20 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, checked_disclosure, disclosure_of
-from sdckit.core.warning_texts import warn
 from sdckit.engines.compare import Comparing, Questions
-from sdckit.engines.linkage_assumed import Assumed
 from sdckit.engines.opening import Opened, Settings, opened
 from sdckit.engines.risks import RiskScores
 from sdckit.kernels.tie_rules import TIES
-from sdckit.metrics.blocks.cell_sums import MAE
+from sdckit.metrics.default_metrics import metrics_for_columns
 from sdckit.metrics.dominated import dominated_rows
-from sdckit.metrics.doubts import IDENTICAL, dropped_doubts, require_published
+from sdckit.metrics.doubts import require_published
 from sdckit.metrics.evaluation_result import Evaluation
 from sdckit.metrics.evaluation_table import table_rows, tidy_table
+from sdckit.metrics.knowledge import knowledge_of_columns
 from sdckit.metrics.measuring import Measuring, score_groups
-from sdckit.metrics.notes import missing_notes, small_strata_notes, uninformed_notes, unmasked_notes
+from sdckit.metrics.notes import (
+    calibration_notes,
+    missing_notes,
+    small_strata_notes,
+    uninformed_notes,
+    unmasked_notes,
+)
+from sdckit.metrics.query_sample import sampling_of
 from sdckit.progress import reported_to, track
+from sdckit.risk.untouched import untouched_names
 
 if TYPE_CHECKING:
     from sdckit.engines.comparison import EngineComparison
@@ -30,10 +37,6 @@ if TYPE_CHECKING:
     from sdckit.metrics.score import Score
 
 ALIGNING = 0.3  # share of the progress at which files with a key are aligned
-UNCHECKED = (
-    "not checked where files are read in blocks: whether the rows of both are in the same order, and whether "
-    "another column of the masked file repeats an original one"
-)
 # Options of `evaluate` that need the whole file at once, and what they are when nobody asks for them.
 WHOLE_FILE: dict[str, Any] = {
     "rows": None,
@@ -77,21 +80,12 @@ def evaluate(
 
 
 def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation of files that are read in blocks."""
-    disclosure = _disclosure(found, options)
-    how = Measuring.of(
-        options.get("metrics"),
-        disclosure,
-        ties=options.get("ties", "average"),
-        missing=options.get("missing", "pairwise"),
-    )
-    assumed = _assumed(found, disclosure)
-    offered = [metric for metric in how.metrics if metric.in_blocks]
-    if not (how.named or assumed.cells):
-        offered = [metric for metric in offered if metric.role != "untouched"]
-    asked = [metric for metric in how.metrics if how.named or metric.role != "estimates"]  # none are declared
-    refused = [metric.name for metric in asked if not metric.in_blocks]
-    losses, risks = ([one for one in offered if one.family == family] for family in ("loss", "risk"))
+    """Return the evaluation of files that are read in blocks; risks are measured in memory."""
+    disclosure, published = _disclosure(found, options), _published(found)
+    how = _measuring(found, options, disclosure, published)
+    refused = [metric.name for metric in how.metrics if not metric.in_blocks]
+    how = replace(how, metrics=[metric for metric in how.metrics if metric.in_blocks])
+    losses, risks = ([one for one in how.metrics if one.family == family] for family in ("loss", "risk"))
     questions = Questions.of(losses, str(how.options["ties"]))
     variables = found.roles.variables
     comparing = Comparing(transport, variables, found.source.weights is not None, questions)
@@ -99,33 +93,44 @@ def _evaluate_blocks(found: Opened, transport: Transport, options: Mapping[str, 
     notes = dict.fromkeys(unmasked_notes(disclosure, variables))
     if refused:
         notes[f"left out: {_not_offered(found.engine, refused)}"] = None
-    scores = score_groups(groups, replace(how, metrics=losses), notes)
+    scores = score_groups(groups, replace(how, metrics=losses, sampling=None), notes)
     notes |= dict.fromkeys(uninformed_notes(disclosure, risks))
-    scores |= RiskScores(transport, assumed, groups[0][1], options.get("sample_queries")).of(
-        risks, len(groups), notes, named=how.named
-    )
-    if _identical(groups[0][1]):
-        warn(IDENTICAL)
-    if risks:
-        notes[UNCHECKED] = None
-    measured = _evaluation(groups, replace(how, metrics=offered), scores, notes)
-    return replace(measured, knowledge=assumed.knowledge) if risks else measured
+    notes |= dict.fromkeys(calibration_notes(disclosure, risks))
+    unmasked = untouched_names(found.rows, published, disclosure.columns)
+    scores |= RiskScores(found, disclosure, replace(how, metrics=risks), unmasked).of(groups, notes)
+    measured = _evaluation(groups, how, scores, notes)
+    if not risks:
+        return measured
+    names = dict.fromkeys([*published, *variables])
+    known = knowledge_of_columns(found.roles, names, disclosure.columns or variables)
+    return replace(measured, knowledge=known)
 
 
-def _identical(whole: EngineComparison) -> bool:
-    """Return True if no compared cell differs between both files."""
-    sums, seen = whole.cell_sums.sums, whole.counts.both.sum()
-    return bool(seen and not sums[:, MAE.place].any() and not whole.counts.suppressed.any())
-
-
-def _assumed(found: Opened, disclosure: Disclosure) -> Assumed:
-    """Return what linkage assumes to be known of the files."""
+def _published(found: Opened) -> tuple[str, ...]:
+    """Return the names of the published columns; raise ValueError if a known one is not among them."""
     masked = found.source.masked
     published = () if masked is None else tuple(masked.schema)
     require_published(found.roles, published)
-    for text in dropped_doubts(found.roles, published):
-        warn(text)
-    return Assumed.of(found.roles, tuple(found.source.original.schema), published, disclosure)
+    return published
+
+
+def _measuring(
+    found: Opened, options: Mapping[str, Any], disclosure: Disclosure, published: Sequence[str]
+) -> Measuring:
+    """Return the metrics that the files have columns for, and how they are measured, as in memory."""
+    size = options.get("sample_queries")
+    sampling = sampling_of(size)
+    how = Measuring.of(
+        options.get("metrics"),
+        disclosure,
+        ties=options.get("ties", "average"),
+        missing=options.get("missing", "pairwise"),
+        sampling=sampling,
+        every=size is not None and sampling is None,
+    )
+    if how.named:
+        return how
+    return replace(how, metrics=metrics_for_columns(how.metrics, found.rows, published, disclosure.columns))
 
 
 def _disclosure(found: Opened, options: Mapping[str, Any]) -> Disclosure:

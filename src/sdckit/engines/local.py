@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sdckit.engines.sizes import memory_in_use
+from sdckit.engines.sizes import memory_in_use, return_freed_memory
 from sdckit.engines.spill import MessageStore, SpillFolder, checked_scratch, exit_when_terminated
 from sdckit.engines.workers import Workers
 from sdckit.io.memory import memory_at_hand, memory_text
@@ -104,13 +104,18 @@ class LocalTransport:
         return self.source.blocks_of(rows), lambda ref: ref.rows * size
 
 
+def memory_left(memory: int | None) -> int:
+    """Return how many bytes this process may still take within a limit; of those at hand without one."""
+    return_freed_memory()  # it is not in use, and would be counted
+    return int(AT_HAND * memory_at_hand()) if memory is None else memory - memory_in_use()
+
+
 def memory_for_rows(memory: int | None) -> int:
     """Return how many bytes of a memory limit are left for rows; raise ValueError if too few."""
-    used = memory_in_use()
-    limit = used + int(AT_HAND * memory_at_hand()) if memory is None else memory
-    left = limit - used - SPARE
+    left = memory_left(memory) - SPARE
     if left < LEAST:
-        least = LEAST + SPARE + used
+        used = memory_in_use()
+        limit, least = left + SPARE + used, LEAST + SPARE + used
         raise ValueError(
             f"memory is {memory_text(limit)}, too little for this program and its rows; "
             f"give at least {memory_text(1.1 * least)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +102,8 @@ class Opened:
     transport: Transport | None = None
     files: Source | None = None
     sample: Original | None = None  # some rows, by which roles were settled
+    options: Mapping[str, Any] = field(default_factory=dict)  # roles of columns as they were given
+    memory: int | None = None  # limit in bytes on the memory of this process
 
     @property
     def source(self) -> Source:
@@ -110,10 +112,19 @@ class Opened:
         return self.files
 
     @property
+    def rows(self) -> Original:
+        """Some rows of the original, by which roles were settled."""
+        assert self.sample is not None  # noqa: S101 - set with the transport
+        return self.sample
+
+    @property
     def roles(self) -> Roles:
         """Roles of the columns."""
-        assert self.sample is not None  # noqa: S101 - set with the transport
-        return self.sample.roles
+        return self.rows.roles
+
+    def prepared(self, table: pl.DataFrame, columns: Any = None) -> Original:
+        """Return rows of the original, prepared with the roles that were given."""
+        return Original.of(table, columns=columns, **self.options, warn=False)
 
 
 @contextmanager
@@ -153,9 +164,10 @@ def _opened(settings: Settings, source: Source, options: Mapping[str, Any], scra
     weights = options.get("weights")
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights of files are a column; give its name")
-    sample = Original.of(source.sample(SAMPLED), columns=columns, **given, warn=False)
+    found = Opened(str(settings.engine), options=given, memory=settings.memory)
+    sample = found.prepared(source.sample(SAMPLED), columns)
     source = source.with_roles(weights=weights, by=sample.roles.by or None, na=options.get("na"))
-    return Opened(str(settings.engine), (), transport_on(settings, source, scratch), source, sample)
+    return replace(found, transport=transport_on(settings, source, scratch), files=source, sample=sample)
 
 
 def transport_on(settings: Settings, source: Source, scratch: Path) -> Transport:

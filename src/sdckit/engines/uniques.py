@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.core.classes import Uniques
-from sdckit.engines.linkage_scan import records_of
 from sdckit.engines.transport import Block, Message, Reads
 from sdckit.risk.equal_records import row_marks
 
@@ -33,7 +32,8 @@ class MarkSending:
 
     def __call__(self, block: Block) -> Iterator[Message]:
         """Yield the different marks of a block's records, and how many records have each."""
-        marks, counts = np.unique(row_marks(records_of(block, (), self.cells).theirs), return_counts=True)
+        published = np.column_stack([block.cells[name][1] for name in self.cells])
+        marks, counts = np.unique(row_marks(published), return_counts=True)
         bucket = marks % np.uint64(self.buckets)
         for number in np.unique(bucket).tolist():
             chosen = bucket == number

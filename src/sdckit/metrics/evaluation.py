@@ -162,8 +162,8 @@ def evaluate(
         them only, such as 0.75; in files of at most 3,000 records.
     sample_queries : int, optional
         Estimate linkage on so many records, drawn at random, each looked up among all others; the columns
-        `ci_low` and `ci_high` have a 95 % interval. 0 looks up all records. So does None in memory
-        up to 20,000 records and for methods that draw nothing; else it draws 5,000, other engines 20,000.
+        `ci_low` and `ci_high` have a 95 % interval. 0 looks up all records. So does None up to
+        20,000 records and for methods that draw nothing; else it draws 5,000.
     rng : None, int or numpy Generator
         For `ties="random"`.
     engine : str, optional
@@ -290,8 +290,10 @@ def evaluate_pair(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluat
     return replace(result, scenarios=scenarios)
 
 
-def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
-    """Return the evaluation of a pair of files whose rows are aligned, without scenarios."""
+def informed_groups(
+    pair: Pair, disclosure: Disclosure, how: Measuring
+) -> tuple[list[tuple[str, Pair]], Measuring, list[str]]:
+    """Tell a pair and its strata what is published; return them by name, how they are measured, and notes."""
     pair.disclose(disclosure)
     if not how.named:
         how = replace(how, metrics=metrics_for_pair(how.metrics, pair))
@@ -301,10 +303,15 @@ def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Eval
         group.rules = None if wide.rules is None else wide.rules.within(pair.columns)
     for name, group in groups[1:] if disclosure.by else groups[:1]:
         group.window = disclosure.width(name, group.original.values, group.columns)
-    how = _sampled(how, pair)
+    return groups, _sampled(how, pair), rule_notes(wide)
+
+
+def _evaluate_groups(pair: Pair, disclosure: Disclosure, how: Measuring) -> Evaluation:
+    """Return the evaluation of a pair of files whose rows are aligned, without scenarios."""
+    groups, how, broken = informed_groups(pair, disclosure, how)
     rows: list[dict[str, Any]] = []
     meaning: dict[str, str] = {}
-    notes = dict.fromkeys(rule_notes(wide))
+    notes = dict.fromkeys(broken)
     if not disclosure.paired:
         notes |= dict.fromkeys(unpaired_notes(pair, how.left_out))
     notes |= dict.fromkeys(uninformed_notes(disclosure, how.metrics, masks_again=pair.remask is not None))

@@ -106,11 +106,12 @@ class AttackResult:
 
     def credits_of(self, queries: Queries) -> Credits:
         """Return the success on the records that are looked up."""
-        if queries.sample is None:
+        n = self.pair.original.n
+        if queries.sample is None and (self.pair.sample is None or queries.records == n):
             found = self.credits
-        else:
+        else:  # all outliers of a large file may be fewer than are drawn: nobody else is looked up for them
             done, found = self.known
-            rows = np.asarray(queries.rows)
+            rows = np.arange(n)[queries.rows]
             self.look_up(rows[~done[rows]])
         return Credits(*(values[queries.rows] for values in found))
 

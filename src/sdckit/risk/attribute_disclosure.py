@@ -226,6 +226,7 @@ def explain_attribute(score: Score) -> str:
     title="attribute disclosure",
     limit_words="a confidential value may be guessed in at most # of 100 cases",
     family="risk",
+    in_blocks=True,
     bounds=(0.0, 1.0),
     best=0.0,
     needs="rows",

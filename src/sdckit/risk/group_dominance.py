@@ -129,6 +129,7 @@ def explain_dominance(score: Score) -> str:
     reference="p % rule: Hundepool et al. 2012, Statistical Disclosure Control, doi:10.1002/9781118348239",
     parameters=(MARGIN,),
     family="risk",
+    in_blocks=True,
     bounds=(0.0, 1.0),
     best=0.0,
     needs="groups",

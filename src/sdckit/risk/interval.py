@@ -34,7 +34,7 @@ LEVELS = ("records", "cells")
 HALF_WIDTHS = {"full": 100, "half": 200}
 PERCENTS = np.arange(1, 11)
 WIDTH = Parameter("k", float, 0.05, "half the interval, in standard deviations", low=0.0)
-RISK: dict[str, Any] = {"family": "risk", "bounds": (0.0, 1.0), "best": 0.0}
+RISK: dict[str, Any] = {"family": "risk", "bounds": (0.0, 1.0), "best": 0.0, "in_blocks": True}
 
 
 @dataclass(frozen=True)

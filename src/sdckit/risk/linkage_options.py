@@ -41,6 +41,7 @@ RISK: dict[str, Any] = {
     "best": 0.0,
     "needs": "rows",
     "by_variable": False,
+    "in_blocks": True,
 }
 
 

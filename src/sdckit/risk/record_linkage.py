@@ -53,7 +53,6 @@ NEARLY_CERTAIN = 0.9
     parameters=(EITHER, KNOWING),
     informed=True,
     paired=False,
-    in_blocks=True,
     **RISK,
 )
 def linkage(original: Any, masked: Any, *, direction: str = BOTH, attacks: str = ALL) -> float:
@@ -248,7 +247,6 @@ def linkage_sure(original: Any, masked: Any) -> float:
     explain=explain_linkage,
     reference="Pagliuca & Seri 1999; Domingo-Ferrer & Torra 2001",
     parameters=(DIRECTION, PLACES),
-    in_blocks=True,
     **RISK,
 )
 def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
@@ -306,7 +304,6 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     explain=explain_linkage,
     reference="after Torra, Abowd & Domingo-Ferrer 2006, doi:10.1007/11930242_20",
     parameters=(DIRECTION, PLACES),
-    in_blocks=True,
     **RISK,
 )
 def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
@@ -355,7 +352,6 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     explain=explain_linkage,
     reference=HANDBOOK,
     parameters=(DIRECTION, PLACES),
-    in_blocks=True,
     **RISK,
 )
 def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
