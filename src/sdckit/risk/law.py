@@ -693,8 +693,8 @@ def mid_ranks(values: Floats) -> Floats:
         seen = np.flatnonzero(~np.isnan(values[:, j]))
         if not seen.size:
             continue
-        column = values[seen, j]
-        ordered = np.sort(column)
-        low, high = np.searchsorted(ordered, column, "left"), np.searchsorted(ordered, column, "right")
-        found[seen, j] = (low + high + 1) / 2 * (len(values) / seen.size)
+        order = seen[np.argsort(values[seen, j], kind="stable")]
+        first = np.flatnonzero(np.r_[True, np.diff(values[order, j]) != 0])
+        counts = np.diff(np.r_[first, seen.size])
+        found[order, j] = np.repeat(first + (counts + 1) / 2, counts) * (len(values) / seen.size)
     return found
