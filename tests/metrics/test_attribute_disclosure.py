@@ -12,8 +12,7 @@ from intruder_cases import drawn_case
 from intruder_disclosure import attribute, rightness, share_right
 from intruder_distances import cell_distances, reverse_links
 from intruder_facts import facts
-from sdckit.risk.attribute_disclosure import explain_attribute, learn, score_attribute
-from sdckit.risk.confidential_cells import confidential_of
+from sdckit.risk.attribute_disclosure import confidential_of, explain_attribute, learn, score_attribute
 
 SEEDS = range(24)
 

@@ -30,9 +30,8 @@ from sdckit.engines.linkage_spaces import NODES, find_spaces
 from sdckit.engines.linkage_stated import checked_facts, stated_facts
 from sdckit.engines.transport import Reads
 from sdckit.metrics.query_sample import Queries, QuerySample
-from sdckit.risk.attack_kinds import BOTH, DIRECTIONS
-from sdckit.risk.linkage_scores import mean_or_nan, score_attacks
-from sdckit.risk.row_order import SORTED, rank_correlation
+from sdckit.risk.attacks import BOTH, mean_or_nan, score_attacks
+from sdckit.risk.facts import DIRECTIONS, SORTED, rank_correlation
 
 if TYPE_CHECKING:
     from sdckit.core.registry import Metric
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from sdckit.engines.transport import Transport
     from sdckit.kernels.jit import Floats
     from sdckit.metrics.score import Score
-    from sdckit.risk.credits import Credits
+    from sdckit.risk.distances import Credits
 
 QUERIES = 20_000  # records that are drawn unless another number is asked for
 

@@ -15,15 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sdckit.kernels.candidates import Side
-from sdckit.risk.equal_records import row_marks
-from sdckit.risk.fact_relations import (
-    Relation,
-    place_relation,
-    relation,
-    zero_classes,
-    zero_relations,
-)
-from sdckit.risk.facts import CERTAIN
+from sdckit.risk.distances import row_marks
+from sdckit.risk.facts import Relation, place_relation, relation, zero_classes, zero_relations
 
 if TYPE_CHECKING:
     from sdckit.core.disclosure import Disclosure
@@ -31,7 +24,7 @@ if TYPE_CHECKING:
     from sdckit.engines.linkage_stated import Stated
     from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
 
-DOUBTFUL = "doubtful"  # the run that also takes what is not certain for a fact
+CERTAIN = "certain"  # the run whose facts hold for every true pair
 EXACT = np.uint64(11)  # bits that are cut off a mark so that a float holds it
 
 DOUBTFUL = "doubtful"  # facts with columns that agree in most but not all records

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdckit.engines.moments import ColumnMoments
 from sdckit.engines.plan import scrambled
-from sdckit.risk.fact_relations import zero_relations
+from sdckit.risk.facts import zero_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,9 +18,9 @@ from sdckit.engines.linkage_spaces import COUNTS, add_messages
 from sdckit.engines.transport import Block, Message
 from sdckit.kernels import candidates
 from sdckit.kernels.candidates import Asked
-from sdckit.risk.credits import Credits, credits_of_counts
-from sdckit.risk.facts import TO_ORIGINAL
-from sdckit.risk.linkage_attacks import TOLERANCE, fits
+from sdckit.risk.distances import Credits, credits_of_counts
+from sdckit.risk.facts import TO_ORIGINAL, fits
+from sdckit.risk.literature import TOLERANCE
 
 if TYPE_CHECKING:
     from sdckit.engines.linkage_facts import MarkedSide, Settled

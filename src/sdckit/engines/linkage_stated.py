@@ -13,7 +13,7 @@ import numpy as np
 
 from sdckit.engines.linkage_scan import records_of
 from sdckit.risk.distances import TieBlocks
-from sdckit.risk.fact_relations import Relation, base_relation, window_relation
+from sdckit.risk.facts import Relation, base_relation, window_relation
 
 if TYPE_CHECKING:
     from sdckit.core.disclosure import Disclosure

@@ -9,7 +9,7 @@ from sdckit.core import checks
 from sdckit.engines.linkage import QUERIES, EngineLinkage
 from sdckit.engines.uniques import find_uniques
 from sdckit.metrics.query_sample import sampling_of
-from sdckit.risk.unique_records import score_of_uniques
+from sdckit.risk.groups import score_of_uniques
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
