@@ -143,7 +143,7 @@ def test_matching_has_the_links_of_the_slow_intruder(seed):
     inside = slow["facts"].certain
     chosen, cost = optimal_matching(inside, np.sqrt(made.squared))
     result = attack_result(pair, "matching", {})
-    links = [(i, j) for i, j in enumerate(result.attack.links) if j >= 0]
+    links = [(i, j) for i, j in enumerate(result.attack.matched.links) if j >= 0]
     costs = matching_costs(inside, np.sqrt(made.squared))
     assert len(links) == len(chosen), case.name
     assert sum(costs[link] for link in links) == pytest.approx(cost, rel=1e-9, abs=1e-9), case.name

@@ -24,7 +24,7 @@ def pair(method, parameters, seed, n=300, p=4):
 def twin(found, share, p):
     """What the slow attack finds with the same persons known."""
     n = found.n
-    held = np.sort(np.random.default_rng(intruder.SEED).permutation(n)[: round(share * n)])
+    held = np.sort(np.random.default_rng(intruder.KNOWN_SEED).permutation(n)[: round(share * n)])
     X, Y = found.original.values[held], found.masked
     scores = attacker.swap_scores(X, Y, attacker.window_moves(X, Y, p))
     best = scores == scores.max(axis=0)

@@ -21,39 +21,10 @@ from sdckit.kernels.candidates import Side
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.query_sample import estimate_of_largest
 from sdckit.metrics.score import Score, Values, WorstAttack
-from sdckit.risk.distances import (
-    Credits,
-    RecordClasses,
-    cached_value,
-    known_columns,
-    permutations,
-    row_marks,
-    rows_like,
-    squared_lengths,
-    standardised,
-    whitened,
-)
+from sdckit.risk import distances, intruder, literature
+from sdckit.risk.distances import Credits, RecordClasses
 from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, Facts, facts_of, require_tied_rows, row_orders
-from sdckit.risk.intruder import (
-    LawAttack,
-    credit_of_links,
-    joint_posterior,
-    law_attack,
-    looked_up_singly,
-    reads_law,
-    reads_order,
-)
 from sdckit.risk.law import LARGE
-from sdckit.risk.literature import (
-    LARGEST,
-    SPACES,
-    TOLERANCE,
-    MatchingAttack,
-    PlainGuess,
-    keeps_searches,
-    nearest_attack,
-    window_attack,
-)
 from sdckit.risk.shadows import OF_LARGE
 from sdckit.risk.units import row_credits_of_units, shows_units
 
@@ -62,7 +33,6 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
     from sdckit.metrics.query_sample import Queries
-    from sdckit.metrics.score import Estimate
     from sdckit.risk.literature import LinkageAttack
 
 BOTH = "both"
@@ -144,36 +114,47 @@ ATTACKS = {
 def prepared_attack(pair: Pair, name: str, options: dict[str, Any]) -> LinkageAttack:
     """Return an attack prepared from the pair; raise NotApplicable to match more than 2,000 records."""
     direction = options["direction"]
-    if name in SPACES:
-        return nearest_attack(pair, name, direction, options["places"])
+    if name in literature.SPACES:
+        return literature.nearest_attack(pair, name, direction, options["places"])
     if name == "window":
-        return window_attack(pair, direction, options["within"])
+        return literature.window_attack(pair, direction, options["within"])
     if name == "guess":
-        return PlainGuess(facts_of(pair), direction)
+        return literature.PlainGuess(facts_of(pair), direction)
     if name == "rows_of_units":
-        return LawAttack(lambda rows: row_credits_of_units(pair)[rows])
+        return intruder.LawAttack(lambda rows: row_credits_of_units(pair)[rows])
     if name in LAWS:
         by, order = ("folds", True) if name == "row_order" else (name, False)
-        return law_attack(pair, by, direction, one_to_one=options["one_to_one"], order=order)
+        return intruder.law_attack(pair, by, direction, one_to_one=options["one_to_one"], order=order)
     n, facts = pair.original.n, facts_of(pair)
-    if n > LARGEST:
+    if n > literature.LARGEST:
         raise checks.NotApplicable(
-            f"matching links at most {LARGEST} records and the data have {n}; use dbrl"
+            f"matching links at most {literature.LARGEST} records and the data have {n}; use dbrl"
         )
     distance = options["distance"]
-    files = standardised(pair) if distance == "standardised" else (pair.original.values, pair.masked)
+    files = (
+        distances.standardised(pair) if distance == "standardised" else (pair.original.values, pair.masked)
+    )
     there, here = files if direction == TO_ORIGINAL else files[::-1]
-    return MatchingAttack(there, here, distance, facts.sides(direction) if facts.tie_rows else None)
+    return literature.MatchingAttack(
+        there, here, distance, facts.sides(direction) if facts.tie_rows else None
+    )
 
 
 def attacks_tried(pair: Pair, attacks: str) -> list[str]:
     """Return the names of all attacks that suit a pair, or of the literature's, which know no law."""
     cells = pair.disclosure.paired and bool(pair.known_variables)
     if attacks == NEAREST:
-        suits = {**dict.fromkeys(SPACES, cells), "matching": cells and pair.original.n <= LARGEST}
+        suits = {
+            **dict.fromkeys(literature.SPACES, cells),
+            "matching": cells and pair.original.n <= literature.LARGEST,
+        }
         return [*(name for name, does in suits.items() if does), "guess"]
-    suits = {"dbrl": cells, "guess": True, **{by: reads_law(pair, by) for by in ("shadows", "folds")}}
-    suits |= {"row_order": reads_order(pair), "rows_of_units": shows_units(pair)}
+    suits = {
+        "dbrl": cells,
+        "guess": True,
+        **{by: intruder.reads_law(pair, by) for by in ("shadows", "folds")},
+    }
+    suits |= {"row_order": intruder.reads_order(pair), "rows_of_units": shows_units(pair)}
     return [name for name, does in suits.items() if does]
 
 
@@ -189,7 +170,9 @@ def applicable_attacks(pair: Pair, direction: str, attacks: str = ALL) -> Iterat
 def attack_result(pair: Pair, name: str, options: dict[str, Any]) -> AttackResult:
     """Return the result of the named attack on a pair, computed once for each choice of options."""
     full = DEFAULTS | options
-    return cached_value(pair.cache, f"{name} {sorted(full.items())}", lambda: AttackResult(pair, name, full))
+    return distances.cached_value(
+        pair.cache, f"{name} {sorted(full.items())}", lambda: AttackResult(pair, name, full)
+    )
 
 
 # --- the result of one attack ----------------------------------------------------------------------------
@@ -220,40 +203,21 @@ class AttackResult:
     @property
     def marks(self) -> UInt64s:
         """A number for each query, equal for queries that are equal in what the attack sees of them."""
-        pair, place = self.pair, DIRECTIONS[::-1].index(self.direction)
-
-        def compute() -> UInt64s:
-            """Return the marks of the cells, or of the points that are compared."""
-            if self.kind.sees == "points":
-                return row_marks(whitened(pair)[place])
-            return row_marks(known_columns(pair, (pair.original.values, pair.masked)[place]))
-
-        return cached_value(pair.cache, f"marks {self.kind.sees} {self.direction}", compute)
+        return marks_of_queries(self.pair, self.kind.sees, self.direction)
 
     @property
     def classes(self) -> RecordClasses:
         """Classes of all queries that look the same to the attack."""
-
-        def compute() -> RecordClasses:
-            """Return classes of queries that have equal marks and the same candidates."""
-            classes = RecordClasses(self.marks)
-            if classes.alone or not self.facts.tie_rows:
-                return classes
-            return RecordClasses(row_marks(self.marks, self.facts.candidates(self.direction)[1]))
-
-        if self.kind.sees == "facts":
-            marks = self.facts.candidates(self.direction)[1]
-            return cached_value(self.facts.cache, self.direction, lambda: RecordClasses(marks))
-        return cached_value(self.pair.cache, f"equal {self.kind.sees} {self.direction}", compute)
+        return classes_of_queries(self.pair, self.kind.sees, self.direction)
 
     def equal_records(self, rows: Ints) -> tuple[Ints, RecordClasses]:
         """Return all records that look like one of some records, those included, and their classes."""
         if self.kind.sees == "facts":  # true records are candidates: equal sets of them give equal credits
             return rows, RecordClasses(np.arange(rows.size))
-        members = rows_like(self.marks, rows)
+        members = distances.rows_like(self.marks, rows)
         marks = self.marks[members]
         if members.size > rows.size and self.facts.tie_rows:
-            marks = row_marks(marks, self.facts.candidates(self.direction, members)[1])
+            marks = distances.row_marks(marks, self.facts.candidates(self.direction, members)[1])
         return members, RecordClasses(marks)
 
     @cached_property
@@ -285,7 +249,7 @@ class AttackResult:
     def unrelated(self) -> list[tuple[Ints, Floats]]:
         """Random assignments of true records, inside facts that are equalities, and the success on each."""
         inside = self.kind.inside_facts and self.facts.tie_rows
-        truths = permutations(self.pair.original.n, self.facts.ours.blocks if inside else None)
+        truths = distances.permutations(self.pair.original.n, self.facts.ours.blocks if inside else None)
         return [(truth, self.classes.shared(self.attack.credits(truth)).expected) for truth in truths]
 
     def chances(self, queries: Queries) -> Floats:
@@ -302,11 +266,36 @@ class AttackResult:
         if not rows.size:
             return np.array([np.nan])
         if sampled or (inside and not self.facts.equalities) or not self.kind.permuted:
-            guess = PlainGuess(self.facts, self.direction).credits(rows, rows)
+            guess = literature.PlainGuess(self.facts, self.direction).credits(rows, rows)
             return np.array([np.minimum(places * guess.expected, 1.0).mean()])
         forward, chosen = self.direction == TO_ORIGINAL, queries.rows
         found = [expected[chosen[truth] if forward else chosen] for truth, expected in self.unrelated]
         return np.array([expected.mean() for expected in found])
+
+
+@distances.once
+def marks_of_queries(pair: Pair, sees: str, direction: str) -> UInt64s:
+    """Return a number for each query, equal for equal cells, or for equal points that are compared."""
+    files = pair.original.values, pair.masked
+    ours, theirs = (
+        distances.whitened(pair)
+        if sees == "points"
+        else (distances.known_columns(pair, file) for file in files)
+    )
+    return distances.row_marks(theirs if direction == TO_ORIGINAL else ours)
+
+
+@distances.once
+def classes_of_queries(pair: Pair, sees: str, direction: str) -> RecordClasses:
+    """Return classes of queries with the same candidates and, unless facts alone are seen, equal marks."""
+    facts = facts_of(pair)
+    if sees == "facts":
+        return RecordClasses(facts.candidates(direction)[1])
+    marks = marks_of_queries(pair, sees, direction)
+    classes = RecordClasses(marks)
+    if classes.alone or not facts.tie_rows:
+        return classes
+    return RecordClasses(distances.row_marks(marks, facts.candidates(direction)[1]))
 
 
 # --- scores ----------------------------------------------------------------------------------------------
@@ -386,10 +375,10 @@ def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:
     known = np.asarray((~pair.original.missing).any(axis=1))
     if not known.any():
         return ~known
-    distances = squared_lengths(pair)
+    lengths = distances.squared_lengths(pair)
     count = max(round(share * int(known.sum())), 1)
-    border = np.partition(distances[known], -count)[-count]
-    return known & (distances >= border * (1 - TOLERANCE))
+    border = np.partition(lengths[known], -count)[-count]
+    return known & (lengths >= border * (1 - literature.TOLERANCE))
 
 
 def score_attack(
@@ -407,7 +396,7 @@ def score_attack(
         "optimistic": mean_or_nan(found.optimistic),
         "outliers": mean_or_nan(result.credits_of(pair.queries(outliers(pair))).expected),
     }
-    if isinstance(result.attack, MatchingAttack):
+    if isinstance(result.attack, literature.MatchingAttack):
         parts["mean_distance"] = result.attack.mean_distance
     return score_attacks([result], queries, parts=parts, detail=detail, per_record=per_record)
 
@@ -432,7 +421,7 @@ def score_linkage(
     queries = pair.queries(np.ones(pair.original.n, np.bool_) if share is None else outliers(pair, share))
     weak: dict[AttackResult, float] = {}
     if queries.sample is not None:
-        weak = cached_value(pair.cache, f"weak {direction} {attacks} {share}", dict)
+        weak = distances.cached_value(pair.cache, f"weak {direction} {attacks} {share}", dict)
     strong = [attack for attack in every if attack not in weak]
     means = weak | _means_of(strong, queries, len(every))
     parts: dict[str, float] = {}
@@ -442,7 +431,8 @@ def score_linkage(
     more: dict[str, Any] = {"parts": parts, "detail": detail, "per_record": per_record, "notes": notes}
     score = score_attacks(strong, queries, tried=len(every), **more)
     for attack in strong:
-        if _is_weak(means[attack], queries, score.estimate):
+        own, largest = estimate_of_largest(means[attack] * queries.drawn, queries), score.estimate
+        if own is not None and largest is not None and own.high < largest.low:  # no more is drawn for it
             weak[attack] = means[attack]
             attack.forget()
     return score
@@ -460,16 +450,10 @@ def _means_of(attacks: list[AttackResult], queries: Queries, tried: int) -> dict
         means[attack] = mean_or_nan(attack.credits_of(queries).expected)
         estimate = estimate_of_largest(means[attack] * queries.drawn, queries, tried)
         last = last or (limit is not None and estimate is not None and estimate.low > limit)
-        large = queries.sample is not None and not keeps_searches(attack.pair)
+        large = queries.sample is not None and not literature.keeps_searches(attack.pair)
         for done in means if last else [attack] if large else ():
             done.forget()
     return means
-
-
-def _is_weak(mean: float, queries: Queries, largest: Estimate | None) -> bool:
-    """Return True if an attack's interval lies below that of the largest, so that no more is drawn for it."""
-    own = None if largest is None else estimate_of_largest(mean * queries.drawn, queries)
-    return own is not None and largest is not None and own.high < largest.low
 
 
 def linkage_notes(pair: Pair, parts: dict[str, float]) -> tuple[str, ...]:
@@ -482,7 +466,7 @@ def linkage_notes(pair: Pair, parts: dict[str, float]) -> tuple[str, ...]:
             f"rows are sorted by {columns}: linkage is {max(parts.values()):.3g} with the order of the rows, "
             f"{shuffled:.3g} once they are shuffled"
         )
-    if looked_up_singly(pair):
+    if intruder.looked_up_singly(pair):
         notes.append(
             f"of a file above {LARGE:,} records the law is learnt from {OF_LARGE} shadows, and records are "
             "looked up one by one"
@@ -546,15 +530,17 @@ def attacks_together(pairs: Sequence[Pair]) -> Iterator[JointAttack]:
                 guess = result.name == "guess"  # the same for all releases
                 yield JointAttack("guess" if guess else f"{result.name} of release {number}", result)
     paired = [pair for pair in pairs if pair.disclosure.paired]
-    for by in LAWS[:2] if len(paired) > 1 and all(reads_law(pair, "folds") for pair in paired) else ():
+    for by in (
+        LAWS[:2] if len(paired) > 1 and all(intruder.reads_law(pair, "folds") for pair in paired) else ()
+    ):
         cells = np.mean([pair.masked for pair in paired], axis=0)  # rows that are alike in all releases share
         joint = _inside(Pair(paired[0].original, np.asfortranarray(cells), table=paired[0].table), shared)
-        found = joint_posterior(paired, shared.sides(), by)
+        found = intruder.joint_posterior(paired, shared.sides(), by)
         for direction in DIRECTIONS:
             for one_to_one in (True, False):
                 result = AttackResult(joint, by, DEFAULTS | {"direction": direction})
-                credit = credit_of_links(found, direction, one_to_one=one_to_one)
-                result.attack = LawAttack(credit.__getitem__)
+                credit = intruder.credit_of_links(found, direction, one_to_one=one_to_one)
+                result.attack = intruder.LawAttack(credit.__getitem__)
                 yield JointAttack(f"{by} of all releases", result)
 
 

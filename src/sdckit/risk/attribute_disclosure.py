@@ -13,7 +13,7 @@ from sdckit.core.converted_cells import NUMBER, converted, polars_column
 from sdckit.core.registry import metric
 from sdckit.kernels.candidates import no_facts
 from sdckit.metrics.score import Score, Values
-from sdckit.risk.distances import HANDBOOK, OF_ROWS, measured, once
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once
 from sdckit.risk.facts import TO_MASKED, aligned_column, blocks_of_original, facts_of, units_of_original
 from sdckit.risk.intruder import laws_of, posterior_of
 from sdckit.risk.law import LARGE
@@ -260,12 +260,9 @@ def explain_attribute(score: Score) -> str:
     limit_words="a confidential value may be guessed in at most # of 100 cases",
     role="confidential",
     informed=True,
-    paired=False,
-    place=11,
-    shown="overview",
     score=score_attribute,
     explain=explain_attribute,
-    reference=HANDBOOK,
+    **OVERVIEW,
     **OF_ROWS,
 )
 def attribute(original: Any, masked: Any) -> float:

@@ -5,7 +5,6 @@ Only variables that the intruder knows have a column in a space.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -33,6 +32,7 @@ PERMUTED = 200_000  # records in all, within these bounds: a mean over many reco
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
 RISK: dict[str, Any] = {"family": "risk", "bounds": (0.0, 1.0), "best": 0.0}
 OF_ROWS: dict[str, Any] = {**RISK, "needs": "rows", "by_variable": False}
+OVERVIEW: dict[str, Any] = {"place": 11, "shown": "overview", "paired": False, "reference": HANDBOOK}
 
 File = TypeVar("File")  # a pair of files
 More = ParamSpec("More")
@@ -113,30 +113,13 @@ def column_scale(values: Floats) -> Scale:
     some = np.sort(values[:: max(len(values) // TYPICAL, 1)] / unit, axis=0)  # NaN last
     centre = some[(~np.isnan(some)).sum(axis=0) // 2, np.arange(len(unit))]
     centre[np.isnan(centre)] = 0.0
-    mean, sd = np.zeros(len(unit)), np.zeros(len(unit))
-    _add_moments(values, unit, centre, mean, sd)
+    cells = values / unit - centre
+    seen = ~np.isnan(cells)
+    count = np.maximum(seen.sum(axis=0), 2)
+    mean = np.cumsum(np.where(seen, cells, 0.0), axis=0)[-1] / count  # added up in one order on any machine
+    sd = np.sqrt(np.cumsum(np.where(seen, (cells - mean) ** 2, 0.0), axis=0)[-1] / (count - 1))
     factor = np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
     return Scale(unit, centre, factor, mean * factor)
-
-
-@kernel
-def _add_moments(values: Floats, unit: Floats, centre: Floats, mean: Floats, sd: Floats) -> None:
-    """Add mean and standard deviation of each column's deviations from its centre; 0 if constant."""
-    n, p = values.shape
-    for j in range(p):
-        count, low, high = 0, np.inf, -np.inf
-        for i in range(n):
-            value = values[i, j] / unit[j] - centre[j]
-            if value == value:  # noqa: PLR0124 - false for NaN
-                count += 1
-                mean[j] += value
-                low, high = min(low, value), max(high, value)
-        if low < high:
-            mean[j] /= count
-            for i in range(n):
-                value = values[i, j] / unit[j] - centre[j] - mean[j]
-                sd[j] += value * value if value == value else 0.0  # noqa: PLR0124
-            sd[j] = math.sqrt(sd[j] / (count - 1))
 
 
 def original_scale(pair: Pair) -> Scale:

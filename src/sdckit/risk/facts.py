@@ -25,21 +25,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from sdckit.core.checks import NotApplicable
 from sdckit.core.classes import cell_numbers, class_numbers, number_values
 from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.kernels.candidates import Records, Side, count_candidates, take
-from sdckit.risk.distances import (
-    RecordClasses,
-    TieBlocks,
-    cached_value,
-    known_columns,
-    once,
-    row_marks,
-    tie_blocks,
-    tie_blocks_of_files,
-)
+from sdckit.risk import distances
+from sdckit.risk.distances import TieBlocks, once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -123,7 +116,7 @@ def facts_of(pair: Pair) -> Facts:
     if pair.sample is None or found.equalities:
         return found
     ours, kept = keep_side(pair.original, found.ours)
-    cache = {(TO_ORIGINAL, "records"): cached_value(kept, "records", lambda: Records(ours))}
+    cache = {(TO_ORIGINAL, "records"): distances.cached_value(kept, "records", lambda: Records(ours))}
     return replace(found, ours=ours, cache=cache, kept=kept)
 
 
@@ -158,8 +151,8 @@ def count_by_kind(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
     """Return the number of candidates of each query and a mark of their set, by kinds where these are few."""
     if not targets.low.shape[1]:
         sizes = np.bincount(targets.blocks, minlength=int(queries.blocks.max()) + 1)
-        return sizes[queries.blocks], row_marks(queries.blocks)
-    ours, theirs = (RecordClasses(row_marks(*side)) for side in (targets, queries))
+        return sizes[queries.blocks], distances.row_marks(queries.blocks)
+    ours, theirs = (distances.RecordClasses(distances.row_marks(*side)) for side in (targets, queries))
     if len(ours.sizes) * len(theirs.sizes) > KINDS:
         return count_candidates(targets, queries)
     blocks, lows, highs = take(targets, ours.firsts)
@@ -169,7 +162,9 @@ def count_by_kind(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
             for block, low, high in zip(*take(queries, theirs.firsts), strict=True)
         ]
     )
-    marks = np.where(fit, row_marks(np.arange(len(ours.sizes))), np.uint64(0)).sum(axis=1, dtype=np.uint64)
+    marks = np.where(fit, distances.row_marks(np.arange(len(ours.sizes))), np.uint64(0)).sum(
+        axis=1, dtype=np.uint64
+    )
     return (fit @ ours.sizes)[theirs.numbers], marks[theirs.numbers]
 
 
@@ -388,14 +383,14 @@ class _Collection:
         if not pair.strata:
             if pair.window is not None:
                 width = np.broadcast_to(np.asarray(pair.window, float), pair.p)
-                yield np.arange(pair.original.n), width, *tie_blocks_of_files(pair)
+                yield np.arange(pair.original.n), width, *distances.tie_blocks_of_files(pair)
         elif set(pair.disclosure.by) <= pair.known_names:  # else the intruder does not know the strata
             for name, rows in pair.strata:
                 ours = pair.original.values[rows]
                 found = pair.disclosure.width(name, ours, pair.columns)
                 if found is not None:
                     width = np.broadcast_to(np.asarray(found, float), pair.p)
-                    yield rows, width, tie_blocks(ours), tie_blocks(pair.masked[rows])
+                    yield rows, width, distances.tie_blocks(ours), distances.tie_blocks(pair.masked[rows])
 
     def add_bases(self) -> None:
         """Add the half bases of rounded variables, columns under edit rules excepted."""
@@ -418,7 +413,7 @@ class _Collection:
             return False
         _, places = missing_places(pair)
         codes = [] if places is None else [np.ascontiguousarray(places[:, pair.known_variables])]
-        self.add_label(number_values(row_marks(known_columns(pair, pair.masked), *codes)))
+        self.add_label(number_values(distances.row_marks(distances.known_columns(pair, pair.masked), *codes)))
         return True
 
 
@@ -654,32 +649,15 @@ def _row_order(name: str, cells: Floats, blocks: Ints | None) -> RowOrder | None
 
 def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
     """Return Spearman's correlation of row numbers and cells within blocks, pooled over the blocks."""
-    by_row = ranks_within(np.where(np.isnan(cells), np.nan, rows), blocks)
-    a, b = (_centred(ranks, blocks) for ranks in (by_row, ranks_within(cells, blocks)))
+    seen = ~np.isnan(cells)
+    ranks = [ranks_within(values[seen], blocks[seen]) for values in (rows, cells)]
+    a, b = (one - (np.bincount(blocks[seen])[blocks[seen]] - 1) / 2 for one in ranks)  # less the mean rank
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size > 0 else 0.0
 
 
-def _centred(ranks: Floats, blocks: Ints) -> Floats:
-    """Return the ranks that are not NaN, less the mean of their block."""
-    seen = ~np.isnan(ranks)
-    numbers = number_values(blocks[seen]) if seen.any() else blocks[seen]
-    means = np.bincount(numbers, weights=ranks[seen]) / np.maximum(np.bincount(numbers), 1)
-    return np.asarray(ranks[seen] - means[numbers])
-
-
 def ranks_within(values: Floats, blocks: Ints) -> Floats:
     """Return mid-ranks from 0 of the values within their block; NaN stays NaN."""
-    seen = np.flatnonzero(~np.isnan(values))
-    order = seen[np.lexsort((values[seen], blocks[seen]))]
-    found = np.full(len(values), np.nan)
-    if not order.size:
-        return found
-    v, b = values[order], blocks[order]
-    new_block = np.r_[True, b[1:] != b[:-1]]
-    new_value = new_block | np.r_[True, v[1:] != v[:-1]]
-    first = np.flatnonzero(new_value)
-    last = np.r_[first[1:], len(v)] - 1
-    starts = np.flatnonzero(new_block)[np.cumsum(new_block) - 1]
-    found[order] = ((first + last) / 2)[np.cumsum(new_value) - 1] - starts
-    return found
+    cells = pl.DataFrame({"value": values + 0.0, "block": blocks})  # no -0.0
+    ranks = pl.col("value").fill_nan(None).rank("average").over("block") - 1
+    return cells.select(ranks.fill_null(np.nan)).to_series().to_numpy()

@@ -15,7 +15,7 @@ from sdckit.core.registry import metric
 from sdckit.metrics.averages import divide_or_nan, record_means
 from sdckit.metrics.dominated import PERCENT
 from sdckit.metrics.score import Score, Values
-from sdckit.risk.distances import HANDBOOK, RISK, measured
+from sdckit.risk.distances import OVERVIEW, RISK, measured
 from sdckit.risk.facts import known_unmasked, published_classes
 
 if TYPE_CHECKING:
@@ -195,14 +195,11 @@ def explain_uniques(score: Score) -> str:
     needs="untouched",
     role="untouched",
     by_variable=False,
-    place=11,
     in_blocks=True,
-    shown="overview",
     any_data=True,
-    paired=False,
     score=score_uniques,
     explain=explain_uniques,
-    reference=HANDBOOK,
+    **OVERVIEW,
     **RISK,
 )
 def uniques(original: Any, masked: Any) -> float:

@@ -114,9 +114,11 @@ def score_sdid(
         extra["random"] = mean_level(
             _shares_inside(*_cells_inside(other, reach), level) for other in shuffled_pairs(pair)
         )
-        extra["notes"] = _sdid_notes(pair, by_records=by_records)
+        if by_records and pair.counts.suppressed.any():
+            extra["notes"] = ("sdid judges records with suppressed cells by the cells they have left",)
     if per_record:
-        extra["records"] = _disclosure_by_record(inside, seen, level)
+        shares = divide_or_nan(inside.sum(1), seen.sum(1))  # NaN without a shared cell
+        extra["records"] = np.where(np.isnan(shares), np.nan, shares == 1) if by_records else shares
     return IntervalScore(
         _shares_inside(inside, seen, level),
         used=seen.sum(0),
@@ -136,26 +138,12 @@ def _cells_inside(pair: Pair, reach: Floats) -> tuple[Bools, Bools]:
     return gaps <= reach, ~np.isnan(gaps)
 
 
-def _disclosure_by_record(inside: Bools, seen: Bools, level: str) -> Floats:
-    """Return each record's disclosure: 1 or 0, or the share of its cells; NaN without a shared cell."""
-    count = seen.sum(1)
-    cells = divide_or_nan(inside.sum(1), count)
-    return np.where(np.isnan(cells), np.nan, cells == 1) if level == "records" else cells
-
-
 def _shares_inside(inside: Bools, seen: Bools, level: str) -> Values:
     """Return the share of cells in their interval by variable, and of all cells or of whole records."""
     variables = np.array([share_found(inside[:, j], seen[:, j]) for j in range(seen.shape[1])])
     if level == "cells":
         return Values(share_found(inside, seen), variables)
     return Values(share_found((seen & ~inside).sum(1) == 0, seen.sum(1) > 0), variables)
-
-
-def _sdid_notes(pair: Pair, *, by_records: bool) -> tuple[str, ...]:
-    """Return a note, if cells were suppressed, that records are judged by the cells they have left."""
-    if by_records and pair.counts.suppressed.any():
-        return ("sdid judges records with suppressed cells by the cells they have left",)
-    return ()
 
 
 @metric(
@@ -224,19 +212,20 @@ def score_rid(
 ) -> Score:
     """Return the score of RID: the share of original values within 1 % to 10 % of the ranks of the masked."""
     positions = _positions_by_variable(pair)
-    chances = _chances_by_variable(positions, half_width)
+    chances = [column.chances(half_width) for column in positions]
     sizes = np.array([found.shape[1] for found in chances])
     extra: dict[str, Any] = {}
     if detail:
-        others = _shuffled_positions(pair, positions)
         extra["random"] = mean_level(
-            _pool_chances(_chances_by_variable(other, half_width)) for other in others
+            _pool_chances([column.chances(half_width) for column in other])
+            for other in _shuffled_positions(pair, positions)
         )
         if any(((found > 0) & (found < 1)).any() for found in chances):
             extra["tie_low"] = _pool_chances([np.floor(found) for found in chances])
             extra["tie_high"] = _pool_chances([np.ceil(found) for found in chances])
     if per_record:
-        extra["records"] = _rid_records(pair, chances)
+        costs = ((pair.both(j), found.mean(0)) for j, found in enumerate(chances))
+        extra["records"] = record_means(pair.original.n, costs)
     return IntervalScore(
         _pool_chances(chances),
         used=sizes,
@@ -289,11 +278,6 @@ def _positions(x: Floats, y: Floats) -> _Positions:
     return _Positions(*positions(y), *positions(x))
 
 
-def _chances_by_variable(positions: list[_Positions], half_width: str) -> list[Floats]:
-    """Return, for each variable, the probabilities that its cells lie in their intervals."""
-    return [column.chances(half_width) for column in positions]
-
-
 def _positions_by_variable(pair: Pair) -> list[_Positions]:
     """Return, for each variable, the ranks of its cells among the sorted masked values."""
     return [_positions(*pair.cells(j)[:2]) for j in each("ranking", range(pair.p))]
@@ -313,12 +297,6 @@ def _pool_chances(chances: list[Floats]) -> Values:
     return pooled_means(
         np.array([found.sum() for found in chances]), np.array([found.size for found in chances])
     )
-
-
-def _rid_records(pair: Pair, chances: list[Floats]) -> Floats:
-    """Return each record's mean probability over its variables and the percentages."""
-    costs = ((pair.both(j), found.mean(0)) for j, found in enumerate(chances))
-    return record_means(pair.original.n, costs)
 
 
 @metric(
@@ -451,8 +429,7 @@ def robust_distances(original: Original, seed: int) -> Floats:
         inverse = np.linalg.inv(_robust_covariance(lines, seed))
         distances[complete] = np.sqrt(np.einsum("ij,jk,ik->i", lines, inverse, lines))
         original.cache[name] = distances
-    found: Floats = original.cache[name]
-    return found
+    return original.cache[name]
 
 
 def _refuse_degenerate(points: Floats, names: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from sdckit.core.warning_texts import warn
 from sdckit.kernels.candidates import Side, take
 from sdckit.masking import rounded
 from sdckit.risk import law, posterior, shadows, structure
-from sdckit.risk.distances import Credits, cached_value, known_columns
+from sdckit.risk.distances import Credits, cached_value, known_columns, once
 from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of, row_orders, untouched_of
 from sdckit.risk.law import LARGE
 
@@ -417,31 +417,22 @@ def posterior_of_rows(pair: Pair, by: str, rows: Ints) -> posterior.Posterior:
     return found
 
 
+@once
 def _gain(pair: Pair, by: str) -> float:
     """Return the share of links that are found only one to one, measured on a part of a large file."""
-
-    def measure() -> float:
-        """Return the share, at least 0."""
-        reader, (ours, theirs) = reading_of(pair, by), facts_of(pair).sides()
-        points = reader.spaces[0][1]
-        rows = np.argsort(points[:, 0], kind="stable")
-        middle = max((len(rows) - CELL) // 2, 0)
-        cell = np.sort(rows[middle : middle + CELL])
-        found = posterior.Posterior(
-            posterior.likely_pairs(
-                lambda u, i: reader.likelihood(cell[u], cell[i]),
-                take(ours, cell),
-                take(theirs, cell),
-                lambda: [(a[cell], b[cell]) for a, b in reader.spaces],
-            )
-        )
-        truth = np.arange(len(cell))
-        alone = float(found.credit(found.plain, truth).mean())
-        together = float(found.credit(found.both, truth).mean())
-        return max(together - alone, 0.0) / max(1 - alone, 1e-9)
-
-    found: float = cached_value(pair.cache, f"gain {by}", measure)
-    return found
+    reader, facts = reading_of(pair, by), facts_of(pair)
+    rows = np.argsort(reader.spaces[0][1][:, 0], kind="stable")
+    middle = max((len(rows) - CELL) // 2, 0)
+    cell = np.sort(rows[middle : middle + CELL])
+    pairs = posterior.likely_pairs(
+        lambda u, i: reader.likelihood(cell[u], cell[i]),
+        take(facts.ours, cell),
+        take(facts.theirs, cell),
+        lambda: [(a[cell], b[cell]) for a, b in reader.spaces],
+    )
+    found, truth = posterior.Posterior(pairs), np.arange(len(cell))
+    alone, together = (float(found.credit(chance, truth).mean()) for chance in (found.plain, found.both))
+    return max(together - alone, 0.0) / max(1 - alone, 1e-9)
 
 
 # --- an intruder who holds the originals of some persons only --------------------------------------------
@@ -463,27 +454,21 @@ def checked_known_share(share: object) -> float | None:
 
 
 def known_share_notes(pair: Pair, share: float | None) -> list[str]:
-    """Return a note on how many of the persons that he holds an intruder finds; nothing without a share."""
+    """Return a note on how many of the persons that he holds an intruder finds, or why none can be given."""
     if share is None:
         return []
     whole = pair.whole or pair
-    reason = _why_not(whole)
+    n, most, reason = whole.original.n, int(posterior.WHOLE**0.5), ""
+    if not (whole.disclosure.paired and whole.known_variables):
+        reason = "the intruder knows nothing that ties a row to a person"
+    elif n > most:
+        reason = f"it is measured up to {most:,} records, and there are {n:,}"
+    elif not (laws_of(whole) or runs_again(whole)):
+        reason = f"nobody said how the file was masked, and {n} records are too few to learn it from"
     if reason:
         return [f"known_share is left out: {reason}"]
     found = 100 * found_among_known(whole, share)
     return [f"someone who holds {100 * share:.4g} % of the persons finds {found:.3g} of 100 of them"]
-
-
-def _why_not(pair: Pair) -> str:
-    """Return why no figure can be given for a file; an empty text where one can."""
-    n, most = pair.original.n, int(posterior.WHOLE**0.5)
-    if not (pair.disclosure.paired and pair.known_variables):
-        return "the intruder knows nothing that ties a row to a person"
-    if n > most:
-        return f"it is measured up to {most:,} records, and there are {n:,}"
-    if not (laws_of(pair) or runs_again(pair)):
-        return f"nobody said how the file was masked, and {n} records are too few to learn it from"
-    return ""
 
 
 def found_among_known(pair: Pair, share: float) -> float:

@@ -16,18 +16,10 @@ from sdckit.core.text import plural
 from sdckit.kernels.candidates import take
 from sdckit.metrics.query_sample import LOOKED_UP, QuerySample
 from sdckit.metrics.score import Score, Values
+from sdckit.risk import intruder
 from sdckit.risk.attacks import ALL, BOTH, NEAREST, OUTLIERS, explain_linkage, score_attack, score_linkage
 from sdckit.risk.distances import HANDBOOK, OF_ROWS, known_columns, measured, once
 from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, facts_of, fits, require_tied_rows, row_orders
-from sdckit.risk.intruder import (
-    FEWEST,
-    laws_of,
-    posterior_of,
-    posterior_of_rows,
-    proves_swaps,
-    reads_order,
-    runs_again,
-)
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import DISTANCES
 from sdckit.risk.posterior import SURE
@@ -194,9 +186,9 @@ class SureLinks(NamedTuple):
 @once
 def sure_links(pair: Pair) -> SureLinks:
     """Return the sure links of a whole file, by the law that exposes more records; without one, by facts."""
-    laws = laws_of(pair)
+    laws = intruder.laws_of(pair)
     found = [_sure_links_by(pair, by) for by in laws] or [_by_facts(pair)]
-    found += [_sure_links_by(pair, "folds")] if not laws and reads_order(pair) else []
+    found += [_sure_links_by(pair, "folds")] if not laws and intruder.reads_order(pair) else []
     for by in laws if shows_units(pair) else ():  # rows whose unit is found by all its rows together
         units, numbers = unit_posterior(pair, by), np.asarray(units_of(pair))
         truth = units.of_truth(units.bethe, np.arange(units.pairs.n))[numbers]
@@ -208,12 +200,12 @@ def _sure_links_by(pair: Pair, by: str) -> SureLinks:
     """Return the sure links by one law; of a large file, those of single rows of a sample stand for all."""
     n = pair.original.n
     if n <= LARGE:
-        found = posterior_of(pair, by, order=bool(row_orders(pair)))
+        found = intruder.posterior_of(pair, by, order=bool(row_orders(pair)))
         return SureLinks(found.of_truth(found.bethe, np.arange(n)), len(found.links_claimed))
-    if proves_swaps(pair):
+    if intruder.proves_swaps(pair):
         return SureLinks(np.ones(n), n)
     rows = QuerySample(LOOKED_UP).order(n, pair.original.cache)[:LOOKED_UP]
-    some = posterior_of_rows(pair, by, rows)
+    some = intruder.posterior_of_rows(pair, by, rows)
     truth = np.full(n, np.nan)
     truth[rows] = some.of_truth(some.plain, np.arange(n))[rows]
     claimed = len(np.unique(some.pairs.rows[some.plain > SURE]))
@@ -225,7 +217,12 @@ def _by_facts(pair: Pair) -> SureLinks:
     facts = facts_of(pair)
     counts = facts.candidates(TO_ORIGINAL)[0]
     truth, sure = 1 / np.maximum(counts, 1), counts == 1
-    if pair.disclosure.paired and pair.known_variables and not runs_again(pair) and pair.original.n < FEWEST:
+    if (
+        pair.disclosure.paired
+        and pair.known_variables
+        and not intruder.runs_again(pair)
+        and pair.original.n < intruder.FEWEST
+    ):
         ours, theirs = (known_columns(pair, values) for values in (pair.original.values, pair.masked))
         neither = np.isnan(theirs)[:, None] & np.isnan(ours)[None]
         equal = ((theirs[:, None] == ours[None]) | neither).all(axis=2) & ~neither.all(axis=2)

@@ -14,7 +14,7 @@ from sdckit.core.registry import metric
 from sdckit.kernels.candidates import Side, count_candidates, no_facts, take
 from sdckit.kernels.nearest import count_nearest
 from sdckit.metrics.score import Score, Values
-from sdckit.risk.distances import HANDBOOK, OF_ROWS, measured, once, row_marks, standardised
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, standardised
 from sdckit.risk.facts import (
     DIRECTIONS,
     TO_ORIGINAL,
@@ -355,12 +355,9 @@ def explain_linkage_units(score: Score) -> str:
     limit_words="an intruder may find at most # of 100 households, firms or persons",
     role="unit",
     informed=True,
-    paired=False,
-    place=11,
-    shown="overview",
     score=score_linkage_units,
     explain=explain_linkage_units,
-    reference=HANDBOOK,
+    **OVERVIEW,
     **OF_ROWS,
 )
 def linkage_units(original: Any, masked: Any) -> float:
