@@ -10,7 +10,7 @@ import numpy as np
 from linkage import on_one_thread
 from sdckit.kernels import candidates, kd_tree
 from sdckit.kernels.candidates import Side, no_facts
-from sdckit.risk.linkage_attacks import TOLERANCE
+from sdckit.risk.literature import TOLERANCE
 from timing import Row, row
 
 if TYPE_CHECKING:

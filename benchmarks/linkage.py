@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 import sdckit as sdc
 from sdckit.kernels import kd_tree
-from sdckit.risk.linkage_attacks import TOLERANCE
+from sdckit.risk.literature import TOLERANCE
 from timing import Row, row, seconds
 
 if TYPE_CHECKING:

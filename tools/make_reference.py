@@ -48,12 +48,13 @@ def pages() -> dict[Path, str]:
 
 def stubs() -> dict[Path, str]:
     """Return the stubs: the names of each family, and all public names."""
-    families = {family: functions_of(family) for family in ("loss", "risk")}
+    homes = {"loss": PACKAGE / "metrics" / "loss", "risk": PACKAGE / "risk"}
+    families = {family: functions_of(family) for family in homes}
     public = {name: f"sdckit.{home}" for name, home in sdckit._MODULES.items()}  # noqa: SLF001 - our own
     metrics = {name: one for own in families.values() for name, one in own.items() if name not in public}
     return {
         PACKAGE / "__init__.pyi": stub(public, metrics, "__version__: str"),
-        **{PACKAGE / "metrics" / name / "__init__.pyi": stub({}, own) for name, own in families.items()},
+        **{homes[family] / "__init__.pyi": stub({}, own) for family, own in families.items()},
     }
 
 

@@ -16,7 +16,7 @@ from sdckit.core.checks import NotApplicable
 from sdckit.core.parameters import parameter_value
 from sdckit.core.registry import metrics_named
 from sdckit.metrics.pair import pair_of
-from sdckit.risk.one_to_one import LARGEST
+from sdckit.risk.literature import LARGEST
 
 NAN = float("nan")
 

@@ -11,7 +11,7 @@ from sdckit.core.classes import number_values
 from sdckit.core.disclosure import Disclosure
 from sdckit.masking.mask_units import constant_within, merge_dominated, unit_values
 from sdckit.metrics.pair import pair_by_row
-from sdckit.risk.unit_linkage import row_shares
+from sdckit.risk.units import row_shares
 
 GROUPING = [name for name, method in sdc.METHODS.items() if method.groups is not None]
 PAIRED = [name for name, method in sdc.METHODS.items() if method.paired]

@@ -12,8 +12,15 @@ from intruder_cases import drawn_case
 from intruder_disclosure import attribute, rightness, share_right, vote, vote_is_right
 from intruder_distances import cell_distances, reverse_links
 from intruder_facts import facts
-from sdckit.risk.attribute_disclosure import explain_attribute, learn, score_attribute, votes_right
-from sdckit.risk.confidential_cells import Confidential, confidential_of, number_cells
+from sdckit.risk.attribute_disclosure import (
+    Confidential,
+    confidential_of,
+    explain_attribute,
+    learn,
+    number_cells,
+    score_attribute,
+    votes_right,
+)
 
 SEEDS = range(24)
 

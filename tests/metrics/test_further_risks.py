@@ -6,7 +6,7 @@ import pytest
 import sdckit as sdc
 from intruder_cases import drawn_case
 from intruder_disclosure import floor, uniques
-from sdckit.risk.unique_records import score_uniques
+from sdckit.risk.groups import score_uniques
 
 SEEDS = range(48)
 

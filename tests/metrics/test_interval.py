@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import naive_risk
 import sdckit as sdc
 from sdckit.metrics.pair import pair_of
-from sdckit.risk.chance_level import MOST, mean_level, permutations, shuffled_pairs
-from sdckit.risk.interval import score_rid, score_sdid
+from sdckit.risk.distances import MOST, permutations
+from sdckit.risk.intervals import mean_level, score_rid, score_sdid, shuffled_pairs
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
 FILES = sorted(path.stem for path in FOLDER.glob("*_*.csv")) or ["Tarragona_mdav_k3"]

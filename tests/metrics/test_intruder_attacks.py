@@ -9,9 +9,8 @@ from intruder import linkage
 from intruder_cases import MASKINGS, drawn_case
 from sdckit.core.checks import NotApplicable
 from sdckit.core.registry import METHODS
-from sdckit.risk.facts import facts_of
-from sdckit.risk.linkage_attacks import fits
-from sdckit.risk.linkage_scores import attack_result, score_linkage
+from sdckit.risk.attacks import attack_result, score_linkage
+from sdckit.risk.facts import facts_of, fits
 
 NAMES = {"euclid": "dbrl", "ranks": "dbrl_rank", "plain": "guess"}
 SEEDS = range(10 * len(MASKINGS))
@@ -26,9 +25,9 @@ def attacked(seed):
     return case, linkage(case.original, case.published, case.release, case.positions)
 
 
-def candidates(facts, run):
+def candidates(facts):
     """From the fast facts, the published x original matrix of candidates."""
-    ours, theirs = facts.runs[run]
+    ours, theirs = facts.sides()
     rows = range(facts.n)
     same = theirs.blocks[:, None] == ours.blocks
     inside = [(theirs.low[i] <= ours.high) & (ours.low <= theirs.high[i]) for i in rows]
@@ -50,8 +49,8 @@ def test_facts_and_nearest_records_equal_the_slow_intruder(seed):
     facts = facts_of(case.pair)
     assert facts.cases == slow["facts"].cases, case.name
     assert sorted(facts.failed) == sorted(slow["facts"].failed), case.name
-    assert (candidates(facts, "certain") == slow["facts"].certain).all(), case.name
-    assert fits(*facts.runs["certain"]).all(), case.name  # the true record is always inside
+    assert (candidates(facts) == slow["facts"].certain).all(), case.name
+    assert fits(*facts.sides()).all(), case.name  # the true record is always inside
     for (name, direction, run), expected in slow["credits"].items():
         if name in NAMES and run == "certain":
             found = attack_result(case.pair, NAMES[name], {"direction": direction}).credits.expected

@@ -16,8 +16,8 @@ from linkages import tied_files
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import Pair, pair_by_row
+from sdckit.risk.attacks import applicable_attacks, attack_result, score_linkage
 from sdckit.risk.facts import facts_of
-from sdckit.risk.linkage_scores import applicable_attacks, attack_result, score_linkage
 from secret_bytes import entropy
 
 GROUPING = ("mdav", "vmdav", "pca_microaggregation", "blocked_mdav")
@@ -63,11 +63,11 @@ def test_known_columns_raise_the_risk_to_one_in_the_members_who_share_them():
 
 def permuted_inside(pair, rng):
     """From a pair whose facts are equalities, the pair with published records permuted inside them."""
-    blocks = facts_of(pair).runs["certain"][0].blocks
+    blocks = facts_of(pair).ours.blocks
     rows = np.empty(len(blocks), int)
     rows[np.argsort(blocks, kind="stable")] = np.lexsort((rng.random(len(blocks)), blocks))
     other = Pair(pair.original, np.asfortranarray(pair.masked[rows]), disclosure=pair.disclosure)
-    assert (facts_of(other).runs["certain"][0].blocks == blocks).all()
+    assert (facts_of(other).ours.blocks == blocks).all()
     return other
 
 
@@ -101,7 +101,7 @@ def test_a_true_record_drawn_from_all_candidates_is_found_by_chance():
     pair.by_position = False
     pair.disclose(Disclosure.of("rank_swap", {"p": 0.15}))
     pair.window = pair.disclosure.width("all", pair.original.values, pair.columns)
-    ours, theirs = facts_of(pair).runs["certain"]
+    ours, theirs = facts_of(pair).sides()
     inside = [((theirs.low[i] <= ours.high) & (ours.low <= theirs.high[i])).all(axis=1) for i in range(150)]
     rng = np.random.default_rng(2)
     for name in ("dbrl", "dbrl_rank"):
@@ -143,7 +143,7 @@ def test_matching_has_the_links_of_the_slow_intruder(seed):
     inside = slow["facts"].certain
     chosen, cost = optimal_matching(inside, np.sqrt(made.squared))
     result = attack_result(pair, "matching", {})
-    links = [(i, j) for i, j in enumerate(result.attack.links) if j >= 0]
+    links = [(i, j) for i, j in enumerate(result.attack.matched.links) if j >= 0]
     costs = matching_costs(inside, np.sqrt(made.squared))
     assert len(links) == len(chosen), case.name
     assert sum(costs[link] for link in links) == pytest.approx(cost, rel=1e-9, abs=1e-9), case.name

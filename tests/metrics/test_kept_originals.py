@@ -3,7 +3,7 @@
 import numpy as np
 
 import sdckit as sdc
-from sdckit.risk.kept_originals import keep_side
+from sdckit.risk.facts import keep_side
 
 RISKS = ["linkage", "dbrl", "dbrl_rank"]
 

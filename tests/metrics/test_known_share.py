@@ -9,7 +9,7 @@ import attacker
 import sdckit as sdc
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.pair import pair_of
-from sdckit.risk import intruder, partial, posterior
+from sdckit.risk import intruder, posterior
 
 
 def pair(method, parameters, seed, n=300, p=4):
@@ -24,7 +24,7 @@ def pair(method, parameters, seed, n=300, p=4):
 def twin(found, share, p):
     """What the slow attack finds with the same persons known."""
     n = found.n
-    held = np.sort(np.random.default_rng(partial.SEED).permutation(n)[: round(share * n)])
+    held = np.sort(np.random.default_rng(intruder.KNOWN_SEED).permutation(n)[: round(share * n)])
     X, Y = found.original.values[held], found.masked
     scores = attacker.swap_scores(X, Y, attacker.window_moves(X, Y, p))
     best = scores == scores.max(axis=0)
@@ -34,14 +34,14 @@ def twin(found, share, p):
 @pytest.mark.parametrize(("share", "least"), [(1.0, 1.0), (0.75, 0.98), (0.5, 0.7)])
 def test_swaps_are_undone_with_a_share_of_the_persons(share, least):
     pairs = [pair("rank_swap", {"p": 0.3}, seed) for seed in range(4)]
-    found = np.mean([partial.found_among_known(one, share) for one in pairs])
+    found = np.mean([intruder.found_among_known(one, share) for one in pairs])
     assert found >= least
     assert found >= 0.95 * np.mean([twin(one, share, 0.3) for one in pairs])
 
 
 def test_less_knowledge_finds_less_of_a_wide_swap():
     one = pair("rank_swap", {"p": 0.5}, 1, p=3)
-    found = [partial.found_among_known(one, share) for share in (1, 0.75, 0.5, 0.25)]
+    found = [intruder.found_among_known(one, share) for share in (1, 0.75, 0.5, 0.25)]
     assert found == sorted(found, reverse=True)
     assert found[0] == 1
     assert found[-1] < 0.3
@@ -52,7 +52,7 @@ def test_less_knowledge_finds_less_of_a_wide_swap():
 )
 def test_noise_is_read_by_the_law_whoever_is_known(method):
     found = np.mean(
-        [[partial.found_among_known(pair(*method, s), share) for share in (1, 0.5)] for s in range(4)], 0
+        [[intruder.found_among_known(pair(*method, s), share) for share in (1, 0.5)] for s in range(4)], 0
     )
     whole = np.mean([_linkage(pair(*method, s), *method) for s in range(4)])
     assert 0.6 * whole < found[1] <= whole + 0.05
@@ -69,8 +69,8 @@ def test_the_order_of_the_rows_tells_nothing():
     """The same rows in another order give the same credit: the true row has no better place."""
     one = pair("rank_swap", {"p": 0.5}, 1, n=150, p=3)
     known = np.arange(150) % 2 == 0
-    matrix = partial.with_strangers(intruder.whole_matrix(one, "shadows"), known)
-    codes = [partial.partial_codes(column, known) for column in intruder.exchanged_codes(one)]
+    matrix = intruder.with_strangers(intruder.whole_matrix(one, "shadows"), known)
+    codes = [intruder.partial_codes(column, known) for column in intruder.exchanged_codes(one)]
     order = np.random.default_rng(1).permutation(150)
     found = []
     for rows in (np.arange(150), order):
@@ -84,7 +84,7 @@ def test_values_of_unknown_persons_are_not_used():
     """What the file holds of persons who are not known changes nothing but the law."""
     one = pair("rank_swap", {"p": 0.3}, 1, n=100)
     known = np.arange(100) < 50
-    codes = [partial.partial_codes(column, known) for column in intruder.exchanged_codes(one)]
+    codes = [intruder.partial_codes(column, known) for column in intruder.exchanged_codes(one)]
     assert len(codes) == 4
     for column in codes:
         assert (column.original[~known] == -1).all()

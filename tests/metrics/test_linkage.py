@@ -16,10 +16,10 @@ from linkages import ATTACKS, DIRECTIONS, NAN, all_values, masked_as, score, tie
 from maskings import fails
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.pair import pair_of
-from sdckit.risk import linkage_attacks, linkage_scores
-from sdckit.risk.chance_level import permutations
-from sdckit.risk.linkage_scores import outliers
-from sdckit.risk.one_to_one import LARGEST, MatchingAttack
+from sdckit.risk import attacks, literature
+from sdckit.risk.attacks import outliers
+from sdckit.risk.distances import permutations
+from sdckit.risk.literature import LARGEST, MatchingAttack
 
 FOLDER = Path(os.environ.get("SDCKIT_GOLDEN") or "absent")
 TO_ORIGINAL, TO_MASKED = DIRECTIONS
@@ -126,8 +126,8 @@ def test_microaggregation_of_untied_data_keeps_every_attack_below_one_in_k(seed,
 
 def test_the_check_sees_credit_by_the_order_of_rows(monkeypatch):
     def as_solved(self, truth):
-        hit = (self.links == truth).astype(float)
-        return linkage_attacks.Credits(hit, hit, hit)
+        hit = (self.matched.links == truth).astype(float)
+        return literature.Credits(hit, hit, hit)
 
     x = np.random.default_rng(0).normal(size=(60, 2))
     arguments = (x, np.asarray(sdc.METHODS["mdav"].function(x, k=3)), 20, 3)
@@ -141,9 +141,9 @@ def test_the_check_sees_a_first_of_equals(monkeypatch):
         found = kept(self, truth)
         return found._replace(expected=found.optimistic)
 
-    kept = linkage_attacks.NearestAttack.credits
+    kept = literature.NearestAttack.credits
     x = np.random.default_rng(0).normal(size=(60, 2))
-    monkeypatch.setattr(linkage_attacks.NearestAttack, "credits", first)
+    monkeypatch.setattr(literature.NearestAttack, "credits", first)
     assert fails(check_groups, x, np.asarray(sdc.METHODS["mdav"].function(x, k=3)), 20, 3)
 
 
@@ -316,8 +316,8 @@ def test_sentences_say_who_looks_up_whom(name):
         assert "; guessing among the records that fit would give " in sentence
         assert "nan" not in sentence
         assert not sentence.endswith(".")
-    if name in linkage_scores.ATTACKS:
-        does = linkage_scores.ATTACKS[name].does.format(each=" for each published one")
+    if name in attacks.ATTACKS:
+        does = attacks.ATTACKS[name].does.format(each=" for each published one")
         assert does in forward
     if name == "linkage_outliers":
         assert "among the records farthest from the centre" in forward
@@ -338,7 +338,7 @@ def test_shares_are_printed_in_hundredths(value, words):
     x = np.arange(5.0)
     found = score("dbrl", x, x)
     changed = replace(found, value=replace(found.value, overall=value))
-    assert linkage_scores.explain_linkage(changed).endswith(f"is right in {words} of 100 cases")
+    assert attacks.explain_linkage(changed).endswith(f"is right in {words} of 100 cases")
 
 
 @pytest.mark.parametrize(

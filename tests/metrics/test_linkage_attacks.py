@@ -14,9 +14,9 @@ from linkages import ATTACKS, DIRECTIONS, NAN, all_values, score, tied_file, tie
 from maskings import fails
 from sdckit.kernels import kd_tree
 from sdckit.metrics.pair import pair_of
-from sdckit.risk import linkage_attacks
+from sdckit.risk import literature
 from sdckit.risk.facts import facts_of
-from sdckit.risk.one_to_one import MatchingAttack
+from sdckit.risk.literature import MatchingAttack
 
 FILES = 240
 
@@ -88,7 +88,7 @@ def test_ties_survive_beside_an_enormous_value_or_far_from_zero(size):
 
 
 def test_the_check_sees_ties_broken_by_rounding(monkeypatch):
-    monkeypatch.setattr(linkage_attacks, "TOLERANCE", 0.0)
+    monkeypatch.setattr(literature, "TOLERANCE", 0.0)
     broken = [fails(check_twin, "dbrl", *tied_file(seed), DIRECTIONS[0], 1) for seed in range(40)]
     assert any(broken)
 
@@ -159,8 +159,8 @@ def test_the_order_of_the_records_plays_no_part(files, random, window):
 
 def test_a_solver_alone_would_credit_the_order_of_rows(monkeypatch):
     def as_solved(self, truth):
-        hit = (self.links == truth).astype(float)
-        return linkage_attacks.Credits(hit, hit, hit)
+        hit = (self.matched.links == truth).astype(float)
+        return literature.Credits(hit, hit, hit)
 
     x = np.arange(12.0)[:, None]  # every assignment has the same sum of distances
     y = x + 20
@@ -336,8 +336,7 @@ def test_matching_knows_the_links_of_all_best_assignments():
 def test_the_shares_of_a_record_add_up_to_one():
     for seed in range(20):
         x, y = tied_file(seed, largest=80)
-        (block,) = MatchingAttack(x, y).blocks
-        shares = block.shares
+        shares = MatchingAttack(x, y).matched.shares
         assert shares.sum(0) == pytest.approx(1.0, abs=1e-6)
         assert shares.sum(1) == pytest.approx(1.0, abs=1e-6)
 
@@ -352,7 +351,7 @@ def test_gower_distances_are_means_over_the_cells_that_are_there():
     x = np.array([[0.0, 0.0], [1.0, 10.0], [NAN, 20.0]])
     y = np.array([[0.5, NAN], [1.0, 10.0], [2.0, NAN]])
     rows = np.arange(3)
-    found = MatchingAttack(x, y, "gower").distances(rows, rows)
+    found = MatchingAttack(x, y, "gower").distances(rows)
     inf = math.inf
     assert found == pytest.approx(np.array([[0.25, 0.25, inf], [0.5, 0.0, 0.5], [1.0, 0.5, inf]]))
 
@@ -361,7 +360,7 @@ def test_enormous_ranges_have_gower_distances():
     x = np.array([[1e308], [-1e308], [0.0]])
     assert sdc.matching(x, x, distance="gower") == 1.0
     rows = np.arange(3)
-    assert MatchingAttack(x, x, "gower").distances(rows, rows)[0, 1] == pytest.approx(1.0)
+    assert MatchingAttack(x, x, "gower").distances(rows)[0, 1] == pytest.approx(1.0)
 
 
 def test_matching_links_by_elimination():

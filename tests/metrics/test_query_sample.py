@@ -21,9 +21,8 @@ from sdckit.metrics.query_sample import (
     mean_estimate,
 )
 from sdckit.metrics.score import Estimate
-from sdckit.risk.attack_results import AttackResult, attack_result
-from sdckit.risk.equal_records import RecordClasses
-from sdckit.risk.linkage_scores import applicable_attacks, score_linkage
+from sdckit.risk.attacks import AttackResult, applicable_attacks, attack_result, score_linkage
+from sdckit.risk.distances import RecordClasses
 
 MASKINGS = {
     "noise": {"percent": 30.0},
@@ -71,7 +70,6 @@ def check_credits(full, part, queries):
         assert np.allclose(one, every[queries.rows], rtol=0, atol=1e-12), (
             part.name,
             part.direction,
-            part.run,
         )
 
 

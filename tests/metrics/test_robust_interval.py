@@ -14,9 +14,9 @@ import sdckit as sdc
 from sdckit.core.checks import NotApplicable
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import pair_of
-from sdckit.risk import robust_interval
-from sdckit.risk.chance_level import MOST
-from sdckit.risk.robust_interval import (
+from sdckit.risk import intervals
+from sdckit.risk.distances import MOST
+from sdckit.risk.intervals import (
     SAMPLE,
     consistency_factor,
     reweighted_covariance,
@@ -126,7 +126,7 @@ def test_suppressed_cells_are_never_close_and_disturb_no_others():
 
 
 def test_large_files_use_a_sample_for_the_covariance(monkeypatch):
-    monkeypatch.setattr(robust_interval, "SAMPLE", 2000)  # larger ones take long
+    monkeypatch.setattr(intervals, "SAMPLE", 2000)  # larger ones take long
     x = cloud(6000)
     whole, other = (robust_distances(prepare(x), seed) for seed in (0, 1))
     assert not np.array_equal(whole, other)
@@ -141,8 +141,8 @@ def test_no_record_is_left_out_of_a_file_of_up_to_ten_thousand(monkeypatch):
         used.append(len(points))
         return densest_half(points, seed)
 
-    densest_half = robust_interval.densest_half
-    monkeypatch.setattr(robust_interval, "densest_half", counted)
+    densest_half = intervals.densest_half
+    monkeypatch.setattr(intervals, "densest_half", counted)
     for n in (SAMPLE, SAMPLE + 1):
         robust_distances(prepare(cloud(n, p=1)), 0)
     assert used == [SAMPLE, SAMPLE]
@@ -175,7 +175,7 @@ def test_the_robust_covariance_of_normal_data_has_their_scale(outliers):
     rng = np.random.default_rng(1)
     x = rng.multivariate_normal([0, 0, 0], [[4, 1, 0], [1, 2, 0], [0, 0, 1]], 2000)
     x[: int(outliers * len(x))] += 40
-    half = robust_interval.densest_half(x, 0)
+    half = intervals.densest_half(x, 0)
     good = np.cov(x[int(outliers * len(x)) :], rowvar=False)
     found = np.linalg.det(reweighted_covariance(x, half)) ** (1 / 3)
     # What is left out counts as the tails of normal data, outliers too: with them the scale is too large.

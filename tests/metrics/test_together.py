@@ -22,7 +22,7 @@ from intruder_together import linkage_together
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_by_row
-from sdckit.risk.together import attacks_together
+from sdckit.risk.attacks import attacks_together
 from secret_bytes import entropy
 
 NAMES = {"euclid": "dbrl", "plain": "guess"}

@@ -12,11 +12,17 @@ from intruder_distances import attack_both, cell_distances, plain, reversed_dist
 from intruder_facts import facts
 from intruder_units import linkage_units, row_to_unit, rows_of_units, unit_candidates, unit_distances
 from sdckit.core.table import Table
-from sdckit.risk.attack_kinds import ATTACKS, DEFAULTS
 from sdckit.risk.facts import DIRECTIONS, facts_of
-from sdckit.risk.linked_shares import equality, guessed_shares, linked_shares
-from sdckit.risk.unit_linkage import score_linkage_units, unit_credits
-from sdckit.risk.unit_points import Units, units_of
+from sdckit.risk.literature import nearest_attack
+from sdckit.risk.units import (
+    Units,
+    equality,
+    guessed_shares,
+    linked_shares,
+    score_linkage_units,
+    unit_credits,
+    units_of,
+)
 
 UNIT_NAMES = {"plain": "guess", "unit means": "unit_means", "sorted rows": "sorted_rows"}
 SEEDS = range(48)
@@ -46,7 +52,7 @@ def fast_rows(pair, name, direction):
     wanted = equality(units, units)
     if name == "plain":
         return guessed_shares(facts_of(pair).sides(direction), wanted)
-    return linked_shares(ATTACKS["dbrl"].make(pair, DEFAULTS | {"direction": direction}), wanted)
+    return linked_shares(nearest_attack(pair, "dbrl", direction), wanted)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # coarse files: values kept, codes hit

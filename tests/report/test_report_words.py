@@ -13,7 +13,7 @@ from sdckit.core.text import number
 from sdckit.metrics.pair import pair_of
 from sdckit.report.measures import attack_rows
 from sdckit.report.privacy import THRESHOLD, variables_to_hide
-from sdckit.risk.linkage_scores import ATTACKS
+from sdckit.risk.attacks import ATTACKS
 
 
 def heat_rows(**parts):

@@ -8,7 +8,7 @@ import naive_law
 import sdckit as sdc
 from sdckit.metrics.pair import pair_of
 from sdckit.risk import law
-from sdckit.risk.linkage_scores import attack_result
+from sdckit.risk.attacks import attack_result
 
 
 def amounts(n, p, seed=1):

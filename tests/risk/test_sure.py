@@ -5,7 +5,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.metrics.pair import pair_of
-from sdckit.risk.sure import sure_links
+from sdckit.risk.record_linkage import sure_links
 
 RISKS = ["linkage", "linkage_sure"]
 

@@ -8,7 +8,7 @@ import pytest
 
 import attacker
 import sdckit as sdc
-from sdckit.risk.unit_law import _best_pairing
+from sdckit.risk.units import _best_pairing
 
 COLUMNS = ["a", "b"]
 NOISE = {"method": "noise", "parameters": {"percent": 150}}

@@ -15,7 +15,7 @@ from maskings import NAN, fails, generator
 from sdckit.core.table import Table
 from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
-from sdckit.risk.chance_level import shuffled_pairs
+from sdckit.risk.intervals import shuffled_pairs
 from sdckit.rules import Rules, discover, rules_of
 
 NAMES = ["A", "B", "C", "D"]

@@ -8,7 +8,7 @@ import pytest
 
 import sdckit as sdc
 from sdckit.metrics.query_sample import Sampling
-from sdckit.risk import attack_kinds
+from sdckit.risk import literature
 from sdckit.selection.bisection import Bisection
 from sdckit.selection.limits import (
     LimitsMissed,
@@ -75,7 +75,7 @@ def test_a_file_too_large_to_keep_its_searches_gets_the_same_answer(amounts, mon
     plan = {"rank_swap": {"p": [0.05, 0.2]}, "noise": {"percent": [20, 60]}, "mdav": {"k": [3, 8]}}
     options = {"max_risk": LIMITS, "plan": plan, "rng": 1, "replications": 1, "sample_queries": 100}
     kept = sdc.recommend(amounts, **options, workers=1)
-    monkeypatch.setattr(attack_kinds, "KEPT_UP_TO", 0)
+    monkeypatch.setattr(literature, "KEPT_UP_TO", 0)
     assert [point.values for point in sdc.recommend(amounts, **options, workers=1).points] == [
         point.values for point in kept.points
     ]

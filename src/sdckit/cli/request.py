@@ -33,7 +33,7 @@ from sdckit.metrics.measuring import Measuring
 from sdckit.metrics.original import Original
 from sdckit.metrics.query_sample import Sampling, sampling_of
 from sdckit.metrics.scenario_risks import require_columns
-from sdckit.risk.partial import checked_known_share
+from sdckit.risk.intruder import checked_known_share
 from sdckit.selection import sweeping
 from sdckit.selection.limits import check_limits_and_loss, loss_limits, risk_limits
 from sdckit.selection.plan import plan_of_file, plan_of_words, settings_of

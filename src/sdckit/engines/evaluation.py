@@ -29,7 +29,7 @@ from sdckit.metrics.notes import (
 )
 from sdckit.metrics.query_sample import sampling_of
 from sdckit.progress import reported_to, track
-from sdckit.risk.untouched import untouched_names
+from sdckit.risk.facts import untouched_names
 
 if TYPE_CHECKING:
     from sdckit.engines.comparison import EngineComparison

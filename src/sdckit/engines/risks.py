@@ -24,8 +24,8 @@ from sdckit.metrics.measuring import score_groups
 from sdckit.metrics.notes import warn_of_changed_columns
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.stratified_risk import measures_linkage
+from sdckit.risk.groups import score_of_uniques
 from sdckit.risk.law import LARGE
-from sdckit.risk.unique_records import score_of_uniques
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ import numpy as np
 
 from sdckit.core.classes import Uniques
 from sdckit.engines.transport import Block, Message, Reads
-from sdckit.risk.equal_records import row_marks
+from sdckit.risk.distances import row_marks
 
 if TYPE_CHECKING:
     from sdckit.engines.transport import Transport

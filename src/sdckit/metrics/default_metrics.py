@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sdckit.risk.untouched import untouched_names
+from sdckit.risk.facts import untouched_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,13 +13,12 @@ import polars as pl
 from sdckit.core import checks, registry
 from sdckit.core.disclosure import Disclosure, checked_disclosure
 from sdckit.metrics.evaluation_table import WHOLE, table_rows, tidy_table
-from sdckit.risk.linkage_scores import explain_linkage, score_attacks
-from sdckit.risk.together import attacks_together
+from sdckit.risk.attacks import attacks_together, explain_linkage, score_attacks
 
 if TYPE_CHECKING:
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.pair import Pair
-    from sdckit.risk.together import JointAttack
+    from sdckit.risk.attacks import JointAttack
 
 LINKAGE = "linkage"
 FEWEST = 2  # releases that can be evaluated together

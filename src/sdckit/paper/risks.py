@@ -18,7 +18,7 @@ from sdckit.paper.correlations import BOUNDED
 from sdckit.paper.design import STUDY_METHODS
 from sdckit.paper.sweeps import KEYS, SEED, measure_files
 from sdckit.progress import track
-from sdckit.risk import linkage_scores
+from sdckit.risk import attacks as linkage_attacks
 from sdckit.selection.plan import settings_of
 from sdckit.selection.points import Point, curves_of, nondominated_rows, weakest_safe_position
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.selection.points import Curve
 
-ATTACKS = tuple(name for name in linkage_scores.ATTACKS if name in METRIC_RECORDS)
+ATTACKS = tuple(name for name in linkage_attacks.ATTACKS if name in METRIC_RECORDS)
 RISKS = ("linkage", "linkage_outliers")  # by the attacks of the literature, as the study has always measured
 NEAREST = {risk: f"{risk}:attacks=nearest" for risk in RISKS}
 METRICS = (*BOUNDED, *RISKS, *ATTACKS)

@@ -10,7 +10,7 @@ from sdckit.core.text import as_sentence, number
 from sdckit.metrics import METRICS
 from sdckit.metrics.evaluation_table import WHOLE
 from sdckit.report.privacy import variables_to_hide
-from sdckit.risk.linkage_scores import ATTACKS
+from sdckit.risk.attacks import ATTACKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,32 +2,162 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import pickle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sdckit.core import checks
+from sdckit.core.converted_cells import NUMBER, converted, polars_column
 from sdckit.core.registry import metric
 from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import Floats, Ints, kernel
-from sdckit.metrics.pair import pair_of
 from sdckit.metrics.score import Score, Values
-from sdckit.risk.confidential_cells import WITHIN, Cells, confidential_of, right_guesses
-from sdckit.risk.facts import CERTAIN, TO_MASKED, facts_of
-from sdckit.risk.intruder import posterior_of, reads_law
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once
+from sdckit.risk.facts import TO_MASKED, aligned_column, blocks_of_original, facts_of, units_of_original
+from sdckit.risk.intruder import laws_of, posterior_of, whole_matrix
 from sdckit.risk.law import LARGE
-from sdckit.risk.linked_shares import distance_attacks, guessed_shares, linked_shares, shares_of_links
+from sdckit.risk.literature import nearest_attack
+from sdckit.risk.units import Property, guessed_shares, linked_shares, shares_of_links
 
 if TYPE_CHECKING:
-    from sdckit.metrics.pair import Pair
-    from sdckit.risk.confidential_cells import Confidential
-    from sdckit.risk.linked_shares import Property
+    import narwhals as nw
 
+    from sdckit.kernels.jit import Bools
+    from sdckit.metrics.original import Original
+    from sdckit.metrics.pair import Pair
+
+WITHIN = 0.1  # a guess is right if it is at most this share of the true value away from it
+MISSING = -1
+ALL_VOTES = 4_000_000  # pairs up to which all vote, and not only the likely ones
 WINDOW = math.log((1 + WITHIN) / (1 - WITHIN))  # logs of sizes for which one guess can be right
 ROUNDING = 1e-9  # of sums and logs
 NOBODY = -9  # kind of a guess where nobody votes
-HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
+
+
+# --- cells of confidential columns -----------------------------------------------------------------------
+
+
+class Cells(NamedTuple):
+    """Cells of a column: numbers, and codes: 0 for a number, -1 for a missing cell, else that of a text."""
+
+    numbers: Floats
+    codes: Ints
+
+    @property
+    def observed(self) -> Bools:
+        """True for each cell that is not missing."""
+        return np.asarray(self.codes != MISSING)
+
+    def take(self, rows: Ints) -> Cells:
+        """Return the cells of some rows."""
+        return Cells(self.numbers[rows], self.codes[rows])
+
+
+class Confidential(NamedTuple):
+    """Cells of a confidential column in the original and in the published file, rows aligned."""
+
+    original: Cells
+    published: Cells
+
+
+def number_cells(values: Floats) -> Cells:
+    """Return the cells of a column of numbers, NaN where they are missing."""
+    return Cells(np.where(np.isnan(values), 0.0, values), np.where(np.isnan(values), MISSING, 0))
+
+
+def converted_cells(*columns: nw.Series[Any]) -> list[Cells]:
+    """Return the cells of columns of any type, with the same codes for equal texts and dates."""
+    codes: dict[Any, int] = {}  # new ones for texts and dates that were not seen before
+    found = []
+    for column in map(polars_column, columns):
+        if column.dtype.is_numeric():
+            found.append(number_cells(column.cast(float).fill_null(float("nan")).to_numpy()))
+            continue
+        keys = [converted(cell) for cell in column.to_list()]
+        numbers, marks = np.zeros(len(keys)), np.full(len(keys), MISSING)
+        for row, key in enumerate(keys):
+            if key is not None and key[0] == NUMBER:
+                numbers[row], marks[row] = float(key[1]), 0
+            elif key is not None:
+                marks[row] = codes.setdefault(key, len(codes) + 1)
+        found.append(Cells(numbers, marks))
+    return found
+
+
+def right_guesses(targets: Cells, queries: Cells) -> Property:
+    """Return the property of a published cell (target) to be a right guess of an original one (query).
+
+    Numbers are right within 10 % of the true one, all else if equal; missing cells are never right.
+    """
+    values, text = queries.numbers, queries.codes != 0
+    within = WITHIN * np.abs(values)
+    low, high = values - within, values + within  # the smallest and the largest such number, to the last bit
+    low = np.where(values - low > within, np.nextafter(low, np.inf), low)
+    high = np.where(high - values > within, np.nextafter(high, -np.inf), high)
+    low[text], high[text] = -np.inf, np.inf
+    value = np.where(targets.codes != 0, 0.0, targets.numbers)
+    codes = np.where(targets.codes == MISSING, MISSING - 1, targets.codes).astype(float)
+    ours = np.column_stack([value, codes])
+    asked = queries.codes.astype(float)
+    return Property((ours, ours), (np.column_stack([low, asked]), np.column_stack([high, asked])))
+
+
+@once
+def confidential_of(pair: Pair) -> dict[str, Confidential]:
+    """Return the cells of each confidential column that is published, by name; read once."""
+    original, found = pair.original, {}
+    if pair.whole is not None and pair.rows is not None:
+        for name, both in confidential_of(pair.whole).items():
+            found[name] = Confidential(*(cells.take(pair.rows) for cells in both))
+        return found
+    for name in original.roles.confidential:
+        if name in pair.columns:
+            j = pair.columns.index(name)
+            found[name] = Confidential(number_cells(original.values[:, j]), number_cells(pair.masked[:, j]))
+        elif pair.table is None:
+            found[name] = confidential_of_original(original)[name]
+        elif original.table is not None and name in pair.table.names:
+            files = (original.table.column(name), aligned_column(pair, name))
+            found[name] = Confidential(*converted_cells(*files))
+    return found
+
+
+def confidential_of_original(original: Original) -> dict[str, Confidential]:
+    """Return the cells of confidential columns that are not masked, as releases publish them; read once.
+
+    For sweeps and searches; the cells are kept where the table is not (`Original.without_table`).
+    """
+    if "confidential" not in original.kept:
+        table, cells = original.table, {}
+        for name in original.roles.confidential:
+            if table is not None and name not in original.columns:
+                both = converted_cells(table.column(name), original.published_column(name))
+                cells[name] = Confidential(*both)
+        original.kept["confidential"] = cells
+    return original.kept["confidential"]
+
+
+def keep_columns(original: Original) -> None:
+    """Read all that risks need of a table's other columns, to be kept without the table."""
+    blocks_of_original(original)
+    confidential_of_original(original)
+    units_of_original(original)
+
+
+def digest_of_columns(original: Original) -> bytes:
+    """Return a digest of what risks read of columns that are not masked."""
+    blocks, cells = blocks_of_original(original), confidential_of_original(original)
+    units = units_of_original(original)
+    digest = hashlib.sha256(b"" if blocks is None else blocks.tobytes())
+    digest.update(b"" if units is None else units.tobytes())
+    digest.update(pickle.dumps(cells) if cells else b"")
+    return digest.digest()
+
+
+# --- what an intruder learns -----------------------------------------------------------------------------
 
 
 class Learned(NamedTuple):
@@ -37,33 +167,32 @@ class Learned(NamedTuple):
     random: float  # a random record of the whole release
     constant: float  # the best of median, mode and most frequent value within 10 %
     groups: float  # random links among the records that the facts leave
-    attacks: dict[str, float]  # share of right guesses by each distance
+    attacks: dict[str, float]  # share of right guesses by each attack
     records: Floats  # share of right guesses for each original; NaN where it has no value
-
-    @property
-    def baseline(self) -> float:
-        """The larger of both baselines."""
-        return max(self.random, self.constant)
 
     @property
     def excess(self) -> float:
         """How much the intruder gains over the larger baseline."""
-        return self.value - self.baseline
+        return self.value - max(self.random, self.constant)
 
 
 def learn(pair: Pair, cells: Confidential) -> Learned:
     """Return what an intruder who knows the originals learns of a confidential column with some values."""
     original, published = cells
-    wanted = right_guesses(published, original)
-    known = original.observed
+    wanted, known = right_guesses(published, original), original.observed
     groups = guessed_shares(facts_of(pair).sides(TO_MASKED), wanted)
     anyone = guessed_shares((no_facts(known.size), no_facts(known.size)), wanted)
     shares: dict[str, Floats] = {}
-    for name, attack in distance_attacks(pair, TO_MASKED, CERTAIN):
-        found = linked_shares(attack, wanted)
-        if name not in shares or found[known].mean() > shares[name][known].mean():
-            shares[name] = found
-    shares |= _shares_by_law(pair, wanted, cells) | _shares_of_votes_in_groups(pair, cells)
+    if pair.disclosure.paired and pair.known_variables:
+        shares["dbrl"] = linked_shares(nearest_attack(pair, "dbrl", TO_MASKED), wanted)
+    for by in laws_of(pair) if pair.rows is None and pair.original.n <= LARGE else ():
+        links = posterior_of(pair, by, order=False)
+        shares[by] = shares_of_links(links, links.both, wanted, forward=False)
+        shares[f"{by} alone"] = shares_of_links(links, links.plain, wanted, forward=False)
+        shares[f"{by}, votes"] = votes_right(cells, *_votes_by_law(pair, by), np.arange(known.size))
+    blocks, rows = facts_of(pair).ours.blocks, np.arange(known.size)
+    if (blocks != blocks[0]).any():  # else a constant guess
+        shares["votes in groups"] = votes_right(cells, blocks, rows, np.ones(known.size), blocks)
     attacks = {name: float(found[known].mean()) for name, found in shares.items()}
     best = shares[max(attacks, key=attacks.__getitem__)] if shares else groups
     return Learned(
@@ -76,34 +205,15 @@ def learn(pair: Pair, cells: Confidential) -> Learned:
     )
 
 
-def _shares_by_law(pair: Pair, wanted: Property, cells: Confidential) -> dict[str, Floats]:
-    """Return the share of right guesses for each original linked by the law of the masking, by law.
-
-    He takes the value of the most probable record, or the value that the probable records together make most
-    probable.
-    """
-    whole, found = pair.whole or pair, {}
-    if pair.rows is not None or whole.original.n > LARGE:
-        return {}
-    for by in ("shadows", "folds"):
-        if reads_law(pair, by):
-            links = posterior_of(whole, by)
-            for name, chance in (("", links.both), (" alone", links.plain)):
-                pairs, weights = links.pairs, chance * links.pairs.standing
-                found[by + name] = shares_of_links(links, chance, wanted, forward=False)
-                found[f"{by}{name}, votes"] = votes_right(
-                    cells, pairs.originals, pairs.rows, weights, np.arange(pairs.n)
-                )
-    return found
-
-
-def _shares_of_votes_in_groups(pair: Pair, cells: Confidential) -> dict[str, Floats]:
-    """Return the right guesses by the most frequent value among the records of a block of facts."""
-    ours, theirs = facts_of(pair).runs[CERTAIN]
-    if not (ours.blocks != ours.blocks[0]).any():
-        return {}  # one block: a constant guess
-    rows = np.arange(len(theirs.blocks))
-    return {"votes in groups": votes_right(cells, theirs.blocks, rows, np.ones(len(rows)), ours.blocks)}
+def _votes_by_law(pair: Pair, by: str) -> tuple[Ints, Ints, Floats]:
+    """Return originals, published rows and their probabilities by a law: of all pairs, or of likely ones."""
+    if pair.original.n**2 > ALL_VOTES:
+        links = posterior_of(pair, by, order=False)
+        return links.pairs.originals, links.pairs.rows, links.both * links.pairs.standing
+    matrix = whole_matrix(pair, by)
+    chance = np.exp(matrix - matrix.max(axis=1, keepdims=True))
+    rows, originals = np.nonzero(chance)
+    return originals, rows, (chance / chance.sum(axis=1, keepdims=True))[rows, originals]
 
 
 def votes_right(cells: Confidential, voters: Ints, rows: Ints, weights: Floats, of_original: Ints) -> Floats:
@@ -162,7 +272,6 @@ def _constant_share(cells: Confidential) -> float:
     seen = published.take(np.flatnonzero(published.observed))
     if not seen.codes.size:
         return 0.0
-    original = cells.original.take(known)
     kinds = np.stack([seen.codes, seen.numbers])
     distinct, counts = np.unique(kinds, axis=1, return_counts=True)  # sorted: numbers, then texts
     mode = distinct[:, int(np.argmax(counts))]
@@ -170,14 +279,11 @@ def _constant_share(cells: Confidential) -> float:
     if (numbers := seen.numbers[seen.codes == 0]).size:
         guesses.append(Cells(np.array([np.median(numbers)]), np.zeros(1, np.int64)))
     every, one = np.arange(published.codes.size), np.zeros(published.codes.size, np.int64)
-    voted = float(votes_right(cells, one, every, np.ones(one.size), one)[known].mean())
-    return max(voted, *(_share_right(guess, original) for guess in guesses))
-
-
-def _share_right(guess: Cells, original: Cells) -> float:
-    """Return the share of original cells for which one guess is right."""
-    (low, _), (lower, upper) = right_guesses(guess, original)
-    return float(((low <= upper) & (low >= lower)).all(axis=1).mean())
+    shares = [float(votes_right(cells, one, every, np.ones(one.size), one)[known].mean())]
+    for guess in guesses:
+        (low, _), (lower, upper) = right_guesses(guess, cells.original.take(known))
+        shares.append(float(((low <= upper) & (low >= lower)).all(axis=1).mean()))
+    return max(shares)
 
 
 def score_attribute(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
@@ -225,20 +331,13 @@ def explain_attribute(score: Score) -> str:
 @metric(
     title="attribute disclosure",
     limit_words="a confidential value may be guessed in at most # of 100 cases",
-    family="risk",
-    in_blocks=True,
-    bounds=(0.0, 1.0),
-    best=0.0,
-    needs="rows",
     role="confidential",
-    by_variable=False,
     informed=True,
-    paired=False,
-    place=11,
-    shown="overview",
+    in_blocks=True,
     score=score_attribute,
     explain=explain_attribute,
-    reference=HANDBOOK,
+    **OVERVIEW,
+    **OF_ROWS,
 )
 def attribute(original: Any, masked: Any) -> float:
     """Share of records whose confidential value an intruder learns from the record he links to; 0 if none.
@@ -281,4 +380,4 @@ def attribute(original: Any, masked: Any) -> float:
     >>> sdc.attribute(sdc.prepare(data, columns="size", confidential="debt"), masked)
     0.5
     """
-    return score_attribute(pair_of(original, masked)).value.overall
+    return measured("attribute", original, masked)

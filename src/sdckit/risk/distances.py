@@ -1,75 +1,88 @@
-"""Spaces in which intruders compare records: standard deviations, principal axes, ranks.
+"""Records as intruders compare them: spaces, ranks, classes of equal records, and the credit of a guess.
 
-Only variables that the intruder knows have a column in them.
+Only variables that the intruder knows have a column in a space.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from sdckit.kernels.jit import kernel
+from sdckit.core import parameters
+from sdckit.core.classes import number_values
+from sdckit.core.registry import METRICS
+from sdckit.kernels.jit import Floats, Ints, UInt64s, kernel
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.scaling import powers_of_two, whitening_axes
+from sdckit.metrics.pair import Pair, pair_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sdckit.kernels.jit import Bools, Floats, Ints
-    from sdckit.metrics.pair import Pair
+    from collections.abc import Iterator
 
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
 TYPICAL = 1_000  # records from which the typical value of a column is taken
 FARTHEST = 1e140  # standard deviations; squares of what lies beyond might leave the range of numbers
+SHORT = 2**20  # different last digits of marks that are compared first
+MOST, FEWEST = 20, 2  # permutations of short and of long files
+PERMUTED = 200_000  # records in all, within these bounds: a mean over many records needs few permutations
+HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
+RISK: dict[str, Any] = {"family": "risk", "bounds": (0.0, 1.0), "best": 0.0}
+OF_ROWS: dict[str, Any] = {**RISK, "needs": "rows", "by_variable": False}
+OVERVIEW: dict[str, Any] = {"place": 11, "shown": "overview", "paired": False, "reference": HANDBOOK}
+
+File = TypeVar("File")  # a pair of files
+More = ParamSpec("More")
+Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
-class TieBlocks:
-    """First and last rank, from 0, of the values equal to each cell's, per variable; NaN if missing."""
+def once(function: Callable[Concatenate[File, More], Found]) -> Callable[Concatenate[File, More], Found]:
+    """Decorate a function of a pair: what it finds out is kept in the cache of the pair, under its name."""
 
-    first: Floats
-    last: Floats
-    columns: list[OrderedColumn]
+    @wraps(function)
+    def kept(file: File, /, *more: More.args, **options: More.kwargs) -> Found:
+        """Return the answer, from the cache if it is there."""
+        name = " ".join(map(str, (function.__name__, *more, *options.values())))
+        return cached_value(file.cache, name, lambda: function(file, *more, **options))  # type: ignore[attr-defined]
 
-    @cached_property
-    def complete(self) -> bool:
-        """True where no cell is missing."""
-        return not np.isnan(self.first).any()
-
-    @cached_property
-    def mid_ranks(self) -> Floats:
-        """Mid-rank of each cell, scaled to 0 up to the number of records where cells are missing."""
-        sizes = np.array([max(column.n, 1) for column in self.columns])
-        return (self.first + self.last + 1) * (len(self.first) / sizes / 2)
-
-    def block_starts(self, positions: Floats) -> Floats:
-        """Return the first rank of the equal values at each given rank; ranks below 0 stay."""
-        found = positions.copy()
-        for j, column in enumerate(self.columns):
-            inside = (positions[:, j] >= 0) & (positions[:, j] < column.n)
-            found[inside, j] = column.first[positions[inside, j].astype(np.int64)]
-        return found
+    return kept
 
 
-def tie_blocks(values: Floats, columns: list[OrderedColumn], missing: Bools) -> TieBlocks:
-    """Return first and last rank of the values equal to each cell's, from the sorted columns."""
-    n, p = values.shape
-    found = np.full((2, p, n), np.nan)
-    for j, column in enumerate(columns):
-        rows = column.order if column.n == n else np.flatnonzero(~missing[:, j])[column.order]
-        _write_tie_blocks(rows, column.first, column.last, found[0, j], found[1, j])
-    return TieBlocks(np.ascontiguousarray(found[0].T), np.ascontiguousarray(found[1].T), columns)
+def cached_value(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:
+    """Return the value stored under a name in a cache; compute and store it if absent."""
+    name = f"risk: {name}"
+    if name not in store:
+        store[name] = compute()
+    return store[name]
 
 
-@kernel
-def _write_tie_blocks(rows: Ints, first: Ints, last: Ints, firsts: Floats, lasts: Floats) -> None:
-    """Write the ends of the tie block at each rank to the row that has this rank."""
-    for i in range(len(rows)):
-        firsts[rows[i]], lasts[rows[i]] = first[i], last[i]
+def measured(name: str, original: Any, masked: Any, **options: Any) -> float:
+    """Return a risk of two tables, by the name of its metric and with options that are checked."""
+    metric = METRICS[name]
+    known = {one.name: one for one in metric.parameters}
+    checked = {what: parameters.parameter_value(known[what], value) for what, value in options.items()}
+    return metric.score(pair_of(original, masked), **checked).value.overall
+
+
+def known_columns(pair: Pair, values: Floats) -> Floats:
+    """Return the columns of the variables that the intruder knows."""
+    known = pair.known_variables
+    return values if len(known) == pair.p else np.ascontiguousarray(values[:, known])
+
+
+@once
+def breaks_rules(pair: Pair) -> bool:
+    """Return True if masked records break the edit rules, so that they were not repaired."""
+    if pair.rules is None:
+        return False
+    columns = [pair.columns.index(name) for name in pair.rules.columns]
+    return bool(pair.rules.violations(pair.masked[:, columns]).any())
+
+
+# --- standard deviations ---------------------------------------------------------------------------------
 
 
 class Scale(NamedTuple):
@@ -86,9 +99,11 @@ class Scale(NamedTuple):
 
     def apply(self, values: Floats) -> Floats:
         """Return deviations from the typical values in standard deviations; 0 in a constant column."""
-        found = np.empty(values.shape)
-        _write_scaled(values, self.unit, self.centre, self.factor, found)
-        return found
+        with np.errstate(over="ignore", invalid="ignore"):  # cut below
+            found = np.ascontiguousarray((values / self.unit - self.centre) * self.factor)
+        found[:, self.factor == 0] = 0.0
+        found[np.isnan(values)] = np.nan
+        return np.clip(found, -FARTHEST, FARTHEST, out=found)
 
 
 def column_scale(values: Floats) -> Scale:
@@ -98,41 +113,13 @@ def column_scale(values: Floats) -> Scale:
     some = np.sort(values[:: max(len(values) // TYPICAL, 1)] / unit, axis=0)  # NaN last
     centre = some[(~np.isnan(some)).sum(axis=0) // 2, np.arange(len(unit))]
     centre[np.isnan(centre)] = 0.0
-    mean, sd = np.zeros(len(unit)), np.zeros(len(unit))
-    _add_moments(values, unit, centre, mean, sd)
+    cells = values / unit - centre
+    seen = ~np.isnan(cells)
+    count = np.maximum(seen.sum(axis=0), 2)
+    mean = np.cumsum(np.where(seen, cells, 0.0), axis=0)[-1] / count  # added up in one order on any machine
+    sd = np.sqrt(np.cumsum(np.where(seen, (cells - mean) ** 2, 0.0), axis=0)[-1] / (count - 1))
     factor = np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 0)
     return Scale(unit, centre, factor, mean * factor)
-
-
-@kernel
-def _add_moments(values: Floats, unit: Floats, centre: Floats, mean: Floats, sd: Floats) -> None:
-    """Add mean and standard deviation of each column's deviations from its centre; 0 if constant."""
-    n, p = values.shape
-    for j in range(p):
-        count, low, high = 0, np.inf, -np.inf
-        for i in range(n):
-            value = values[i, j] / unit[j] - centre[j]
-            if value == value:  # noqa: PLR0124 - false for NaN
-                count += 1
-                mean[j] += value
-                low, high = min(low, value), max(high, value)
-        if low < high:
-            mean[j] /= count
-            for i in range(n):
-                value = values[i, j] / unit[j] - centre[j] - mean[j]
-                sd[j] += value * value if value == value else 0.0  # noqa: PLR0124
-            sd[j] = math.sqrt(sd[j] / (count - 1))
-
-
-@kernel
-def _write_scaled(values: Floats, unit: Floats, centre: Floats, factor: Floats, found: Floats) -> None:
-    """Write the standardised values to `found`, cut at +-1e140; 0 in a constant column."""
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            value = values[i, j]
-            if value == value:  # noqa: PLR0124 - false for NaN
-                value = (value / unit[j] - centre[j]) * factor[j] if factor[j] > 0 else 0.0
-            found[i, j] = math.copysign(FARTHEST, value) if abs(value) > FARTHEST else value
 
 
 def original_scale(pair: Pair) -> Scale:
@@ -153,43 +140,16 @@ def standardised(pair: Pair) -> tuple[Floats, Floats]:
     return known_columns(pair, ours), known_columns(pair, theirs)
 
 
-def known_columns(pair: Pair, values: Floats) -> Floats:
-    """Return the columns of the variables that the intruder knows."""
-    known = pair.known_variables
-    return values if len(known) == pair.p else np.ascontiguousarray(values[:, known])
-
-
-def breaks_rules(pair: Pair) -> bool:
-    """Return True if masked records break the edit rules, so that they were not repaired."""
-
-    def any_violation() -> bool:
-        """Return True if any masked record breaks an edit rule."""
-        rules = pair.rules
-        return rules is not None and bool(rules.violations(pair.masked[:, _rule_columns(pair)]).any())
-
-    return bool(cached_value(pair.cache, "breaks rules", any_violation))
-
-
-def _rule_columns(pair: Pair) -> list[int]:
-    """Return the column numbers of the variables in the edit rules."""
-    return [] if pair.rules is None else [pair.columns.index(name) for name in pair.rules.columns]
-
-
 def squared_lengths(pair: Pair) -> Floats:
     """Return each original record's squared standardised distance from the mean; missing cells add 0."""
-    points = standardised_variables(pair)[0]
-    found = np.zeros(len(points))
-    _add_squared_lengths(points, original_scale(pair).mean, found)
+    gaps = standardised_variables(pair)[0] - original_scale(pair).mean
+    found = np.zeros(len(gaps))
+    for column in gaps.T:
+        found += np.where(np.isnan(column), 0.0, column * column)
     return found
 
 
-@kernel
-def _add_squared_lengths(points: Floats, centre: Floats, found: Floats) -> None:
-    """Add each record's squared distance from the centre to `found`; missing cells add 0."""
-    for i in range(len(points)):
-        for j in range(points.shape[1]):
-            difference = points[i, j] - centre[j]
-            found[i] += difference * difference if difference == difference else 0.0  # noqa: PLR0124
+# --- principal axes --------------------------------------------------------------------------------------
 
 
 class Whitening(NamedTuple):
@@ -200,7 +160,9 @@ class Whitening(NamedTuple):
 
     def apply(self, values: Floats) -> Floats:
         """Return records along the axes, missing cells at the mean; NaN for a record without any value."""
-        found = _exact_product(_filled(self.scale, values), self.axes)
+        filled, found = _filled(self.scale, values), np.zeros((len(values), self.axes.shape[1]))
+        for column, axis in zip(filled.T, self.axes, strict=True):
+            found += column[:, None] * axis  # the same to the last digit for equal rows, unlike BLAS
         found[np.isnan(values).all(axis=1)] = np.nan
         return found
 
@@ -222,63 +184,57 @@ def whitening_of(scale: Scale, products: Floats, n: int) -> Whitening:
     return Whitening(scale, axes if axes.size else np.zeros((len(products), 1)))
 
 
+@once
 def whitened(pair: Pair) -> tuple[Floats, Floats]:
     """Return both files along the masked file's principal axes, scaled to unit variance there.
 
     Directions without variance are left out, such as that of a total that is the sum of its parts. A missing
     cell is set to the masked file's mean; a record without any value is NaN.
     """
-
-    def whiten_files() -> tuple[Floats, Floats]:
-        """Return both files along the masked file's principal axes, scaled to unit variance."""
-        files = [known_columns(pair, values) for values in (pair.original.values, pair.masked)]
-        scale = column_scale(files[1])
-        axes = whitening_of(scale, release_products(scale, files[1]), len(files[1]))
-        ours, theirs = (axes.apply(values) for values in files)
-        return ours, theirs
-
-    return cached_value(pair.cache, "whitened", whiten_files)
+    ours, theirs = (known_columns(pair, values) for values in (pair.original.values, pair.masked))
+    scale = column_scale(theirs)
+    axes = whitening_of(scale, release_products(scale, theirs), len(theirs))
+    return axes.apply(ours), axes.apply(theirs)
 
 
-def _exact_product(values: Floats, axes: Floats) -> Floats:
-    """Return the matrix product, identical to the last digit for equal rows, unlike BLAS."""
-    found = np.zeros((len(values), axes.shape[1]))
-    _add_products(values, axes, found)
-    return found
+# --- ranks -----------------------------------------------------------------------------------------------
 
 
-@kernel
-def _add_products(values: Floats, axes: Floats, found: Floats) -> None:
-    """Add the matrix product of `values` and `axes` to `found`, in a fixed order of summation."""
-    for i in range(len(values)):
-        for j in range(len(axes)):
-            for k in range(axes.shape[1]):
-                found[i, k] += values[i, j] * axes[j, k]
+@dataclass(frozen=True)
+class TieBlocks:
+    """First and last rank, from 0, of the values equal to each cell's, per variable; NaN if missing."""
+
+    first: Floats
+    last: Floats
+    columns: list[OrderedColumn]
+
+    @cached_property
+    def mid_ranks(self) -> Floats:
+        """Mid-rank of each cell, scaled to 0 up to the number of records where cells are missing."""
+        sizes = np.array([max(column.n, 1) for column in self.columns])
+        return (self.first + self.last + 1) * (len(self.first) / sizes / 2)
+
+
+def tie_blocks(values: Floats, columns: list[OrderedColumn] | None = None) -> TieBlocks:
+    """Return first and last rank of the values equal to each cell's; `columns` are sorted ones if known."""
+    seen = ~np.isnan(values)
+    columns = columns or [OrderedColumn(values[seen[:, j], j]) for j in range(values.shape[1])]
+    first, last = np.full((2, *values.shape), np.nan)
+    for j, column in enumerate(columns):
+        rows = np.flatnonzero(seen[:, j])[column.order]
+        first[rows, j], last[rows, j] = column.first, column.last
+    return TieBlocks(first, last, columns)
 
 
 def tie_blocks_of_files(pair: Pair) -> tuple[TieBlocks, TieBlocks]:
     """Return first and last rank of the values equal to each cell's, in the original and masked file."""
-
-    def original_blocks() -> TieBlocks:
-        """Return first and last rank of the values equal to each cell's in the original file."""
-        original = pair.original
-        columns = [original.ordered(j) for j in range(pair.p)]
-        return tie_blocks(original.values, columns, original.missing)
-
-    def masked_blocks() -> TieBlocks:
-        """Return first and last rank of the values equal to each cell's in the masked file."""
-        return tie_blocks_of_values(pair.masked)
-
-    return cached_value(pair.original.cache, "blocks", original_blocks), cached_value(
-        pair.cache, "blocks", masked_blocks
+    original = pair.original
+    ours = cached_value(
+        original.cache,
+        "blocks",
+        lambda: tie_blocks(original.values, [original.ordered(j) for j in range(pair.p)]),
     )
-
-
-def tie_blocks_of_values(values: Floats) -> TieBlocks:
-    """Return first and last rank of the values equal to each cell's, each column ranked by itself."""
-    missing = np.isnan(values)
-    columns = [OrderedColumn(values[~missing[:, j], j]) for j in range(values.shape[1])]
-    return tie_blocks(values, columns, missing)
+    return ours, cached_value(pair.cache, "blocks", lambda: tie_blocks(pair.masked))
 
 
 def mid_ranks(pair: Pair) -> tuple[Floats, Floats]:
@@ -287,9 +243,104 @@ def mid_ranks(pair: Pair) -> tuple[Floats, Floats]:
     return known_columns(pair, ours.mid_ranks), known_columns(pair, theirs.mid_ranks)
 
 
-def cached_value(store: dict[str, Any], name: str, compute: Callable[[], Any]) -> Any:
-    """Return the value stored under a name in a cache; compute and store it if absent."""
-    name = f"risk: {name}"
-    if name not in store:
-        store[name] = compute()
-    return store[name]
+def permutations(n: int, blocks: Ints | None = None) -> Iterator[Ints]:
+    """Yield random orders of n records, the same at every call: 20 for short files, down to 2 for long.
+
+    They tell what an attack finds by chance, where simple formulas fail under ties. With `blocks`, records
+    change places within their block only.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(min(MOST, max(FEWEST, PERMUTED // n))):
+        if blocks is None:
+            yield rng.permutation(n)
+        else:
+            found = np.empty(n, np.int64)
+            found[np.argsort(blocks, kind="stable")] = np.lexsort((rng.random(n), blocks))
+            yield found
+
+
+# --- equal records, which share the credit of a guess ----------------------------------------------------
+
+
+class Credits(NamedTuple):
+    """Success of each of the intruder's guesses, from 0 to 1, under three rules for equally good guesses.
+
+    `expected` shares the credit among equals; `strict` counts only guesses without an equal,
+    `optimistic` all that may be right.
+    """
+
+    expected: Floats
+    strict: Floats
+    optimistic: Floats
+
+
+def credits_of_counts(closer: Ints, tied: Ints, places: int) -> Credits:
+    """Return credits from the numbers of targets closer than the true one and equally close."""
+    left = np.maximum(places - closer, 0)
+    return Credits(
+        np.minimum(1.0, left / np.maximum(tied, 1)) * (left > 0),
+        ((left > 0) & (tied <= left)).astype(float),
+        (left > 0).astype(float),
+    )
+
+
+@kernel
+def _add_marks(bits: UInt64s, marks: UInt64s) -> None:
+    """Mix the bits of each row's cells into its mark (splitmix64)."""
+    for j in range(bits.shape[1]):
+        for i in range(len(bits)):
+            x = (marks[i] ^ bits[i, j]) + np.uint64(0x9E3779B97F4A7C15)
+            x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            marks[i] = x ^ (x >> np.uint64(31))
+
+
+def row_marks(*parts: Floats | Ints | UInt64s) -> UInt64s:
+    """Return a pseudo-random number for each record, equal for records with equal cells in all parts.
+
+    Missing cells are equal to each other. Two of a million different records share a number with a
+    probability below 1e-7.
+    """
+    marks = np.zeros(len(parts[0]), np.uint64)
+    for part in parts:
+        cells = part.reshape(len(part), -1)
+        if cells.dtype.kind == "f":
+            cells = np.where(np.isnan(cells), np.nan, cells + 0.0)  # one kind of NaN, and no -0.0
+        if cells.shape[1]:
+            _add_marks(np.ascontiguousarray(cells).view(np.uint64), marks)
+    return marks
+
+
+def rows_like(marks: UInt64s, rows: Ints) -> Ints:
+    """Return all rows whose mark is that of one of the given rows, in ascending order."""
+    short = (marks & np.uint64(SHORT - 1)).astype(np.int64)
+    seen = np.zeros(SHORT, np.bool_)
+    seen[short[rows]] = True
+    some = np.flatnonzero(seen[short])  # few, so that whole marks are compared for few
+    return some[np.isin(marks[some], marks[rows])]
+
+
+class RecordClasses:
+    """Records grouped by equal labels: each record's class and the number of records in it."""
+
+    def __init__(self, labels: Ints | UInt64s) -> None:
+        self.numbers: Ints = number_values(labels)
+        self.sizes: Ints = np.bincount(self.numbers)
+        self.alone: bool = bool(self.sizes.max(initial=1) == 1)
+
+    @property
+    def firsts(self) -> Ints:
+        """A record of each class."""
+        found = np.empty(len(self.sizes), np.int64)
+        found[self.numbers] = np.arange(len(self.numbers))
+        return found
+
+    def shared(self, found: Credits) -> Credits:
+        """Return the success of each query, shared among the queries of its class."""
+        if self.alone:
+            return found
+        expected, optimistic = (
+            (np.bincount(self.numbers, weights=values) / self.sizes)[self.numbers]
+            for values in (found.expected, found.optimistic)
+        )
+        return Credits(expected, found.strict * (self.sizes[self.numbers] == 1), optimistic)

@@ -1,13 +1,13 @@
 """Facts: for each published record, the originals that it may stand for, from all that a release discloses.
 
-`facts_of(pair)` returns the `Facts` of a pair of files, computed once. `facts.sides(direction, run)` are the
-facts about targets and about queries as `kernels.candidates` takes them: a target is a candidate of a query
-if both have the same block number and their intervals overlap in every dimension.
-`facts.candidates(direction, run)` counts each query's candidates and marks equal sets of them by equal
-numbers. What is not certain is no fact: the law of the masking (see `law`) takes it. `facts.cases` has the
-case of each known column that was not masked (see `untouched`); `facts.failed` names relations that the
-method states and a true pair breaks: they are left out. `facts.tie_rows` is False where no fact excludes any
-pair. `facts.take(rows)` restricts them to a stratum.
+`facts_of(pair)` returns the `Facts` of a pair of files, computed once. `facts.sides(direction)` are the facts
+about targets and about queries as `kernels.candidates` takes them: a target is a candidate of a query if both
+have the same block number and their intervals overlap in every dimension. `facts.candidates(direction)`
+counts each query's candidates and marks equal sets of them by equal numbers. What is not certain is no fact:
+the law of the masking (see `law`) takes it. `facts.cases` has the case of each known column that was not
+masked (see `UntouchedColumn`); `facts.failed` names relations that the method states and a true pair breaks:
+they are left out. `facts.tie_rows` is False where no fact excludes any pair. `facts.take(rows)` restricts
+them to a stratum.
 
 A relation is a fact only if it holds for every true pair, so the true record is always inside. Facts are:
 
@@ -22,61 +22,44 @@ A relation is a fact only if it holds for every true pair, so the true record is
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from sdckit.core.classes import class_numbers, number_values
-from sdckit.kernels.candidates import Records, Side, take
-from sdckit.risk.candidate_counts import count_by_kind
-from sdckit.risk.distances import (
-    TieBlocks,
-    cached_value,
-    known_columns,
-    tie_blocks_of_files,
-    tie_blocks_of_values,
-)
-from sdckit.risk.equal_records import row_marks
-from sdckit.risk.fact_relations import (
-    Relation,
-    base_relation,
-    place_facts,
-    relation,
-    same_stratum_in_blocks,
-    spread_over_strata,
-    stratum_numbers,
-    window_relation,
-    zero_facts,
-)
-from sdckit.risk.kept_originals import keep_side
-from sdckit.risk.untouched import (
-    UntouchedColumn,
-    blocks_of_original,
-    marks_of,
-    untouched_of,
-)
+from sdckit.core.checks import NotApplicable
+from sdckit.core.classes import cell_numbers, class_numbers, number_values
+from sdckit.core.converted_cells import converted_numbers, polars_column
+from sdckit.kernels.candidates import Records, Side, count_candidates, take
+from sdckit.risk import distances
+from sdckit.risk.distances import TieBlocks, once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sdckit.kernels.jit import Floats, Ints, UInt64s
+    from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
+    from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
-CERTAIN = "certain"
+ROUNDING = 1e-9  # relative widening of half a base, for what floating point makes of halves
+KINDS = 4_000_000  # pairs of kinds of records up to which kinds are compared instead of records
+SORTED = 0.95  # absolute rank correlation with the row number above which rows count as sorted
+DOUBT = 0.8  # a sample of rows with less shows that rows are not sorted
+SAMPLE = 2_000  # rows in that sample
 
-Sides = tuple[Side, Side]  # of originals and of published records
+Sides = tuple[Side, Side]  # of originals and of published records, or of targets and of queries
 
 
 @dataclass(frozen=True)
 class Facts:
     """Candidates of every record of a pair of files; see the module for its use."""
 
-    runs: Mapping[str, Sides]  # facts about originals and published records, by run
+    ours: Side
+    theirs: Side
     cases: Mapping[str, str] = field(default_factory=dict)
     failed: tuple[str, ...] = ()
     blocks: Ints | None = None  # classes by untouched columns of cases a and b; None without any
-    places: tuple[Ints, Ints] | None = None  # classes by places of missing cells in both files, if any
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     run_again: bool = False  # the method draws nothing, and the intruder knows all that it reads
     kept: dict[str, Any] | None = None  # searches among originals that the next masked file needs, too
@@ -84,83 +67,215 @@ class Facts:
     @property
     def n(self) -> int:
         """Number of records."""
-        return len(self.runs[CERTAIN][0].blocks)
+        return len(self.ours.blocks)
 
     @property
     def tie_rows(self) -> bool:
         """True if some fact excludes some pair of records."""
-        return any(_excludes(side) for sides in self.runs.values() for side in sides)
+        sides = (self.ours, self.theirs)
+        return not self.equalities or any(bool((side.blocks != side.blocks[0]).any()) for side in sides)
 
-    def ties(self, run: str = CERTAIN) -> bool:
-        """Return True if some fact of a run excludes some pair of records."""
-        return any(_excludes(side) for side in self.runs[run])
+    @property
+    def equalities(self) -> bool:
+        """True if all facts are equalities: no interval is needed."""
+        return not self.ours.low.shape[1]
 
-    def equalities(self, run: str = CERTAIN) -> bool:
-        """Return True if all facts of a run are equalities: no interval is needed."""
-        return run == CERTAIN and not self.runs[run][0].low.shape[1]
-
-    def sides(self, direction: str, run: str = CERTAIN) -> Sides:
+    def sides(self, direction: str = TO_ORIGINAL) -> Sides:
         """Return the facts about the targets and about the queries of an attack."""
-        original, published = self.runs[run]
-        return (original, published) if direction == TO_ORIGINAL else (published, original)
+        return (self.ours, self.theirs) if direction == TO_ORIGINAL else (self.theirs, self.ours)
 
-    def candidates(self, direction: str, run: str = CERTAIN) -> tuple[Ints, UInt64s]:
-        """Return each query's number of candidates, and a mark that is equal for equal sets of them."""
-        if (direction, run) not in self.cache:
-            self.cache[direction, run] = count_by_kind(*self.sides(direction, run))
-        found: tuple[Ints, UInt64s] = self.cache[direction, run]
-        return found
+    def candidates(self, direction: str, rows: Ints | None = None) -> tuple[Ints, UInt64s]:
+        """Return each query's number of candidates, and a mark that is equal for equal sets of them.
 
-    def candidates_of(self, direction: str, run: str, rows: Ints) -> tuple[Ints, UInt64s]:
-        """Return the same for some of the queries; marks are comparable within one answer only."""
-        targets, queries = self.sides(direction, run)
-        if (direction, run) in self.cache or self.equalities(run) or 2 * len(rows) > self.n:
-            counts, marks = self.candidates(direction, run)
-            return counts[rows], marks[rows]
-        if (direction, run, "records") not in self.cache:
-            self.cache[direction, run, "records"] = Records(targets)
-        found: tuple[Ints, UInt64s] = self.cache[direction, run, "records"].count(take(queries, rows))
-        return found
-
-    def contain_truth(self, run: str, truth: Ints) -> Any:
-        """Return True for each published record i if original truth[i] is one of its candidates."""
-        ours, theirs = take(self.runs[run][0], truth), self.runs[run][1]
-        overlap = (ours.low <= theirs.high) & (theirs.low <= ours.high)
-        return (ours.blocks == theirs.blocks) & overlap.all(axis=1)
+        Of some rows only, marks are comparable within one answer.
+        """
+        few = rows is not None and 2 * len(rows) <= self.n
+        if few and direction not in self.cache and not self.equalities:
+            targets, queries = self.sides(direction)
+            if (direction, "records") not in self.cache:
+                self.cache[direction, "records"] = Records(targets)
+            return self.cache[direction, "records"].count(take(queries, rows))  # type: ignore[arg-type]
+        if direction not in self.cache:
+            self.cache[direction] = count_by_kind(*self.sides(direction))
+        counts, marks = self.cache[direction]
+        return (counts, marks) if rows is None else (counts[rows], marks[rows])
 
     def take(self, rows: Ints) -> Facts:
         """Return the facts about some records, among these records only."""
-        runs = {run: (take(a, rows), take(b, rows)) for run, (a, b) in self.runs.items()}
         blocks = None if self.blocks is None else self.blocks[rows]
-        places = None if self.places is None else (self.places[0][rows], self.places[1][rows])
-        return Facts(runs, self.cases, self.failed, blocks, places, run_again=self.run_again)
+        ours, theirs = take(self.ours, rows), take(self.theirs, rows)
+        return Facts(ours, theirs, self.cases, self.failed, blocks, run_again=self.run_again)
 
 
-def _excludes(side: Side) -> bool:
-    """Return True if the facts about the records of a file exclude some record of the other file."""
-    return bool(side.low.shape[1]) or bool((side.blocks != side.blocks[0]).any())
-
-
+@once
 def facts_of(pair: Pair) -> Facts:
     """Return the facts of a pair of files, computed once; those of a stratum are a part of the file's."""
-
-    def compute() -> Facts:
-        """Return the facts of the pair."""
-        if pair.whole is not None and pair.rows is not None:
-            return facts_of(pair.whole).take(pair.rows)
-        found = _Collection(pair).facts()
-        return found if pair.sample is None or found.equalities() else _with_kept_originals(found, pair)
-
-    found: Facts = cached_value(pair.cache, "facts", compute)
-    return found
+    if pair.whole is not None and pair.rows is not None:
+        return facts_of(pair.whole).take(pair.rows)
+    found = _Collection(pair).facts()
+    if pair.sample is None or found.equalities:
+        return found
+    ours, kept = keep_side(pair.original, found.ours)
+    cache = {(TO_ORIGINAL, "records"): distances.cached_value(kept, "records", lambda: Records(ours))}
+    return replace(found, ours=ours, cache=cache, kept=kept)
 
 
-def _with_kept_originals(facts: Facts, pair: Pair) -> Facts:
-    """Return the same facts with those about originals, and the trees of these, kept for other files."""
-    ours, theirs = facts.runs[CERTAIN]
-    ours, kept = keep_side(pair.original, ours)
-    cache = {(TO_ORIGINAL, CERTAIN, "records"): cached_value(kept, "records", lambda: Records(ours))}
-    return replace(facts, runs={**facts.runs, CERTAIN: (ours, theirs)}, cache=cache, kept=kept)
+def keep_side(original: Original, side: Side) -> tuple[Side, dict[str, Any]]:
+    """Return facts about originals, equal ones of an earlier file if kept, and a cache for what they need.
+
+    A search measures many masked files. Windows of ranks say the same about originals whatever their width,
+    so that trees of originals need not be built again for every file. They are large: those of one side are
+    kept.
+    """
+    kept = original.cache.get("risk: side of originals")
+    if kept is None or not all(np.array_equal(a, b) for a, b in zip(kept[0], side, strict=True)):
+        kept = original.cache["risk: side of originals"] = (side, {})
+    return kept
+
+
+def require_tied_rows(
+    pair: Pair, name: str, what: str = "nothing ties published rows to original ones"
+) -> None:
+    """Raise NotApplicable for a metric of rows where nothing ties published rows to original ones."""
+    if not (pair.disclosure.paired or facts_of(pair).tie_rows):
+        raise NotApplicable(f"{name} has no value where {what}; use a metric such as ks")
+
+
+def fits(ours: Side, theirs: Side) -> Bools:
+    """Return True for each record whose facts in two files agree."""
+    overlap = (ours.low <= theirs.high) & (theirs.low <= ours.high)
+    return np.asarray((ours.blocks == theirs.blocks) & overlap.all(axis=1))
+
+
+def count_by_kind(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
+    """Return the number of candidates of each query and a mark of their set, by kinds where these are few."""
+    if not targets.low.shape[1]:
+        sizes = np.bincount(targets.blocks, minlength=int(queries.blocks.max()) + 1)
+        return sizes[queries.blocks], distances.row_marks(queries.blocks)
+    ours, theirs = (distances.RecordClasses(distances.row_marks(*side)) for side in (targets, queries))
+    if len(ours.sizes) * len(theirs.sizes) > KINDS:
+        return count_candidates(targets, queries)
+    blocks, lows, highs = take(targets, ours.firsts)
+    fit = np.array(
+        [
+            (blocks == block) & ((low <= highs) & (lows <= high)).all(axis=1)
+            for block, low, high in zip(*take(queries, theirs.firsts), strict=True)
+        ]
+    )
+    marks = np.where(fit, distances.row_marks(np.arange(len(ours.sizes))), np.uint64(0)).sum(
+        axis=1, dtype=np.uint64
+    )
+    return (fit @ ours.sizes)[theirs.numbers], marks[theirs.numbers]
+
+
+# --- relations -------------------------------------------------------------------------------------------
+
+
+class Relation(NamedTuple):
+    """Ends of the intervals of original and of published records, one number each per record.
+
+    A published record may stand for an original one where the two overlap. A record that a relation says
+    nothing of has the interval -inf to inf.
+    """
+
+    low: Floats
+    high: Floats
+    published_low: Floats
+    published_high: Floats
+
+    @property
+    def holds(self) -> bool:
+        """True if the intervals of every true pair overlap."""
+        return bool(((self.low <= self.published_high) & (self.published_low <= self.high)).all())
+
+    @property
+    def excludes(self) -> bool:
+        """True if some pair of records is excluded."""
+        return bool(self.low.max() > self.published_high.min() or self.published_low.max() > self.high.min())
+
+
+def relation(original: Floats, published: Floats) -> Relation:
+    """Return the relation of equal numbers, NaN fitting everything."""
+    ours, theirs = np.isnan(original), np.isnan(published)
+    return Relation(
+        np.where(ours, -np.inf, original),
+        np.where(ours, np.inf, original),
+        np.where(theirs, -np.inf, published),
+        np.where(theirs, np.inf, published),
+    )
+
+
+def place_facts(x: Ints, y: Ints) -> tuple[Ints | None, list[Relation]]:
+    """Return what the places of missing cells tell: a class equal in all true pairs, or relations.
+
+    `x` and `y` are 0 where a cell is observed, and else the number of its missing code. Missing stays
+    missing (suppression), observed stays observed (imputation), or both; with the codes if these stay, too.
+    """
+    if not (x.any() or y.any()):
+        return None, []
+    ways = ((x, y), ((x > 0).astype(np.int64), (y > 0).astype(np.int64)))  # with the codes, and without
+    for ours, theirs in ways:
+        if (ours == theirs).all():
+            return theirs, []
+    found = []
+    for stays in ("missing", "observed"):
+        each = (place_relation(a.astype(float), b.astype(float), stays=stays) for a, b in ways)
+        found += [one for one in each if one.holds][:1]
+    return None, found
+
+
+def place_relation(x: Floats, y: Floats, *, stays: str) -> Relation:
+    """Return the relation that missing stays missing, or that observed stays observed.
+
+    `x` and `y` are 0 where a cell is observed, and else the number of its missing code.
+    """
+    if stays == "missing":
+        return relation(np.where(x > 0, x, np.nan), y)
+    return relation(x, np.where(y > 0, y, np.nan))
+
+
+def zero_relations(x: Floats, y: Floats) -> tuple[Relation, Relation, Relation]:
+    """Return the relations that 0 stays 0, that only 0 becomes 0, and both in one; a missing cell fits."""
+    ours = np.where(np.isnan(x), np.nan, x == 0)
+    theirs = np.where(np.isnan(y), np.nan, y == 0)
+    kept = relation(np.where(ours == 1, 1.0, np.nan), theirs)
+    converse = relation(ours, np.where(theirs == 1, 1.0, np.nan))
+    return kept, converse, relation(ours, theirs)
+
+
+def zero_classes(y: Floats) -> Ints:
+    """Return 1 for each published cell that is 0, 2 for a missing one and 0 for all others."""
+    return np.where(np.isnan(y), 2, y == 0).astype(np.int64)
+
+
+def base_relation(x: Floats, y: Floats, half: Floats) -> Relation:
+    """Return the relation of a variable rounded to a base: at most half of it away; a missing cell fits."""
+    ours, theirs = relation(x, y), ROUNDING * np.abs(x)
+    slack = half + ROUNDING * np.fmax(half, np.abs(y))
+    return Relation(
+        np.where(np.isnan(x), -np.inf, ours.low - theirs),
+        np.where(np.isnan(x), np.inf, ours.high + theirs),
+        np.where(np.isnan(y), -np.inf, ours.published_low - slack),
+        np.where(np.isnan(y), np.inf, ours.published_high + slack),
+    )
+
+
+def window_relation(ours: TieBlocks, theirs: TieBlocks, j: int, width: float) -> Relation:
+    """Return the relation of a window of ranks: blocks of ties, the published one widened, overlap."""
+    first, last = relation(ours.first[:, j], theirs.first[:, j]), relation(ours.last[:, j], theirs.last[:, j])
+    return Relation(first.low, last.high, first.published_low - width, last.published_high + width)
+
+
+def sides_of_relations(blocks: Ints, relations: Sequence[Relation]) -> Sides:
+    """Return the facts about originals and published records: equal blocks, and these relations."""
+    n = len(blocks)
+    used = [one for one in relations if one.excludes]
+    ends = [np.ascontiguousarray(np.array(end).reshape(-1, n).T) for end in zip(*used, strict=True)]
+    ends = ends or [np.empty((n, 0)) for _ in range(4)]
+    return Side(blocks, ends[0], ends[1]), Side(blocks, ends[2], ends[3])
+
+
+# --- facts of a pair -------------------------------------------------------------------------------------
 
 
 class _Collection:
@@ -171,47 +286,38 @@ class _Collection:
         self.labels: list[Ints] = []
         self.relations: list[Relation] = []
         self.failed: list[str] = []
-        self.run_again = False
 
     def facts(self) -> Facts:
         """Return all facts of the pair."""
-        columns = self.add_untouched()
-        blocks = class_numbers(self.labels, self.pair.original.n) if self.labels else None
-        places = self.add_cells()
+        n, columns = self.pair.original.n, self.add_untouched()
+        blocks = class_numbers(self.labels, n) if self.labels else None
+        self.add_cells()
+        run_again = False
         if self.pair.disclosure.paired:
             self.add_windows(blocks)
             self.add_bases()
-            self.add_run_again()
-        certain = self.sides()
-        runs = {CERTAIN: certain}
+            run_again = self.add_run_again()
+        ours, theirs = sides_of_relations(class_numbers(self.labels, n), self.relations)
         cases = {column.name: column.case for column in columns}
-        return Facts(runs, cases, tuple(self.failed), blocks, places, run_again=self.run_again)
+        return Facts(ours, theirs, cases, tuple(self.failed), blocks, run_again=run_again)
 
-    def sides(self) -> Sides:
-        """Return the facts collected so far about originals and about published records."""
-        n = self.pair.original.n
-        blocks = class_numbers(self.labels, n)
-        used = [one for one in self.relations if one.excludes]
-        ends = [np.ascontiguousarray(np.array(end).reshape(-1, n).T) for end in zip(*used, strict=True)]
-        ends = ends or [np.empty((n, 0)) for _ in range(4)]
-        return Side(blocks, ends[0], ends[1]), Side(blocks, ends[2], ends[3])
-
-    def add_label(self, label: Ints) -> None:
+    def add_label(self, label: Ints | None) -> None:
         """Add classes that are equal for every true pair, unless all records are in one."""
-        if (label != label[0]).any():
+        if label is not None and (label != label[0]).any():
             self.labels.append(label - min(int(label.min()), 0))
 
-    def add_stated(self, name: str, relations: Sequence[Relation], *, ruled: bool = False) -> None:
-        """Add relations that the method states together; if a true pair breaks one, note their name.
+    def add_stated(self, what: str, j: int, relations: Sequence[Relation]) -> None:
+        """Add what the method states together about variable j; if a true pair breaks it, note its name.
 
-        Of columns under edit rules (`ruled`) they are no facts, since repair may have moved the values.
+        Of columns under edit rules it is no fact, since repair may have moved the values.
         """
-        if ruled:
+        name, rules = self.pair.columns[j], self.pair.rules
+        if rules is not None and name in rules.columns:
             return
         if all(one.holds for one in relations):
             self.relations += relations
         else:
-            self.failed.append(name)
+            self.failed.append(f"{what} of {name}")
 
     def add_untouched(self) -> list[UntouchedColumn]:
         """Add the known columns that were not masked; return them with their cases."""
@@ -231,74 +337,60 @@ class _Collection:
                 self.relations.append(relation(column.original.astype(float), published))
         return columns
 
-    def add_cells(self) -> tuple[Ints, Ints] | None:
-        """Add places of missing cells and kept zeros; return classes of records by all their places."""
+    def add_cells(self) -> None:
+        """Add places of missing cells and kept zeros."""
         pair = self.pair
         x, y = missing_places(pair)
         for j in pair.known_variables:
             label, relations = (None, []) if x is None or y is None else place_facts(x[:, j], y[:, j])
-            if label is not None:
-                self.add_label(label)
-            self.relations += relations
-            if pair.disclosure.keeps_zeros and pair.disclosure.paired:
-                self.add_zeros(j, equal_places=not relations and (x is None or label is not None))
-        if x is None or y is None:
-            return None
-        both = np.concatenate([x[:, pair.known_variables], y[:, pair.known_variables]])
-        first, second = np.split(number_values(row_marks(both)), 2)
-        return first, second
-
-    def add_zeros(self, j: int, *, equal_places: bool) -> None:
-        """Add what kept zeros of variable j tell."""
-        pair = self.pair
-        label, relations, broken = zero_facts(
-            pair.original.values[:, j], pair.masked[:, j], equal_places=equal_places
-        )
-        if label is not None:
             self.add_label(label)
-        self.relations += relations
-        self.failed += [f"zeros of {pair.columns[j]} kept"] if broken else []
+            self.relations += relations
+            if not (pair.disclosure.keeps_zeros and pair.disclosure.paired):
+                continue
+            kept, converse, both = zero_relations(pair.original.values[:, j], pair.masked[:, j])
+            if not (kept.holds and converse.holds):
+                self.relations += [one for one in (kept, converse) if one.holds]
+                self.failed += [] if kept.holds else [f"zeros of {pair.columns[j]} kept"]
+            elif not relations and (x is None or label is not None):  # missing cells fit missing ones only
+                self.add_label(zero_classes(pair.masked[:, j]))
+            else:
+                self.relations.append(both)
 
     def add_windows(self, blocks: Ints | None) -> None:
         """Add windows of ranks of the known variables, within strata that were masked separately."""
-        pair = self.pair
-        ruled = () if pair.rules is None else pair.rules.columns
-        parts = [(rows, width, *self.tie_blocks(rows)) for rows, width in self.windows()]
-        apart = len(parts) > 1 and not same_stratum_in_blocks(stratum_numbers(parts, pair.original.n), blocks)
+        pair, n = self.pair, self.pair.original.n
+        parts = list(self.windows())
+        labels = np.zeros(n, np.int64)
+        for number, (rows, *_) in enumerate(parts):
+            labels[rows] = number
+        blocks = np.zeros(n, np.int64) if blocks is None else blocks
+        stratum = np.full(int(blocks.max()) + 1, -1)
+        stratum[blocks] = labels
+        # Pairs across strata are not judged, unless the blocks of other facts separate strata.
+        apart = len(parts) > 1 and not (stratum[blocks] == labels).all()
         for j in pair.known_variables if parts else ():
-            if all(w[j] >= len(rows) for rows, w, _, _ in parts):
+            if all(width[j] >= len(rows) for rows, width, _, _ in parts):
                 continue
-            found = [(rows, window_relation(ours, theirs, j, w[j])) for rows, w, ours, theirs in parts]
-            self.add_stated(
-                f"window of {pair.columns[j]}",
-                spread_over_strata(found, pair.original.n, apart=apart),
-                ruled=pair.columns[j] in ruled,
-            )
+            nothing = np.array([-np.inf, np.inf, -np.inf, np.inf])[:, None]
+            found = np.tile(nothing, (len(parts) if apart else 1, 1, n))
+            for number, (rows, width, ours, theirs) in enumerate(parts):
+                found[number if apart else 0][:, rows] = window_relation(ours, theirs, j, width[j])
+            self.add_stated("window", j, [Relation(*ends) for ends in found])
 
-    def windows(self) -> Iterator[tuple[Any, Floats]]:
-        """Yield rows and largest moves in ranks, one per variable, of the file or of each stratum."""
+    def windows(self) -> Iterator[tuple[Ints, Floats, TieBlocks, TieBlocks]]:
+        """Yield rows, largest moves in ranks by variable, and ranks, of the file or of each stratum."""
         pair = self.pair
         if not pair.strata:
             if pair.window is not None:
-                yield np.arange(pair.original.n), np.broadcast_to(np.asarray(pair.window, float), pair.p)
-            return
-        for name, rows in pair.strata if self.knows_strata else ():
-            width = pair.disclosure.width(name, pair.original.values[rows], pair.columns)
-            if width is not None:
-                yield rows, np.broadcast_to(np.asarray(width, float), pair.p)
-
-    def tie_blocks(self, rows: Ints) -> tuple[TieBlocks, TieBlocks]:
-        """Return the blocks of ties among some rows, in original and published file."""
-        if not self.pair.strata:
-            return tie_blocks_of_files(self.pair)
-        files = (self.pair.original.values, self.pair.masked)
-        ours, theirs = (tie_blocks_of_values(values[rows]) for values in files)
-        return ours, theirs
-
-    @property
-    def knows_strata(self) -> bool:
-        """True if the intruder knows the columns within whose values the file was masked."""
-        return set(self.pair.disclosure.by) <= self.pair.known_names
+                width = np.broadcast_to(np.asarray(pair.window, float), pair.p)
+                yield np.arange(pair.original.n), width, *distances.tie_blocks_of_files(pair)
+        elif set(pair.disclosure.by) <= pair.known_names:  # else the intruder does not know the strata
+            for name, rows in pair.strata:
+                ours = pair.original.values[rows]
+                found = pair.disclosure.width(name, ours, pair.columns)
+                if found is not None:
+                    width = np.broadcast_to(np.asarray(found, float), pair.p)
+                    yield rows, width, distances.tie_blocks(ours), distances.tie_blocks(pair.masked[rows])
 
     def add_bases(self) -> None:
         """Add the half bases of rounded variables, columns under edit rules excepted."""
@@ -309,24 +401,23 @@ class _Collection:
             if width is None:
                 return
             half[rows] = width
-        ruled = () if pair.rules is None else pair.rules.columns
         for j in pair.known_variables:
             found = base_relation(pair.original.values[:, j], pair.masked[:, j], half[:, j])
-            self.add_stated(f"base of {pair.columns[j]}", [found], ruled=pair.columns[j] in ruled)
+            self.add_stated("base", j, [found])
 
-    def add_run_again(self) -> None:
-        """Add the classes of records published alike, if the intruder can run the method again."""
+    def add_run_again(self) -> bool:
+        """Add the classes of records published alike and return True, if the method can be run again."""
         pair, disclosure = self.pair, self.pair.disclosure
         reads = {*disclosure.by, *(() if disclosure.one_by_one else disclosure.columns or pair.columns)}
         if not (disclosure.deterministic and pair.known_variables and reads <= pair.known_names):
-            return
-        self.run_again = True
-        cells = known_columns(pair, pair.masked)
+            return False
         _, places = missing_places(pair)
         codes = [] if places is None else [np.ascontiguousarray(places[:, pair.known_variables])]
-        self.add_label(number_values(row_marks(cells, *codes)))
+        self.add_label(number_values(distances.row_marks(distances.known_columns(pair, pair.masked), *codes)))
+        return True
 
 
+@once
 def missing_places(pair: Pair) -> tuple[Ints | None, Ints | None]:
     """Return, for original and published cells, 0 if observed, else the number of the missing code.
 
@@ -334,35 +425,20 @@ def missing_places(pair: Pair) -> tuple[Ints | None, Ints | None]:
     what else a file shows in missing cells, such as NA or .a, after them.
     (None, None) where no cell is missing in either file.
     """
-
-    def compute() -> tuple[Ints | None, Ints | None]:
-        """Return the numbers of both files."""
-        if pair.complete:
-            return None, None
-        ours = pair.original.missing.astype(np.int64)
-        for j, codes in enumerate(pair.original.codes):
-            ours[pair.original.missing[:, j], j] = _code_numbers(codes, pair.original.roles.na)
-        theirs = pair.missing.astype(np.int64)
-        if (
-            pair.original.roles.na and pair.table is None and not pair.disclosure.alike
-        ):  # masking puts the codes back, see `mask_table`
-            theirs = np.where(pair.missing & (ours > 0), ours, theirs)
-        elif pair.original.roles.na and pair.table is not None:
-            raw = pair.table.floats(list(pair.columns))
-            raw = raw if pair.places is None else raw[pair.places]
-            theirs = np.where(pair.missing, _code_numbers(raw, pair.original.roles.na), 0)
-        _add_marks(pair, ours, theirs)
+    if pair.complete:
+        return None, None
+    original, na = pair.original, pair.original.roles.na
+    ours, theirs = original.missing.astype(np.int64), pair.missing.astype(np.int64)
+    for j, codes in enumerate(original.codes):
+        ours[original.missing[:, j], j] = _code_numbers(codes, na)
+    if na and pair.table is None and not pair.disclosure.alike:  # masking puts the codes back
+        theirs = np.where(pair.missing & (ours > 0), ours, theirs)
+    elif na and pair.table is not None:
+        raw = pair.table.floats(list(pair.columns))
+        raw = raw if pair.places is None else raw[pair.places]
+        theirs = np.where(pair.missing, _code_numbers(raw, na), 0)
+    if pair.marks is None and pair.disclosure.alike:  # the published file shows no marks
         return ours, theirs
-
-    found: tuple[Ints | None, Ints | None] = cached_value(pair.cache, "places", compute)
-    return found
-
-
-def _add_marks(pair: Pair, ours: Ints, theirs: Ints) -> None:
-    """Number in place the plain missing cells of both files by the marks that the files show in them."""
-    if pair.marks is None and pair.disclosure.alike:  # the published file shows none
-        return
-    first = len(pair.original.roles.na) + 2
     for j, name in enumerate(pair.columns):
         x, y = marks_of(pair, name)
         if x is None or y is None:
@@ -370,7 +446,8 @@ def _add_marks(pair: Pair, ours: Ints, theirs: Ints) -> None:
         words = np.unique(np.concatenate([[0], x, y]))
         for places, marks in ((ours[:, j], x), (theirs[:, j], y)):
             shown = (places == 1) & (marks > 0)
-            places[shown] = first + np.searchsorted(words, marks[shown])
+            places[shown] = len(na) + 2 + np.searchsorted(words, marks[shown])
+    return ours, theirs
 
 
 def _code_numbers(cells: Floats, codes: Sequence[float]) -> Ints:
@@ -379,3 +456,208 @@ def _code_numbers(cells: Floats, codes: Sequence[float]) -> Ints:
     for number, code in enumerate(codes):
         found[cells == code] = number + 2
     return found
+
+
+# --- columns that were not masked ------------------------------------------------------------------------
+
+
+class UntouchedColumn(NamedTuple):
+    """A published column that was not masked: its case, and the number of each cell in both files.
+
+    Numbers are positions among the sorted distinct cells of both files; -1 stands for a missing cell. Cells
+    are compared after one conversion: 1, 1.0 and "1" are equal, dates and texts in ISO form are dates, all
+    else is text. The case says how published cells follow from the original ones:
+
+    a   equal in all records
+    b   a function of the original, such as a recoding, bands or rounding
+    c   equal or missing
+    d   equal in at least half of the records: no fact, but likely
+    e   none of these: no fact
+
+    A missing cell is a value like any other in cases a, b and d. A one-to-one change of distinct cells that
+    does not follow their order is a fresh numbering, which tells nothing (d or e).
+    """
+
+    name: str
+    case: str
+    original: Ints
+    published: Ints
+
+
+def column_case(x: Ints, y: Ints) -> str:
+    """Return the case of a column, "a" to "e", from the numbers of its original and published cells."""
+    same = x == y
+    if same.all():
+        return "a"
+    image = np.empty(int(x.max()) + 2, np.int64)
+    image[x + 1] = y
+    if (image[x + 1] == y).all() and not _is_renumbering(x, y):
+        return "b"
+    if (same | (y == -1)).all():
+        return "c"
+    return "d" if 2 * np.count_nonzero(same) >= len(same) else "e"
+
+
+def _is_renumbering(x: Ints, y: Ints) -> bool:
+    """Return True if all cells of both columns are distinct and neither rise nor fall together."""
+    if min(x.min(), y.min()) < 0 or np.bincount(x).max() > 1 or np.bincount(y).max() > 1:
+        return False
+    steps = np.diff(y[np.argsort(x)])
+    return not ((steps > 0).all() or (steps < 0).all())
+
+
+@once
+def untouched_of(pair: Pair) -> list[UntouchedColumn]:
+    """Return case and cells of the known columns that a masked table has unmasked, read once."""
+    ours, theirs = pair.original.table, pair.table
+    if ours is None or theirs is None or theirs.frame is None:
+        return []
+    found = []
+    for name in untouched_names(pair.original, theirs.names, pair.disclosure.columns):
+        x, y = polars_column(ours.column(name)), polars_column(aligned_column(pair, name))
+        same = x.dtype == y.dtype and x.equals(y)
+        before, after = converted_numbers(x) * 2 if same else converted_numbers(x, y)
+        found.append(UntouchedColumn(name, "a" if same else column_case(before, after), before, after))
+    return found
+
+
+def aligned_column(pair: Pair, name: str) -> Any:
+    """Return a column of the masked table, its cells in the order of the original records."""
+    assert pair.table is not None  # noqa: S101 - callers have looked
+    column = pair.table.column(name)
+    return column if pair.places is None else column[pair.places.tolist()]
+
+
+def marks_of(pair: Pair, name: str) -> tuple[Ints | None, Ints | None]:
+    """Return what a column's missing cells show in both files, as numbers; None where they show nothing.
+
+    A released file shows in a cell that is still missing what the original shows there.
+    """
+    ours = pair.original.kept.get("marks", {}).get(name)
+    if pair.marks is None:
+        return ours, ours
+    theirs = pair.marks.get(name)
+    if ours is None and theirs is None:
+        return None, None
+    none = np.zeros(pair.original.n, np.int64)
+    theirs = none if theirs is None else theirs if pair.places is None else theirs[pair.places]
+    return none if ours is None else ours, theirs
+
+
+def published_classes(pair: Pair) -> Ints:
+    """Return the class of each record by its cells in the known columns that are published unmasked."""
+    if pair.whole is not None and pair.rows is not None:
+        return published_classes(pair.whole)[pair.rows]
+    if pair.table is None:
+        blocks = blocks_of_original(pair.original)
+        return class_numbers([], pair.original.n) if blocks is None else blocks
+    return class_numbers([column.published + 1 for column in untouched_of(pair)], pair.original.n)
+
+
+def known_unmasked(pair: Pair) -> list[str]:
+    """Return the names of the known columns that are published unmasked."""
+    whole = pair.whole or pair
+    names = whole.original.table_names if whole.table is None else whole.table.names
+    return untouched_names(whole.original, names, whole.disclosure.columns)
+
+
+def untouched_names(original: Original, published: Iterable[str], masked: Iterable[str] = ()) -> list[str]:
+    """Return the published columns that the intruder knows and that no method changed."""
+    others = {*original.columns, *masked}
+    ours = () if original.table is None or original.table.frame is None else original.table.names
+    return [n for n in original.roles.known_columns(published) if n not in others and n in ours]
+
+
+def blocks_of_original(original: Original) -> Ints | None:
+    """Return the class of each original by its known untouched columns, computed once; None without any.
+
+    For releases that publish these columns as they are or recoded, as those of sweeps and searches do. The
+    classes are kept where the table is not (`Original.without_table`).
+    """
+    if "blocks" not in original.kept:
+        names = [] if original.table is None else untouched_names(original, original.table.names)
+        numbers = [cell_numbers(original.published_column(n)) for n in names]
+        marks = original.kept.get("marks", {})
+        numbers += [number_values(marks[n]) for n in names if n in marks and n not in original.recoded]
+        classes = class_numbers(numbers, original.n) if numbers else None
+        original.kept["blocks"] = classes if classes is None or classes.any() else None
+    return original.kept["blocks"]
+
+
+def units_of_original(original: Original) -> Ints | None:
+    """Return the number of each record's unit, read once and kept without the table; None without units."""
+    if "units" not in original.kept:
+        original.kept["units"] = original.units
+    return original.kept["units"]
+
+
+# --- the order of rows -----------------------------------------------------------------------------------
+
+
+class RowOrder(NamedTuple):
+    """A column that rows follow: rank of each published row, and rank of each original's value."""
+
+    column: str
+    by_row: Floats
+    by_value: Floats
+
+
+@once
+def row_orders(pair: Pair) -> list[RowOrder]:
+    """Return the columns along which the rows of a file are sorted; none where rows were shuffled.
+
+    Rows sorted, or nearly so, by a column tell each record's rank in that column, or its rank within the
+    records that are equal in the untouched columns.
+    """
+    if not (pair.by_position and pair.disclosure.paired):
+        return []
+    blocks, found = facts_of(pair).blocks, []
+    for name, cells in _ordered_cells(pair):
+        found.append(_row_order(name, cells, None))
+        found += [] if blocks is None else [_row_order(name, cells, blocks)]
+    return [one for one in found if one is not None]
+
+
+def _ordered_cells(pair: Pair) -> Iterator[tuple[str, Floats]]:
+    """Yield known columns and the key as numbers in the order of their cells, NaN where one is missing."""
+    for j in pair.known_variables:
+        values = pair.original.values[:, j]
+        yield pair.columns[j], values if pair.complete else np.where(pair.missing[:, j], np.nan, values)
+    for column in untouched_of(pair):
+        gone = (column.original == -1) | (column.published == -1)
+        yield column.name, np.where(gone, np.nan, column.original)
+    key, table = pair.original.roles.key, pair.original.table
+    if key and table is not None:
+        numbers = [converted_numbers(polars_column(table.column(name)))[0] for name in key]
+        yield ", ".join(key), class_numbers(numbers, pair.original.n).astype(float)
+
+
+def _row_order(name: str, cells: Floats, blocks: Ints | None) -> RowOrder | None:
+    """Return ranks of rows and values, within blocks if given, if they are nearly monotone, else None."""
+    rows, every = np.arange(len(cells), dtype=float), np.zeros(len(cells), np.int64)
+    if len(cells) > 2 * SAMPLE and blocks is None:
+        some = slice(None, None, len(cells) // SAMPLE)
+        if abs(rank_correlation(rows[some], cells[some], every[some])) < DOUBT:
+            return None
+    inside = every if blocks is None else blocks
+    rho = rank_correlation(rows, cells, inside)
+    if abs(rho) <= SORTED:
+        return None
+    seen = np.where(np.isnan(cells), np.nan, rows if rho > 0 else -rows)
+    return RowOrder(name, ranks_within(seen, inside), ranks_within(cells, inside))
+
+
+def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
+    """Return Spearman's correlation of row numbers and cells within blocks, pooled over the blocks."""
+    seen = ~np.isnan(cells)
+    ranks = [ranks_within(values[seen], blocks[seen]) for values in (rows, cells)]
+    a, b = (one - (np.bincount(blocks[seen])[blocks[seen]] - 1) / 2 for one in ranks)  # less the mean rank
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size > 0 else 0.0
+
+
+def ranks_within(values: Floats, blocks: Ints) -> Floats:
+    """Return mid-ranks from 0 of the values within their block; NaN stays NaN."""
+    cells = pl.DataFrame({"value": values + 0.0, "block": blocks})  # no -0.0
+    ranks = pl.col("value").fill_nan(None).rank("average").over("block") - 1
+    return cells.select(ranks.fill_null(np.nan)).to_series().to_numpy()

@@ -14,21 +14,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from sdckit.core.checks import as_number
 from sdckit.core.warning_texts import warn
 from sdckit.kernels.candidates import Side, take
 from sdckit.masking import rounded
 from sdckit.risk import law, posterior, shadows, structure
-from sdckit.risk.credits import Credits
-from sdckit.risk.distances import cached_value, known_columns
-from sdckit.risk.facts import CERTAIN, TO_ORIGINAL, facts_of
+from sdckit.risk.distances import Credits, cached_value, known_columns, once
+from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of, row_orders, untouched_of
 from sdckit.risk.law import LARGE
-from sdckit.risk.row_order import row_orders
-from sdckit.risk.untouched import UntouchedColumn, untouched_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sdckit.kernels.jit import Floats, Ints
+    from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
     from sdckit.risk.posterior import Likelihood, Pairs
 
@@ -38,6 +36,7 @@ SPREAD = (1e-8, 1e100)  # standard deviations of columns that are taken as they 
 FARTHEST = 1e120  # published values, in such units, beyond which all are as far: their squares are numbers
 MISFIT = 4.0  # standard deviations between shadows beyond which a release is none of them
 MISFIT_OF_SPREAD = 6.0  # the same for the spread of its records, which varies more in small files
+KNOWN_SEED = 6  # of the draw of the known persons: public, so that a file has one figure everywhere
 SMALLEST_STEP = 0.1  # ranks by which the order of rows is never more exact
 
 
@@ -140,12 +139,7 @@ def changed_columns(pair: Pair) -> list[ChangedColumn]:
     """Return the known unmasked columns that differ from the original in a way that is no fact."""
     found = [column for column in untouched_of(pair) if column.case in "de"]
     folds = np.random.default_rng(2).permutation(pair.original.n) % law.FOLDS
-    return [ChangedColumn(*_cells(column), folds) for column in found]
-
-
-def _cells(column: UntouchedColumn) -> tuple[Ints, Ints]:
-    """Return the cells of a column in both files as numbers."""
-    return column.original, column.published
+    return [ChangedColumn(column.original, column.published, folds) for column in found]
 
 
 # --- laws of a pair --------------------------------------------------------------------------------------
@@ -178,6 +172,11 @@ def reads_law(pair: Pair, by: str) -> bool:
     return needed and whole.original.n >= FEWEST and not runs_again(pair)
 
 
+def laws_of(pair: Pair) -> list[str]:
+    """Return which laws of the masking can be learnt."""
+    return [by for by in ("shadows", "folds") if reads_law(pair, by)]
+
+
 def reads_order(pair: Pair) -> bool:
     """Return True if the order of the rows tells about records, even if the method draws nothing."""
     whole = pair.whole or pair
@@ -188,7 +187,7 @@ def reads_order(pair: Pair) -> bool:
 
 def looked_up_singly(pair: Pair) -> bool:
     """Return True for a large file that is read by a law: records are looked up one by one, and not all."""
-    return pair.original.n > LARGE and any(reads_law(pair, by) for by in ("shadows", "folds"))
+    return pair.original.n > LARGE and bool(laws_of(pair))
 
 
 def runs_again(pair: Pair) -> bool:
@@ -263,7 +262,7 @@ def _is_outside(of_files: Floats, least: float, most: float) -> bool:
 # --- the posterior of a pair ----------------------------------------------------------------------------
 
 
-def posterior_of(pair: Pair, by: str, *, order: bool = False) -> posterior.Posterior:
+def posterior_of(pair: Pair, by: str, *, order: bool) -> posterior.Posterior:
     """Return the intruder's posterior of a whole file, by one law, with or without the order of the rows."""
 
     def compute() -> posterior.Posterior:
@@ -280,8 +279,9 @@ def posterior_of(pair: Pair, by: str, *, order: bool = False) -> posterior.Poste
 
 def _pairs(pair: Pair, reader: Reader) -> Pairs:
     """Return the likely pairs of a file, after swaps have been undone where the shadows prove them."""
-    sides = facts_of(pair).runs[CERTAIN]
-    return _pairs_inside(reader.likelihood, sides, lambda: reader.spaces, exchanged_codes(pair))
+    return _pairs_inside(
+        reader.likelihood, facts_of(pair).sides(), lambda: reader.spaces, exchanged_codes(pair)
+    )
 
 
 def _pairs_inside(
@@ -298,7 +298,7 @@ def _pairs_inside(
 
 def whole_matrix(pair: Pair, by: str) -> Floats:
     """Return the log-likelihood of every pair by one law, row x original; -inf outside the facts."""
-    return _matrix(reading_of(pair, by).likelihood, *facts_of(pair).runs[CERTAIN])
+    return _matrix(reading_of(pair, by).likelihood, *facts_of(pair).sides())
 
 
 def _matrix(likelihood: Likelihood, ours: Side, theirs: Side) -> Floats:
@@ -381,56 +381,47 @@ def joint_posterior(pairs: Sequence[Pair], sides: tuple[Side, Side], by: str) ->
 
 @dataclass(frozen=True)
 class LawAttack:
-    """Links of a posterior: each query to its most probable partner, one to one or by itself."""
+    """Links of a posterior: `credit` gives the success of some queries in finding their true partners.
 
-    posterior: posterior.Posterior
-    direction: str
-    one_to_one: bool
-    rows: Ints | None = None  # of a stratum
+    No other truth is asked for: what chance finds is the level of a plain guess.
+    """
+
+    credit: Callable[[Ints], Floats]
 
     def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
-        """Return the success of each query, or of some rows of them, if `truth` were their true targets."""
-        found, forward = self.posterior, self.direction == TO_ORIGINAL
-        chance = found.both if self.one_to_one else found.plain
-        whole = _whole_truth(truth if rows is None else None, found.pairs.n, self.rows)
-        if not forward:
-            whole = np.argsort(whole)
-        credit = found.credit(chance, whole, forward=forward)
-        mine = credit if self.rows is None else credit[self.rows]
-        mine = mine if rows is None else mine[rows]
+        """Return the success of each query, or of some rows of them."""
+        mine = self.credit(truth if rows is None else rows)
         return Credits(mine, (mine == 1).astype(float), (mine > 0).astype(float))
 
 
-def _whole_truth(truth: Ints | None, n: int, rows: Ints | None) -> Ints:
-    """Return the true partner of each record of the whole file, from those of a stratum or of all."""
-    found = np.arange(n)
-    if truth is not None:
-        if rows is None:
-            return truth
-        found[rows] = rows[truth]
-    return found
+def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: bool = False) -> LawAttack:
+    """Return the attack by a law on a pair of files, or on a stratum of one."""
+    whole = pair.whole or pair
+
+    def credit(rows: Ints) -> Floats:
+        """Return the success of some queries."""
+        mine = rows if pair.rows is None else pair.rows[rows]
+        if whole.original.n > LARGE:
+            return _credit_of_rows(whole, by, mine)
+        found = posterior_of(whole, by, order=order)
+        return credit_of_links(found, direction, one_to_one=one_to_one)[mine]
+
+    return LawAttack(credit)
 
 
-@dataclass(frozen=True)
-class SampledLawAttack:
-    """Links of single rows of a large published file, each by its posterior among its nearest originals."""
+def credit_of_links(found: posterior.Posterior, direction: str, *, one_to_one: bool) -> Floats:
+    """Return the success of each query linked to its most probable partner, one to one or by itself."""
+    chance, truth = found.both if one_to_one else found.plain, np.arange(found.pairs.n)
+    return found.credit(chance, truth, forward=direction == TO_ORIGINAL)
 
-    pair: Pair  # the whole file
-    by: str
-    members: Ints | None = None  # rows of a stratum
 
-    def credits(self, truth: Ints, rows: Ints | None = None) -> Credits:
-        """Return the success of some rows, if `truth` were their true originals."""
-        chosen = np.arange(len(truth)) if rows is None else rows
-        mine, true = (chosen, truth) if self.members is None else (self.members[chosen], self.members[truth])
-        if proves_swaps(self.pair):
-            return Credits(*np.ones((3, len(mine))))
-        found = posterior_of_rows(self.pair, self.by, mine)
-        whole = np.zeros(found.pairs.n, np.int64)
-        whole[mine] = true
-        credit = found.credit(found.plain, whole)[mine]
-        credit = credit + _gain(self.pair, self.by) * (1 - credit)
-        return Credits(credit, (credit == 1).astype(float), (credit > 0).astype(float))
+def _credit_of_rows(pair: Pair, by: str, rows: Ints) -> Floats:
+    """Return the success of some rows of a large published file, each by itself among its near originals."""
+    if proves_swaps(pair):
+        return np.ones(len(rows))
+    found = posterior_of_rows(pair, by, rows)
+    credit = found.credit(found.plain, np.arange(found.pairs.n))[rows]
+    return credit + _gain(pair, by) * (1 - credit)
 
 
 def posterior_of_rows(pair: Pair, by: str, rows: Ints) -> posterior.Posterior:
@@ -438,43 +429,107 @@ def posterior_of_rows(pair: Pair, by: str, rows: Ints) -> posterior.Posterior:
     kept = pair.cache.get(f"posterior of rows {by}")
     if kept is None or not np.array_equal(kept[0], rows):
         reader = reading_of(pair, by)
-        pairs = posterior.pairs_of_rows(reader.likelihood, rows, *facts_of(pair).runs[CERTAIN], reader.spaces)
+        pairs = posterior.pairs_of_rows(reader.likelihood, rows, *facts_of(pair).sides(), reader.spaces)
         kept = rows, posterior.Posterior(pairs)
         pair.cache[f"posterior of rows {by}"] = kept
     found: posterior.Posterior = kept[1]
     return found
 
 
-def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: bool = False) -> Any:
-    """Return the attack by a law on a pair of files, or on a stratum of one."""
-    whole = pair.whole or pair
-    if whole.original.n > LARGE:
-        return SampledLawAttack(whole, by, pair.rows)
-    return LawAttack(posterior_of(whole, by, order=order), direction, one_to_one, pair.rows)
-
-
+@once
 def _gain(pair: Pair, by: str) -> float:
     """Return the share of links that are found only one to one, measured on a part of a large file."""
+    reader, facts = reading_of(pair, by), facts_of(pair)
+    rows = np.argsort(reader.spaces[0][1][:, 0], kind="stable")
+    middle = max((len(rows) - CELL) // 2, 0)
+    cell = np.sort(rows[middle : middle + CELL])
+    pairs = posterior.likely_pairs(
+        lambda u, i: reader.likelihood(cell[u], cell[i]),
+        take(facts.ours, cell),
+        take(facts.theirs, cell),
+        lambda: [(a[cell], b[cell]) for a, b in reader.spaces],
+    )
+    found, truth = posterior.Posterior(pairs), np.arange(len(cell))
+    alone, together = (float(found.credit(chance, truth).mean()) for chance in (found.plain, found.both))
+    return max(together - alone, 0.0) / max(1 - alone, 1e-9)
 
-    def measure() -> float:
-        """Return the share, at least 0."""
-        reader, (ours, theirs) = reading_of(pair, by), facts_of(pair).runs[CERTAIN]
-        points = reader.spaces[0][1]
-        rows = np.argsort(points[:, 0], kind="stable")
-        middle = max((len(rows) - CELL) // 2, 0)
-        cell = np.sort(rows[middle : middle + CELL])
-        found = posterior.Posterior(
-            posterior.likely_pairs(
-                lambda u, i: reader.likelihood(cell[u], cell[i]),
-                take(ours, cell),
-                take(theirs, cell),
-                lambda: [(a[cell], b[cell]) for a, b in reader.spaces],
-            )
-        )
-        truth = np.arange(len(cell))
-        alone = float(found.credit(found.plain, truth).mean())
-        together = float(found.credit(found.both, truth).mean())
-        return max(together - alone, 0.0) / max(1 - alone, 1e-9)
 
-    found: float = cached_value(pair.cache, f"gain {by}", measure)
-    return found
+# --- an intruder who holds the originals of some persons only --------------------------------------------
+#
+# A published record may then belong to somebody he does not know. For each unknown person the list of
+# originals has a stranger, whose likelihood is the mean over the known ones. A value of a swapped column that
+# strangers may have had proves nothing. The law is the one that somebody with the whole original learns, so
+# that the figure is rather too large than too small.
+
+
+def checked_known_share(share: object) -> float | None:
+    """Return the share of known persons as a number above 0 and at most 1; None for None."""
+    if share is None:
+        return None
+    number = as_number(share)
+    if number is None or not 0 < number <= 1:
+        raise ValueError(f"known_share is {share!r}; give a number above 0 and at most 1, such as 0.75")
+    return number
+
+
+def known_share_notes(pair: Pair, share: float | None) -> list[str]:
+    """Return a note on how many of the persons that he holds an intruder finds, or why none can be given."""
+    if share is None:
+        return []
+    whole = pair.whole or pair
+    n, most, reason = whole.original.n, int(posterior.WHOLE**0.5), ""
+    if not (whole.disclosure.paired and whole.known_variables):
+        reason = "the intruder knows nothing that ties a row to a person"
+    elif n > most:
+        reason = f"it is measured up to {most:,} records, and there are {n:,}"
+    elif not (laws_of(whole) or runs_again(whole)):
+        reason = f"nobody said how the file was masked, and {n} records are too few to learn it from"
+    if reason:
+        return [f"known_share is left out: {reason}"]
+    found = 100 * found_among_known(whole, share)
+    return [f"someone who holds {100 * share:.4g} % of the persons finds {found:.3g} of 100 of them"]
+
+
+def found_among_known(pair: Pair, share: float) -> float:
+    """Return the share of the known persons whose published record is found; 0 if he finds nobody.
+
+    He links each of them to the most probable record, by the law of shadows or by that of folds, one to one
+    or each by itself, whichever finds more; by the facts alone where the masking draws nothing.
+    """
+    n = pair.original.n
+    known = np.zeros(n, np.bool_)
+    known[np.random.default_rng(KNOWN_SEED).permutation(n)[: max(round(share * n), 1)]] = True
+    if not laws_of(pair):
+        counts = facts_of(pair).candidates(TO_MASKED)[0]
+        return float((1 / np.maximum(counts, 1))[known].mean())
+    return max(_found_by_law(pair, by, known) for by in laws_of(pair))
+
+
+def _found_by_law(pair: Pair, by: str, known: Bools) -> float:
+    """Return the share of the known persons that are found by one law."""
+    matrix = with_strangers(whole_matrix(pair, by), known)
+    codes = [partial_codes(one, known) for one in exchanged_codes(pair)]
+    pairs = pairs_after_swaps(matrix, codes) if codes else posterior.pairs_of_matrix(matrix)
+    found = posterior.Posterior(pairs)
+    truth: Ints = np.arange(len(matrix))
+    found_by = [found.credit(chance, truth, forward=False) for chance in (found.plain, found.both)]
+    return max(float(credit[known].mean()) for credit in found_by)
+
+
+def with_strangers(matrix: Floats, known: Bools) -> Floats:
+    """Return log-likelihoods, row x original, with those of a stranger in place of each unknown person."""
+    held = matrix[:, known]
+    top = held.max(axis=1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)  # a row that fits nobody whom he knows
+    mean = np.exp(held - top).mean(axis=1, keepdims=True)
+    stranger = np.where(mean > 0, top + np.log(np.maximum(mean, 1e-300)), 0.0)
+    return np.where(known, matrix, stranger)
+
+
+def partial_codes(codes: structure.Codes, known: Bools) -> structure.Codes:
+    """Return the values of a swapped column without those of unknown persons; marked where they had some."""
+    original = np.where(known, codes.original, -1)
+    published, held = (
+        np.bincount(values[values >= 0], minlength=codes.size) for values in (codes.published, original)
+    )
+    return codes._replace(original=original, open=held < published)

@@ -26,7 +26,7 @@ import numpy as np
 
 from sdckit.core.classes import number_values
 from sdckit.kernels.jit import Bools, Floats, Ints, kernel
-from sdckit.risk.equal_records import row_marks
+from sdckit.risk.distances import row_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,54 +6,76 @@ Values are shares of the records that are found; equally good guesses share the 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sdckit.core import checks
+from sdckit.core.parameters import Parameter
 from sdckit.core.registry import metric
 from sdckit.core.text import plural
-from sdckit.metrics.pair import pair_of
+from sdckit.kernels.candidates import take
+from sdckit.metrics.query_sample import LOOKED_UP, QuerySample
 from sdckit.metrics.score import Score, Values
-from sdckit.risk.attack_kinds import ALL, BOTH, TO_ORIGINAL
-from sdckit.risk.facts import facts_of
-from sdckit.risk.linkage_options import (
-    DIRECTION,
-    DISTANCE,
-    EITHER,
-    HANDBOOK,
-    KNOWING,
-    PLACES,
-    RISK,
-    SHARE,
-    WITHIN,
-    checked_options,
-    overall_value,
-)
-from sdckit.risk.linkage_scores import OUTLIERS, explain_linkage, score_attack, score_linkage
+from sdckit.risk import intruder
+from sdckit.risk.attacks import ALL, BOTH, NEAREST, OUTLIERS, explain_linkage, score_attack, score_linkage
+from sdckit.risk.distances import HANDBOOK, OF_ROWS, known_columns, measured, once
+from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, facts_of, fits, require_tied_rows, row_orders
+from sdckit.risk.law import LARGE
+from sdckit.risk.literature import DISTANCES
 from sdckit.risk.posterior import SURE
-from sdckit.risk.sure import sure_links
+from sdckit.risk.units import chances_by_facts, shows_units, unit_posterior, units_of
 
 if TYPE_CHECKING:
+    from sdckit.kernels.jit import Bools, Floats
     from sdckit.metrics.pair import Pair
 
 NEARLY_CERTAIN = 0.9
+DIRECTION = Parameter("direction", str, TO_ORIGINAL, "whose records are looked up", choices=DIRECTIONS)
+EITHER = Parameter(
+    "direction", str, BOTH, "whose records are looked up, or both in turn", choices=(BOTH, *DIRECTIONS)
+)
+KNOWING = Parameter(
+    "attacks",
+    str,
+    ALL,
+    "all, or those of the literature, which look for the nearest record and know no law",
+    choices=(ALL, NEAREST),
+)
+PLACES = Parameter("places", int, 1, "how many nearest records the intruder may name", low=1)
+WITHIN = Parameter("within", float, 0.0, "largest move in ranks, as a share of the records", low=0, high=1)
+DISTANCE = Parameter(
+    "distance",
+    str,
+    "standardised",
+    "in standard deviations, as shares of the pooled range, or raw",
+    choices=DISTANCES,
+)
+SHARE = Parameter("share", float, OUTLIERS, "share of the records that count as outliers", low=0.0001, high=1)
+LINKAGE: dict[str, Any] = {**OF_ROWS, "place": 10, "in_blocks": True}
+HEADLINE: dict[str, Any] = {
+    **LINKAGE,
+    "shown": "headline",
+    "any_data": True,
+    "informed": True,
+    "paired": False,
+    "reference": HANDBOOK,
+}
+NEAREST_RECORD: dict[str, Any] = {
+    **LINKAGE,
+    "bounded_by_method": True,
+    "explain": explain_linkage,
+    "parameters": (DIRECTION, PLACES),
+}
 
 
 @metric(
     title="linkage, the worst of several attacks",
     limit_words="an intruder may find at most # of 100 records",
-    place=10,
-    shown="headline",
-    any_data=True,
     bounded_by_method=True,
     score=score_linkage,
     explain=partial(explain_linkage, worst=True),
-    reference=HANDBOOK,
     parameters=(EITHER, KNOWING),
-    informed=True,
-    paired=False,
-    **RISK,
+    **HEADLINE,
 )
 def linkage(original: Any, masked: Any, *, direction: str = BOTH, attacks: str = ALL) -> float:
     """Share of records that an intruder re-identifies with the best of several attacks; 0 if none.
@@ -95,24 +117,17 @@ def linkage(original: Any, masked: Any, *, direction: str = BOTH, attacks: str =
     >>> sdc.linkage([2.0, 4.0, 1.0, 3.0], [1.5, 3.5, 1.5, 3.5])
     0.5
     """
-    options = checked_options(direction=direction, attacks=attacks)
-    return overall_value(score_linkage(pair_of(original, masked), **options))
+    return measured("linkage", original, masked, direction=direction, attacks=attacks)
 
 
 @metric(
     title="linkage of outliers",
     limit_words="an intruder may find at most # of 100 outlying records",
-    place=10,
-    shown="headline",
-    any_data=True,
     bounded_by_method=True,
     score=partial(score_linkage, share=OUTLIERS),
     explain=partial(explain_linkage, worst=True, whom=" among the records farthest from the centre"),
-    reference=HANDBOOK,
     parameters=(EITHER, KNOWING, SHARE),
-    informed=True,
-    paired=False,
-    **RISK,
+    **HEADLINE,
 )
 def linkage_outliers(
     original: Any, masked: Any, *, direction: str = BOTH, attacks: str = ALL, share: float = OUTLIERS
@@ -145,32 +160,98 @@ def linkage_outliers(
     >>> sdc.linkage_outliers([1.0, 2.0, 3.0, 40.0], [2.0, 3.0, 1.0, 41.0])
     1.0
     """
-    options = checked_options(direction=direction, attacks=attacks, share=share)
-    return overall_value(score_linkage(pair_of(original, masked), **options))
+    return measured("linkage_outliers", original, masked, direction=direction, attacks=attacks, share=share)
+
+
+# --- sure links ------------------------------------------------------------------------------------------
+
+
+class SureLinks(NamedTuple):
+    """Probability that the intruder gives to each record's true original, and what he claims to know.
+
+    `claimed` is the number of rows that he names somebody for with a probability above one half.
+    """
+
+    truth: Floats
+    claimed: int
+
+    @property
+    def exposed(self) -> Bools:
+        """True for each record whose true original has a probability above one half."""
+        return self.truth > SURE
+
+
+@once
+def sure_links(pair: Pair) -> SureLinks:
+    """Return the sure links of a whole file, by the law that exposes more records; without one, by facts."""
+    laws = intruder.laws_of(pair)
+    found = [_sure_links_by(pair, by) for by in laws] or [_by_facts(pair)]
+    found += [_sure_links_by(pair, "folds")] if not laws and intruder.reads_order(pair) else []
+    if shows_units(pair) and not laws:
+        chances = chances_by_facts(pair)[np.asarray(units_of(pair))]
+        found.append(SureLinks(chances, int((chances > SURE).sum())))
+    for by in laws if shows_units(pair) else ():  # rows whose unit is found by all its rows together
+        units, numbers = unit_posterior(pair, by), np.asarray(units_of(pair))
+        truth = units.of_truth(units.bethe, np.arange(units.pairs.n))[numbers]
+        found.append(SureLinks(truth, int(np.isin(numbers, units.links_claimed).sum())))
+    return max(found, key=lambda one: (int(one.exposed.sum()), float(np.nanmean(one.truth))))
+
+
+def _sure_links_by(pair: Pair, by: str) -> SureLinks:
+    """Return the sure links by one law; of a large file, those of single rows of a sample stand for all."""
+    n = pair.original.n
+    if n <= LARGE:
+        found = intruder.posterior_of(pair, by, order=bool(row_orders(pair)))
+        return SureLinks(found.of_truth(found.bethe, np.arange(n)), len(found.links_claimed))
+    if intruder.proves_swaps(pair):
+        return SureLinks(np.ones(n), n)
+    rows = QuerySample(LOOKED_UP).order(n, pair.original.cache)[:LOOKED_UP]
+    some = intruder.posterior_of_rows(pair, by, rows)
+    truth = np.full(n, np.nan)
+    truth[rows] = some.of_truth(some.plain, np.arange(n))[rows]
+    claimed = len(np.unique(some.pairs.rows[some.plain > SURE]))
+    return SureLinks(truth, round(claimed * n / len(rows)))
+
+
+def _by_facts(pair: Pair) -> SureLinks:
+    """Return the sure links of a plain guess: records that the facts, or equal cells, single out."""
+    facts = facts_of(pair)
+    counts = facts.candidates(TO_ORIGINAL)[0]
+    truth, sure = 1 / np.maximum(counts, 1), counts == 1
+    if (
+        pair.disclosure.paired
+        and pair.known_variables
+        and not intruder.runs_again(pair)
+        and pair.original.n < intruder.FEWEST
+    ):
+        ours, theirs = (known_columns(pair, values) for values in (pair.original.values, pair.masked))
+        neither = np.isnan(theirs)[:, None] & np.isnan(ours)[None]
+        equal = ((theirs[:, None] == ours[None]) | neither).all(axis=2) & ~neither.all(axis=2)
+        equal &= np.array(
+            [fits(take(facts.ours, np.full(facts.n, i)), facts.theirs) for i in range(facts.n)]
+        ).T
+        named = equal.sum(axis=1) == 1
+        truth[named] = equal.diagonal()[named]
+        sure |= named
+    return SureLinks(truth, int(sure.sum()))
 
 
 def score_sure(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:  # noqa: ARG001 - as all
     """Return the share of records that the intruder is sure about and right; their number among the parts."""
-    if not (pair.disclosure.paired or facts_of(pair).tie_rows):
-        raise checks.NotApplicable(
-            "linkage_sure has no value where nothing ties published rows to original ones; "
-            "use a metric such as ks"
-        )
-    whole = pair.whole or pair
-    found = sure_links(whole)
+    require_tied_rows(pair, "linkage_sure")
+    found = sure_links(pair.whole or pair)
     truth = found.truth if pair.rows is None else found.truth[pair.rows]
-    measured = truth[~np.isnan(truth)]
-    share = measured.size / truth.size
-    exposed = int((measured > SURE).sum())
-    none = np.full(pair.p, np.nan)
+    judged = truth[~np.isnan(truth)]
+    share = judged.size / truth.size
+    exposed = int((judged > SURE).sum())
     return Score(
-        Values(exposed / measured.size if measured.size else np.nan, none),
+        Values(exposed / judged.size if judged.size else np.nan, np.full(pair.p, np.nan)),
         pair.counts.both,
         np.zeros(pair.p, np.int64),
         records=truth if per_record else None,
         parts={
             "exposed": round(exposed / share),
-            "exposed above 0.9": round(int((measured > NEARLY_CERTAIN).sum()) / share),
+            "exposed above 0.9": round(int((judged > NEARLY_CERTAIN).sum()) / share),
             "claimed": float(found.claimed) if pair.rows is None else np.nan,
         },
     )
@@ -193,15 +274,9 @@ def explain_sure(score: Score) -> str:
 @metric(
     title="sure links, records that an intruder names and is sure of",
     limit_words="an intruder may be sure, and right, about at most # of 100 records",
-    place=10,
-    shown="headline",
-    any_data=True,
     score=score_sure,
     explain=explain_sure,
-    reference=HANDBOOK,
-    informed=True,
-    paired=False,
-    **RISK,
+    **HEADLINE,
 )
 def linkage_sure(original: Any, masked: Any) -> float:
     """Share of records that an intruder links with a probability above one half, and rightly; 0 if none.
@@ -236,18 +311,17 @@ def linkage_sure(original: Any, masked: Any) -> float:
     >>> sdc.linkage_sure([2.0, 4.0, 1.0, 3.0], [2.0, 4.0, 1.0, 3.0])
     1.0
     """
-    return overall_value(score_sure(pair_of(original, masked)))
+    return measured("linkage_sure", original, masked)
+
+
+# --- single attacks -------------------------------------------------------------------------------------
 
 
 @metric(
     title="DBRL, distance-based record linkage",
-    place=10,
-    bounded_by_method=True,
     score=partial(score_attack, "dbrl"),
-    explain=explain_linkage,
     reference="Pagliuca & Seri 1999; Domingo-Ferrer & Torra 2001",
-    parameters=(DIRECTION, PLACES),
-    **RISK,
+    **NEAREST_RECORD,
 )
 def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
     """Share of records re-identified by linking each to its nearest record; 0 if none.
@@ -292,19 +366,14 @@ def dbrl(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: in
     >>> sdc.dbrl([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    options = checked_options(direction=direction, places=places)
-    return overall_value(score_attack("dbrl", pair_of(original, masked), **options))
+    return measured("dbrl", original, masked, direction=direction, places=places)
 
 
 @metric(
     title="DBRL with the Mahalanobis distance of the release",
-    place=10,
-    bounded_by_method=True,
     score=partial(score_attack, "dbrl_mahalanobis"),
-    explain=explain_linkage,
     reference="after Torra, Abowd & Domingo-Ferrer 2006, doi:10.1007/11930242_20",
-    parameters=(DIRECTION, PLACES),
-    **RISK,
+    **NEAREST_RECORD,
 )
 def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
     """Share of records re-identified by the nearest record in Mahalanobis distance; 0 if none.
@@ -340,19 +409,14 @@ def dbrl_mahalanobis(original: Any, masked: Any, *, direction: str = TO_ORIGINAL
     >>> sdc.dbrl_mahalanobis([1.0, 2.0, 3.0, 4.0], [1.2, 2.2, 3.8, 4.1])
     0.75
     """
-    options = checked_options(direction=direction, places=places)
-    return overall_value(score_attack("dbrl_mahalanobis", pair_of(original, masked), **options))
+    return measured("dbrl_mahalanobis", original, masked, direction=direction, places=places)
 
 
 @metric(
     title="DBRL on ranks",
-    place=10,
-    bounded_by_method=True,
     score=partial(score_attack, "dbrl_rank"),
-    explain=explain_linkage,
     reference=HANDBOOK,
-    parameters=(DIRECTION, PLACES),
-    **RISK,
+    **NEAREST_RECORD,
 )
 def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, places: int = 1) -> float:
     """Share of records re-identified by linking each to the record with the nearest ranks; 0 if none.
@@ -384,20 +448,18 @@ def dbrl_rank(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, place
     >>> sdc.dbrl_rank([1.0, 2.0, 3.0, 4.0], [10.0, 200.0, 3000.0, 40000.0])
     1.0
     """
-    options = checked_options(direction=direction, places=places)
-    return overall_value(score_attack("dbrl_rank", pair_of(original, masked), **options))
+    return measured("dbrl_rank", original, masked, direction=direction, places=places)
 
 
 @metric(
     title="window intersection",
-    place=10,
     score=partial(score_attack, "window"),
     explain=explain_linkage,
     reference="after Nin, Herranz & Torra 2008, doi:10.1016/j.datak.2007.07.006",
     parameters=(DIRECTION, WITHIN),
     informed=True,
     default=False,
-    **RISK,
+    **LINKAGE,
 )
 def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: float = 0.0) -> float:
     """Share of records re-identified by guessing among those within a published window of ranks; 0 if none.
@@ -434,19 +496,17 @@ def window(original: Any, masked: Any, *, direction: str = TO_ORIGINAL, within: 
     >>> sdc.window([1.0, 2.0, 3.0, 4.0], [2.0, 1.0, 4.0, 3.0], within=0.25)
     0.41666666666666663
     """
-    options = checked_options(direction=direction, within=within)
-    return overall_value(score_attack("window", pair_of(original, masked), **options))
+    return measured("window", original, masked, direction=direction, within=within)
 
 
 @metric(
     title="one-to-one matching",
-    place=10,
     bounded_by_method=True,
     score=partial(score_attack, "matching"),
     explain=explain_linkage,
     reference="Herranz, Nin, Rodriguez & Tassa 2016, Data & Knowledge Engineering 100",
     parameters=(DIRECTION, DISTANCE),
-    **RISK,
+    **LINKAGE,
 )
 def matching(
     original: Any, masked: Any, *, direction: str = TO_ORIGINAL, distance: str = "standardised"
@@ -487,5 +547,4 @@ def matching(
     >>> sdc.matching([1.0, 2.0, 3.0, 4.0], [1.5, 1.5, 3.5, 3.5])
     0.5
     """
-    options = checked_options(direction=direction, distance=distance)
-    return overall_value(score_attack("matching", pair_of(original, masked), **options))
+    return measured("matching", original, masked, direction=direction, distance=distance)

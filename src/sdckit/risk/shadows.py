@@ -18,7 +18,7 @@ from sdckit.core.table import decimals_of
 from sdckit.masking import mask_rows, rounded
 from sdckit.progress import each
 from sdckit.risk.distances import breaks_rules, cached_value, known_columns
-from sdckit.risk.unit_points import units_of_original
+from sdckit.risk.facts import units_of_original
 from sdckit.rules.edits import Edits
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from sdckit.core.scenarios import checked_risk_limits, meets_limit, risk_of, wit
 from sdckit.core.uniques import floor_of_data, floor_text, weights_text
 from sdckit.core.warning_texts import warn
 from sdckit.metrics.query_sample import LOOKED_UP, Sampling, sampling_of
+from sdckit.risk.facts import blocks_of_original
 from sdckit.risk.law import LARGE
-from sdckit.risk.untouched import blocks_of_original
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,7 +17,7 @@ from sdckit.metrics.pair import Pair
 from sdckit.metrics.query_sample import sampling_of
 from sdckit.metrics.scenario_risks import require_columns
 from sdckit.progress import reported_to, track
-from sdckit.risk.untouched import untouched_names
+from sdckit.risk.facts import untouched_names
 from sdckit.selection import sweeping
 from sdckit.selection.bisection import (
     Bisection,

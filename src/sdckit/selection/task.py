@@ -20,7 +20,7 @@ from sdckit.metrics.estimates.declared import declared_of, withheld_losses
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.stratified_risk import score_within_strata
-from sdckit.risk.kept_columns import digest_of_columns, keep_columns
+from sdckit.risk.attribute_disclosure import digest_of_columns, keep_columns
 from sdckit.selection.points import Point
 
 if TYPE_CHECKING:

@@ -32,13 +32,13 @@ from sdckit.report.charts import (
     grid,
     quantity,
 )
-from sdckit.risk import linkage_scores
+from sdckit.risk import attacks as linkage_attacks
 
 if TYPE_CHECKING:
     from sdckit.paper.results import Study
     from sdckit.paper.risks import Risks
 
-NAMES = {"linkage": "the worst (linkage)"} | {name: linkage_scores.ATTACKS[name].title for name in ATTACKS}
+NAMES = {"linkage": "the worst (linkage)"} | {name: linkage_attacks.ATTACKS[name].title for name in ATTACKS}
 ATTACK_COLOURS = dict(zip(NAMES, (PALE, BLUE, ORANGE, GREEN, AMBER, PINK), strict=True))
 WIDE = 6.0  # width of the grey line of linkage, which lies behind those of the attacks
 SIDE = 400

@@ -1,0 +1,416 @@
+"""Units: how often rows of a household, firm or person of a panel lead to it, row by row and all together."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sdckit.core import checks
+from sdckit.core.classes import number_values
+from sdckit.core.converted_cells import converted_numbers, polars_column
+from sdckit.core.registry import metric
+from sdckit.kernels.candidates import Side, count_candidates, no_facts, take
+from sdckit.kernels.nearest import count_nearest
+from sdckit.metrics.score import Score, Values
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, standardised
+from sdckit.risk.facts import (
+    DIRECTIONS,
+    TO_ORIGINAL,
+    aligned_column,
+    facts_of,
+    fits,
+    require_tied_rows,
+    units_of_original,
+)
+from sdckit.risk.intruder import laws_of, posterior_of, reading_of, reads_law, runs_again
+from sdckit.risk.law import LARGE
+from sdckit.risk.literature import TOLERANCE, NearestAttack, nearest_attack
+from sdckit.risk.posterior import EQUAL, LISTED, Pairs, Posterior
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.metrics.pair import Pair
+    from sdckit.risk.facts import Sides
+    from sdckit.risk.intruder import Reader
+
+    Ends = tuple[Floats, Floats]  # of intervals, record x dimension
+
+DENSE = 400  # units up to which rows are matched inside intervals for every two of them
+SMALL = 20  # units of at most this many rows are also compared by their sorted rows
+ALL_ROWS = 20_000_000  # pairs of rows up to which every two units are compared
+FEW_ROWS = 4  # rows that no column tells apart, up to which all ways of pairing them are tried
+
+
+def units_of(pair: Pair) -> Ints | None:
+    """Return the number of each original record's unit; None without units."""
+    if pair.whole is None or pair.rows is None:
+        return units_of_original(pair.original)
+    units = units_of(pair.whole)
+    return None if units is None else number_values(units[pair.rows])
+
+
+def publishes_units(pair: Pair) -> bool:
+    """Return True if the published file shows which records belong together."""
+    return _keeps_grouping(pair.whole or pair)
+
+
+@once
+def _keeps_grouping(whole: Pair) -> bool:
+    """Return True if the unit numbers of a file are published and form the same units."""
+    name = whole.original.roles.unit
+    if whole.table is None:
+        return name in whole.original.roles.published(whole.original.table_names)
+    ours = units_of(whole)
+    if name is None or name not in whole.table.names or ours is None:
+        return False
+    theirs = converted_numbers(polars_column(aligned_column(whole, name)))[0]
+    both = number_values(row_marks(ours, theirs))
+    return int(both.max()) == int(ours.max()) == int(number_values(theirs).max())
+
+
+class Units:
+    """Rows of each unit: those of unit u are rows[starts[u] : starts[u] + sizes[u]]."""
+
+    def __init__(self, numbers: Ints) -> None:
+        self.numbers = numbers
+        self.sizes: Ints = np.bincount(numbers)
+        self.count = len(self.sizes)
+        self.rows: Ints = np.argsort(numbers, kind="stable")
+        self.starts: Ints = np.cumsum(self.sizes) - self.sizes
+
+    def means(self, points: Floats) -> Floats:
+        """Return the mean of each unit's observed cells, NaN where it has none.
+
+        Cells are summed in their order of size, so that equal cells in another order have equal means.
+        """
+        found = np.empty((self.count, points.shape[1]))
+        for j in range(points.shape[1]):
+            order = np.lexsort((points[:, j], self.numbers))
+            order = order[~np.isnan(points[order, j])]
+            counts = np.bincount(self.numbers[order], minlength=self.count)
+            sums = np.bincount(self.numbers[order], points[order, j], self.count)
+            found[:, j] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+        return found
+
+    def sorted_rows(self, points: Floats) -> Floats:
+        """Return each unit's cells as one record, each variable sorted by itself; NaN fills up."""
+        found = np.full((self.count, int(self.sizes.max()), points.shape[1]), np.nan)
+        position = np.arange(self.rows.size) - np.repeat(self.starts, self.sizes)
+        for j in range(points.shape[1]):
+            order = np.lexsort((points[:, j], self.numbers))  # NaN last
+            found[self.numbers[order], position, j] = points[order, j]
+        return np.ascontiguousarray(found.reshape(self.count, -1))
+
+    def side(self, side: Side) -> Side:
+        """Return the facts about units: the same number of rows, and a row that fits each row.
+
+        Blocks of units are equal if their rows have the same blocks. Of intervals, the sorted ends are
+        compared: rows that fit each other one to one need sorted ends that fit, so the true unit is inside.
+        """
+        marks = np.zeros(self.count, np.uint64)
+        np.add.at(marks, self.numbers, row_marks(side.blocks))  # the same sum for the same blocks
+        blocks = number_values(row_marks(marks, self.sizes))
+        ends = (self.sorted_rows(ends) for ends in side[1:])  # units of one size only are compared
+        return Side(blocks, *(np.where(np.isnan(found), 0.0, found) for found in ends))
+
+
+# --- rows that lead to a unit, or to a value -------------------------------------------------------------
+
+
+class Property(NamedTuple):
+    """A property that targets have and queries ask for: where their intervals overlap in every dimension."""
+
+    targets: Ends
+    queries: Ends
+
+
+def equality(targets: Ints, queries: Ints) -> Property:
+    """Return the property of having the same number."""
+    ours, theirs = (np.ascontiguousarray(numbers[:, None], float) for numbers in (targets, queries))
+    return Property((ours, ours), (theirs, theirs))
+
+
+def guessed_shares(sides: Sides, wanted: Property) -> Floats:
+    """Return, for each query, the share of all its candidates that have the property."""
+    ours, theirs = (
+        side._replace(low=np.hstack([side.low, ends[0]]), high=np.hstack([side.high, ends[1]]))
+        for side, ends in zip(sides, wanted, strict=True)
+    )
+    return np.asarray(count_candidates(ours, theirs)[0] / np.maximum(count_candidates(*sides)[0], 1))
+
+
+def linked_shares(attack: NearestAttack, wanted: Property) -> Floats:
+    """Return, for each query, the share of its nearest candidates that have the property; 0 without any."""
+    sides = attack.sides or (no_facts(len(attack.targets)), no_facts(len(attack.queries)))
+    counts = count_nearest(attack.targets, attack.queries, sides, wanted, TOLERANCE)
+    return counts[1] / np.maximum(counts[0], 1)
+
+
+def shares_of_links(found: Posterior, chance: Floats, wanted: Property, *, forward: bool) -> Floats:
+    """Return, for each query, the share of its most probable partners that have the property.
+
+    Queries are published rows and targets originals, or the other way round if not `forward`.
+    """
+    pairs = found.pairs
+    queries, targets = (pairs.rows, pairs.originals) if forward else (pairs.originals, pairs.rows)
+    best = np.zeros(pairs.n)
+    np.maximum.at(best, queries, chance)
+    equal = (chance >= best[queries] * (1 - EQUAL)) & (chance > 0)
+    mine, theirs, weight = queries[equal], targets[equal], pairs.standing[equal]
+    (low, high), (first, last) = wanted
+    has = ((low[theirs] <= last[mine]) & (first[mine] <= high[theirs])).all(axis=1)
+    total = np.bincount(mine, weight, pairs.n)
+    return np.asarray(np.bincount(mine, weight * has, pairs.n) / np.maximum(total, 1e-300))
+
+
+def row_shares(pair: Pair, units: Ints) -> Iterator[tuple[str, Floats]]:
+    """Yield the name of each attack and, for each row, the share of its links that lead to its own unit."""
+    wanted = equality(units, units)
+    for direction in DIRECTIONS:
+        yield "guess", guessed_shares(facts_of(pair).sides(direction), wanted)
+        if pair.disclosure.paired and pair.known_variables:
+            yield "dbrl", linked_shares(nearest_attack(pair, "dbrl", direction), wanted)
+        for by in ("shadows", "folds") if pair.rows is None and pair.n <= LARGE else ():
+            if reads_law(pair, by):
+                links = posterior_of(pair, by, order=False)
+                yield by, shares_of_links(links, links.both, wanted, forward=direction == TO_ORIGINAL)
+
+
+# --- whole units, by their means and sorted rows ---------------------------------------------------------
+
+
+def unit_credits(pair: Pair, units: Units) -> Iterator[tuple[str, Floats]]:
+    """Yield the name of each attack on whole units and each unit's credit, in both directions."""
+    sides = facts_of(pair).sides()
+    whole = units.side(sides[0]), units.side(sides[1])
+    inside = _matched_units(sides, whole, units) if sides[0].low.shape[1] and units.count <= DENSE else None
+    points: dict[str, list[Floats]] = {}
+    if pair.disclosure.paired and pair.known_variables:
+        points["unit_means"] = [units.means(file) for file in standardised(pair)]
+        if units.sizes.max() <= SMALL:
+            points["sorted_rows"] = [units.sorted_rows(file) for file in standardised(pair)]
+    for forward in (True, False):
+        ours, theirs = whole if forward else whole[::-1]
+        candidates = None if inside is None else inside if forward else inside.T
+        counts = count_candidates(ours, theirs)[0] if candidates is None else candidates.sum(axis=1)
+        yield "guess", 1 / counts
+        for name, files in points.items():
+            targets, queries = files if forward else files[::-1]
+            if candidates is None:
+                attack = NearestAttack(targets, queries, (ours, theirs))
+                yield name, attack.credits(np.arange(units.count)).expected
+            else:
+                yield name, _credits_among(candidates, targets, queries)
+
+
+def _matched_units(sides: Sides, whole: Sides, units: Units) -> Bools:
+    """Return published x original units: True where their rows fit each other one to one."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - slow to import, and rarely needed
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+
+    found = np.eye(units.count, dtype=np.bool_)
+    rows = np.split(units.rows, units.starts[1:])
+    for i, theirs in enumerate(rows):
+        for j in np.flatnonzero(fits(whole[0], take(whole[1], np.full(units.count, i)))):
+            size = len(theirs)
+            pairs = take(sides[0], np.tile(rows[j], size)), take(sides[1], np.repeat(theirs, size))
+            graph = csr_array(fits(*pairs).reshape(size, size))
+            found[i, j] |= bool((maximum_bipartite_matching(graph) >= 0).all())
+    return found
+
+
+def _credits_among(candidates: Bools, targets: Floats, queries: Floats) -> Floats:
+    """Return each query's credit among its candidates, by comparing all: 1/ties if the true one ties."""
+    found = np.zeros(len(queries))
+    for i, query in enumerate(queries):
+        squares = (targets - query) ** 2
+        shared = (~np.isnan(squares)).sum(axis=1)
+        scale = queries.shape[1] / np.maximum(shared, 1)
+        distances = np.where(shared > 0, np.nansum(squares, axis=1) * scale, np.inf)
+        least = distances[candidates[i]].min()
+        nearest = candidates[i] & (distances <= least * (1 + TOLERANCE))
+        found[i] = nearest[i] / nearest.sum()
+    return found
+
+
+# --- whole units, by the law of the masking --------------------------------------------------------------
+
+
+def shows_units(pair: Pair) -> bool:
+    """Return True if the release shows which rows belong to a unit, and units can be compared as wholes."""
+    whole = pair.rows is None and units_of(pair) is not None and pair.n <= LARGE
+    return whole and publishes_units(pair) and bool(runs_again(pair) or laws_of(pair))
+
+
+@once
+def unit_posterior(pair: Pair, by: str) -> Posterior:
+    """Return the posterior of units: log-likelihoods add up over rows aligned by their unmasked columns.
+
+    Rows of a unit that no unmasked column tells apart are paired as is best for each two units.
+    """
+    units, facts, reader = Units(np.asarray(units_of(pair))), facts_of(pair), reading_of(pair, by)
+    blocks = facts.theirs.blocks
+    rows = units.rows[np.lexsort((blocks[units.rows], units.numbers[units.rows]))]
+    classes = units.side(facts.ours._replace(low=np.empty((pair.n, 0)), high=np.empty((pair.n, 0)))).blocks
+    lists = []
+    for members in np.split(np.argsort(classes, kind="stable"), np.cumsum(np.bincount(classes))[:-1]):
+        if not members.size:
+            continue
+        g, h = _near_units(pair, units, members)
+        mine = blocks[rows[units.starts[members[0]] + np.arange(units.sizes[members[0]])]]
+        ends = np.flatnonzero(np.r_[np.diff(mine) != 0, True]) + 1
+        total = np.zeros(len(g))
+        for start, end in zip(np.r_[0, ends[:-1]], ends, strict=True):
+            first, other = units.starts[g] + start, units.starts[h] + start
+            total += _best_pairing(reader, rows, first, other, int(end - start))
+        lists.append((g, h, total))
+    g, h, values = (np.concatenate(part) for part in zip(*lists, strict=True))
+    order = np.lexsort((h, g))
+    return Posterior(Pairs(g[order], h[order], values[order], np.ones(len(g)), units.count))
+
+
+def _near_units(pair: Pair, units: Units, members: Ints) -> tuple[Ints, Ints]:
+    """Return pairs of published and original units of a class: all, or those with near means."""
+    if members.size**2 * int(units.sizes[members[0]]) ** 2 <= ALL_ROWS:
+        return np.repeat(members, members.size), np.tile(members, members.size)
+    from scipy.spatial import cKDTree  # noqa: PLC0415 - slow to import
+
+    ours, theirs = (np.nan_to_num(units.means(points)[members]) for points in standardised(pair))
+    near = cKDTree(ours).query(theirs, min(LISTED, members.size))[1].reshape(members.size, -1)
+    return np.repeat(members, near.shape[1]), members[near.ravel()]
+
+
+def _best_pairing(reader: Reader, rows: Ints, first: Ints, other: Ints, size: int) -> Floats:
+    """Return the log-likelihood of `size` rows of each two units, from these places on, paired at best."""
+    if size == 1:
+        return reader.likelihood(rows[first], rows[other])
+    every = [[reader.likelihood(rows[first + a], rows[other + b]) for b in range(size)] for a in range(size)]
+    if size <= FEW_ROWS:
+        ways = permutations(range(size))
+        return np.max([np.sum([every[a][b] for a, b in enumerate(way)], axis=0) for way in ways], axis=0)
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import
+
+    costs = np.asarray(every).transpose(2, 0, 1)
+    return np.array([cost[linear_sum_assignment(cost, maximize=True)].sum() for cost in costs])
+
+
+def units_by_law(pair: Pair) -> Iterator[Floats]:
+    """Yield every unit's credit by each law, in both directions, one to one and not.
+
+    Where the method draws nothing, the facts say it all: units whose rows are published alike are equal.
+    """
+    if not shows_units(pair):
+        return
+    if runs_again(pair):
+        yield chances_by_facts(pair)
+    for by in laws_of(pair):
+        found = unit_posterior(pair, by)
+        for chance in (found.both, found.plain):
+            for forward in (True, False):
+                yield found.credit(chance, np.arange(found.pairs.n), forward=forward)
+
+
+def chances_by_facts(pair: Pair) -> Floats:
+    """Return the chance of each unit in a guess among the published units that fit the facts of its rows."""
+    units, facts = Units(np.asarray(units_of(pair))), facts_of(pair)
+    candidates = count_candidates(units.side(facts.ours), units.side(facts.theirs))[0]
+    return np.asarray(1 / np.maximum(candidates, 1))
+
+
+def row_credits_of_units(pair: Pair) -> Floats:
+    """Return for each row the credit of its unit, by the law that finds most rows."""
+    return max((credit[units_of(pair)] for credit in units_by_law(pair)), key=np.mean)
+
+
+# --- the metric ------------------------------------------------------------------------------------------
+
+
+def score_linkage_units(pair: Pair, *, detail: bool = False, per_record: bool = False) -> Score:
+    """Return the larger score of rows that lead to a unit and of units that lead to themselves."""
+    numbers = units_of(pair)
+    if numbers is None:
+        raise checks.NotApplicable(
+            "linkage_units needs a column of households, firms or persons; name it with unit="
+        )
+    require_tied_rows(pair, "linkage_units")
+    shares = max((found for _, found in row_shares(pair, numbers)), key=np.mean)
+    parts = {"row_to_unit": float(shares.mean()), "unit_to_unit": 0.0}
+    if publishes_units(pair):
+        every = [*(found for _, found in unit_credits(pair, Units(numbers))), *units_by_law(pair)]
+        parts["unit_to_unit"] = max(float(found.mean()) for found in every)
+    chance = float((np.bincount(numbers) ** 2).sum() / numbers.size**2)  # two random rows are of one unit
+    none = np.full(pair.p, np.nan)
+    return Score(
+        Values(max(parts.values()), none),
+        np.full(pair.p, pair.original.n),
+        np.zeros(pair.p, np.int64),
+        random=Values(chance, none) if detail else None,
+        records=shares if per_record else None,
+        parts=parts,
+    )
+
+
+def explain_linkage_units(score: Score) -> str:
+    """Return a sentence on rows that lead to their unit, and on whole units that are found."""
+    rows, units = (100 * score.parts[part] for part in ("row_to_unit", "unit_to_unit"))
+    text = f"someone who looks up a row is led to its unit in {rows:.3g} of 100 cases"
+    if not units:
+        return f"{text}; the release does not show which rows belong together"
+    return f"{text}, and someone who compares all rows of a unit at once finds it in {units:.3g}"
+
+
+@metric(
+    title="linkage of units",
+    limit_words="an intruder may find at most # of 100 households, firms or persons",
+    role="unit",
+    informed=True,
+    score=score_linkage_units,
+    explain=explain_linkage_units,
+    **OVERVIEW,
+    **OF_ROWS,
+)
+def linkage_units(original: Any, masked: Any) -> float:
+    """Share of records that lead an intruder to the right household, firm or person; 0 if none.
+
+    0 means that no link leads to the right unit, 1 that all do. Where a unit has several rows, `linkage` says
+    too little: a link to another row of the same unit has found it, too.
+
+    Parameters
+    ----------
+    original, masked : table
+        pandas, polars, pyarrow or numpy, rows paired by order; `original` prepared with its `unit`.
+
+    Returns
+    -------
+    float
+        The larger of "row_to_unit" and "unit_to_unit", which `evaluate` has among its parts.
+
+    Notes
+    -----
+    Row to unit: the share of the nearest candidates of a row that belong to its unit, by the attacks and in
+    the directions of `linkage`, one-to-one matching apart. Unit to unit, if the release shows which rows
+    belong together: all rows of a unit are used at once, aligned by the columns that are published
+    unmasked, such as the month, and their log-likelihoods by the law of the masking add up; the number of
+    rows is a fact. Units are also compared by their means and, up to 20 rows, by their sorted rows. Where
+    facts are intervals and there are more than 400 units, those count as candidates whose sorted rows fit.
+
+    References
+    ----------
+    Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import sdckit as sdc
+    >>> data = pl.DataFrame({"firm": [1, 2, 1, 2], "sales": [10.5, 50.5, 11.0, 51.0]})
+    >>> masked = sdc.mask(data, "mdav", k=2, columns="sales", untouched="firm")
+    >>> sdc.linkage(data.drop("firm"), masked.drop("firm"))
+    0.5
+    >>> sdc.linkage_units(sdc.prepare(data, columns="sales", unit="firm"), masked)
+    1.0
+    """
+    return measured("linkage_units", original, masked)
