@@ -12,6 +12,7 @@ from intruder_distances import attack_both, cell_distances, plain, reversed_dist
 from intruder_facts import facts
 from intruder_units import linkage_units, row_to_unit, rows_of_units, unit_candidates, unit_distances
 from sdckit.core.table import Table
+from sdckit.risk.distances import standardised
 from sdckit.risk.facts import DIRECTIONS, facts_of
 from sdckit.risk.literature import nearest_attack
 from sdckit.risk.units import (
@@ -52,7 +53,7 @@ def fast_rows(pair, name, direction):
     wanted = equality(units, units)
     if name == "plain":
         return guessed_shares(facts_of(pair).sides(direction), wanted)
-    return linked_shares(nearest_attack(pair, "dbrl", direction), wanted)
+    return linked_shares(nearest_attack(pair, standardised, direction), wanted)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # coarse files: values kept, codes hit

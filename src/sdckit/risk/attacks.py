@@ -64,58 +64,63 @@ class AttackKind:
     symmetric: bool = False
     inside_facts: bool = True
     permuted: bool = True
+    space: literature.Space | None = None  # of attacks by the nearest record
 
 
-ATTACKS = {
-    "dbrl": AttackKind("nearest record", "picks the nearest record{each}"),
-    "dbrl_mahalanobis": AttackKind(
-        "nearest by Mahalanobis distance",
-        "picks the nearest record{each}, by the Mahalanobis distance of the release,",
-        sees="points",  # a direction without variance is not seen
-    ),
-    "dbrl_rank": AttackKind("nearest ranks", "picks the record with the nearest ranks{each}"),
-    "window": AttackKind(
-        "guess in the window",
-        "guesses among the records within the published window of ranks{each}",
-        inside_facts=False,
-    ),
-    "matching": AttackKind("one-to-one matching", "links all records at once, one to one,", symmetric=True),
-    "guess": AttackKind(
-        "plain guess", "guesses among all the records that the facts leave{each}", sees="facts"
-    ),
-    "shadows": AttackKind(
-        "law learnt by masking again",
-        "masks the file himself many times, learns how records differ from their originals and picks the "
-        "most probable record{each}",
-        permuted=False,
-    ),
-    "folds": AttackKind(
-        "law learnt from the release",
-        "learns from other records how published ones differ from their originals and picks the most "
-        "probable record{each}",
-        permuted=False,
-    ),
-    "row_order": AttackKind(
-        "law and row order",
-        "takes the place of a row in the sorted file for the rank of its value, too, and picks the most "
-        "probable record{each}",
-        permuted=False,
-    ),
-    "rows_of_units": AttackKind(
-        "units by the law",
-        "reads all rows of a unit together, aligned by the unmasked columns, and picks the most probable "
-        "unit{each}",
-        symmetric=True,
-        permuted=False,
-    ),
-}
+ATTACKS: dict[str, AttackKind] = {}  # each filed by itself, in the order in which they are tried
+ATTACKS["dbrl"] = AttackKind("nearest record", "picks the nearest record{each}", space=distances.standardised)
+ATTACKS["dbrl_mahalanobis"] = AttackKind(
+    "nearest by Mahalanobis distance",
+    "picks the nearest record{each}, by the Mahalanobis distance of the release,",
+    sees="points",
+    space=distances.whitened,
+)
+ATTACKS["dbrl_rank"] = AttackKind(
+    "nearest ranks", "picks the record with the nearest ranks{each}", space=distances.mid_ranks
+)
+ATTACKS["window"] = AttackKind(
+    "guess in the window",
+    "guesses among the records within the published window of ranks{each}",
+    inside_facts=False,
+)
+ATTACKS["matching"] = AttackKind(
+    "one-to-one matching", "links all records at once, one to one,", symmetric=True
+)
+ATTACKS["guess"] = AttackKind(
+    "plain guess", "guesses among all the records that the facts leave{each}", sees="facts"
+)
+ATTACKS["shadows"] = AttackKind(
+    "law learnt by masking again",
+    "masks the file himself many times, learns how records differ from their originals and picks the "
+    "most probable record{each}",
+    permuted=False,
+)
+ATTACKS["folds"] = AttackKind(
+    "law learnt from the release",
+    "learns from other records how published ones differ from their originals and picks the most "
+    "probable record{each}",
+    permuted=False,
+)
+ATTACKS["row_order"] = AttackKind(
+    "law and row order",
+    "takes the place of a row in the sorted file for the rank of its value, too, and picks the most "
+    "probable record{each}",
+    permuted=False,
+)
+ATTACKS["rows_of_units"] = AttackKind(
+    "units by the law",
+    "reads all rows of a unit together, aligned by the unmasked columns, and picks the most probable "
+    "unit{each}",
+    symmetric=True,
+    permuted=False,
+)
 
 
 def prepared_attack(pair: Pair, name: str, options: dict[str, Any]) -> LinkageAttack:
     """Return an attack prepared from the pair; raise NotApplicable to match more than 2,000 records."""
-    direction = options["direction"]
-    if name in literature.SPACES:
-        return literature.nearest_attack(pair, name, direction, options["places"])
+    direction, space = options["direction"], ATTACKS[name].space
+    if space is not None:
+        return literature.nearest_attack(pair, space, direction, options["places"])
     if name == "window":
         return literature.window_attack(pair, direction, options["within"])
     if name == "guess":
@@ -144,11 +149,9 @@ def attacks_tried(pair: Pair, attacks: str) -> list[str]:
     """Return the names of all attacks that suit a pair, or of the literature's, which know no law."""
     cells = pair.disclosure.paired and bool(pair.known_variables)
     if attacks == NEAREST:
-        suits = {
-            **dict.fromkeys(literature.SPACES, cells),
-            "matching": cells and pair.original.n <= literature.LARGEST,
-        }
-        return [*(name for name, does in suits.items() if does), "guess"]
+        near = [name for name, kind in ATTACKS.items() if cells and kind.space is not None]
+        small = cells and pair.original.n <= literature.LARGEST
+        return [*near, *(["matching"] if small else []), "guess"]
     suits = {
         "dbrl": cells,
         "guess": True,

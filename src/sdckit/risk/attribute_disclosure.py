@@ -15,7 +15,7 @@ from sdckit.core.registry import metric
 from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.metrics.score import Score, Values
-from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, standardised
 from sdckit.risk.facts import TO_MASKED, aligned_column, blocks_of_original, facts_of, units_of_original
 from sdckit.risk.intruder import laws_of, posterior_of, whole_matrix
 from sdckit.risk.law import LARGE
@@ -184,7 +184,7 @@ def learn(pair: Pair, cells: Confidential) -> Learned:
     anyone = guessed_shares((no_facts(known.size), no_facts(known.size)), wanted)
     shares: dict[str, Floats] = {}
     if pair.disclosure.paired and pair.known_variables:
-        shares["dbrl"] = linked_shares(nearest_attack(pair, "dbrl", TO_MASKED), wanted)
+        shares["dbrl"] = linked_shares(nearest_attack(pair, standardised, TO_MASKED), wanted)
     for by in laws_of(pair) if pair.rows is None and pair.original.n <= LARGE else ():
         links = posterior_of(pair, by, order=False)
         shares[by] = shares_of_links(links, links.both, wanted, forward=False)

@@ -13,6 +13,7 @@ The work grows with the cube of the records in a block, so that it is for files 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -22,19 +23,17 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.kernels import candidates, kd_tree
 from sdckit.kernels.jit import Bools, Floats, Ints, kernel
+from sdckit.metrics.pair import Pair
 from sdckit.risk.distances import (
     Credits,
     cached_value,
     credits_of_counts,
-    mid_ranks,
-    standardised,
     tie_blocks_of_files,
     whitened,
 )
 from sdckit.risk.facts import TO_ORIGINAL, Facts, facts_of, fits, sides_of_relations, window_relation
 
 if TYPE_CHECKING:
-    from sdckit.metrics.pair import Pair
     from sdckit.risk.facts import Sides
 
 TOLERANCE = 1e-9  # squared distances that differ by less, relatively, are equal: rounding must not break ties
@@ -43,7 +42,7 @@ LARGEST = 2_000  # records that are matched; the work grows with their cube
 DISTANCES = ("standardised", "gower", "raw")
 ROUNDING = 1e-12  # upper bound of the relative error of a distance
 ROUNDS = 200  # iterations at most when credit is shared among links
-SPACES = {"dbrl": standardised, "dbrl_mahalanobis": whitened, "dbrl_rank": mid_ranks}
+Space = Callable[[Pair], tuple[Floats, Floats]]  # both files as points whose distances are compared
 
 
 class LinkageAttack(Protocol):
@@ -100,13 +99,12 @@ def keeps_searches(pair: Pair) -> bool:
     return pair.original.values.size <= KEPT_UP_TO
 
 
-def nearest_attack(pair: Pair, name: str, direction: str, places: int = 1) -> NearestAttack:
-    """Return the attack by the nearest record in the space of a metric, inside the facts.
+def nearest_attack(pair: Pair, space: Space, direction: str, places: int = 1) -> NearestAttack:
+    """Return the attack by the nearest record in a space, inside the facts.
 
     Searches among originals that the next masked file needs, too, are kept.
     """
-    space, facts = SPACES[name], facts_of(pair)
-    ours, theirs = space(pair)
+    facts, (ours, theirs) = facts_of(pair), space(pair)
     sides = facts.sides(direction) if facts.tie_rows else None
     if direction != TO_ORIGINAL:
         return NearestAttack(theirs, ours, sides, places)
@@ -115,7 +113,7 @@ def nearest_attack(pair: Pair, name: str, direction: str, places: int = 1) -> Ne
         store = pair.original.cache
     elif space is not whitened and sides is not None and keeps_searches(pair):
         store = facts.kept
-    named = f"{name} {pair.known_variables}"
+    named = f"{space.__name__} {pair.known_variables}"
     return NearestAttack(ours, theirs, sides, places, named, {} if store is None else store)
 
 

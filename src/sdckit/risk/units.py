@@ -173,7 +173,7 @@ def row_shares(pair: Pair, units: Ints) -> Iterator[tuple[str, Floats]]:
     for direction in DIRECTIONS:
         yield "guess", guessed_shares(facts_of(pair).sides(direction), wanted)
         if pair.disclosure.paired and pair.known_variables:
-            yield "dbrl", linked_shares(nearest_attack(pair, "dbrl", direction), wanted)
+            yield "dbrl", linked_shares(nearest_attack(pair, standardised, direction), wanted)
         for by in ("shadows", "folds") if pair.rows is None and pair.n <= LARGE else ():
             if reads_law(pair, by):
                 links = posterior_of(pair, by, order=False)
