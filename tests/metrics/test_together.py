@@ -191,3 +191,19 @@ def test_what_does_not_fit_several_releases_is_refused(options, text):
     given = {"masked": releases, "together": True} | options
     with pytest.raises(ValueError, match=text):
         sdc.evaluate(x, **given)
+
+
+def test_noise_is_read_inside_the_groups_of_another_release():
+    rng = np.random.default_rng(4)
+    x = rng.multivariate_normal(np.zeros(4), 0.5 + 0.5 * np.eye(4), 200)
+    groups = sdc.mask(x, "mdav", k=5)
+    found, printed = [], []
+    for draw in range(4):
+        noisy = sdc.mask(x, "noise", percent=100, rng=draw)
+        same = (groups[:, None] == groups[None]).all(axis=2)  # he runs the second method himself
+        fit = (((noisy[:, None] - x[None]) / x.std(axis=0, ddof=1)) ** 2).sum(axis=2)
+        found.append(np.mean(np.where(same, fit, np.inf).argmin(axis=1) == np.arange(200)))
+        made_by = [sdc.Disclosure("noise", {"percent": 100}), sdc.Disclosure("mdav", {"k": 5})]
+        result = sdc.evaluate(x, [noisy, groups], together=True, disclosure=made_by, metrics="linkage")
+        printed.append(result["linkage"])
+    assert np.mean(printed) >= 0.95 * np.mean(found)

@@ -93,3 +93,18 @@ def test_the_best_pairing_of_rows_is_that_of_trying_all(size):
         for a, b in zip(first, other, strict=True)
     ]
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("method", "k"), [("mdav", 12), ("individual_ranking", 20)])
+def test_rows_of_a_firm_are_found_together_where_nothing_is_drawn(method, k):
+    table = panel()
+    masked = sdc.mask(table, method, k=k, columns=COLUMNS, unit="firm", untouched="month")
+    profiles = {}  # he masks the file himself, and compares all months of a firm
+    for firm, month, *cells in masked.select("firm", "month", *COLUMNS).iter_rows():
+        profiles.setdefault(firm, {})[month] = cells
+    alike = [sum(other == profiles[firm] for other in profiles.values()) for firm in masked["firm"]]
+    roles = {"columns": COLUMNS, "unit": "firm", "untouched": "month"}
+    metrics = ["linkage", "linkage_sure"]
+    result = sdc.evaluate(table, masked, method=method, parameters={"k": k}, metrics=metrics, **roles)
+    assert result["linkage"] >= np.mean([1 / count for count in alike]) - 1e-12
+    assert result["linkage_sure"] == pytest.approx(np.mean([count == 1 for count in alike]))
