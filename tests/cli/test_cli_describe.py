@@ -131,8 +131,8 @@ def test_a_household_survey_gets_to_a_release_by_describing_recoding_and_droppin
 
 def test_a_plan_of_a_sweep_has_recodings_too(folder):
     roles = (
-        'columns = ["income", "rent", "food", "transfers"]\nunit = "hhid"\nmetrics = ["linkage"]\n'
-        'drop = ["pid", "isco", "wgt", "rooms", "marital"]\n'
+        'columns = ["income", "rent", "food", "transfers"]\nmetrics = ["linkage"]\n'
+        'drop = ["hhid", "pid", "isco", "wgt", "rooms", "marital"]\n'
     )
     risks = []
     for name, recode in {"fine": "", "coarse": "[recode]\nage = 40\nregion = 10\n"}.items():

@@ -157,6 +157,6 @@ def test_a_search_keeps_the_roles_of_its_data():
         ValueError, match=r"prepared with unknown sex and unknown is now w; give unknown when"
     ):
         choice.apply(sdc.prepare(DATA, **GOOD, unknown="sex"))
-    plain = sdc.recommend(DATA, max_risk={"linkage": 0.5}, plan="mdav", **GOOD)
+    plain = sdc.recommend(DATA, max_risk={"linkage": 1, "linkage_sure": 1}, plan="mdav", **GOOD)
     with pytest.raises(ValueError, match="prepared with unknown w and the recommendation is for none; apply"):
         plain.apply(sdc.prepare(DATA, **GOOD, unknown="w"))

@@ -35,7 +35,7 @@ FEWEST = 10  # records of which folds can be made
 SPREAD = (1e-8, 1e100)  # standard deviations of columns that are taken as they are
 FARTHEST = 1e120  # published values, in such units, beyond which all are as far: their squares are numbers
 MISFIT = 4.0  # standard deviations between shadows beyond which a release is none of them
-MISFIT_OF_SPREAD = 6.0  # the same for the spread of its records, which varies more in small files
+MISFIT_OF_SPREAD = 10.0  # the same for the spread of its records, which varies more in small files
 KNOWN_SEED = 6  # of the draw of the known persons: public, so that a file has one figure everywhere
 SMALLEST_STEP = 0.1  # ranks by which the order of rows is never more exact
 

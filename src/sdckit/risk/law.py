@@ -68,6 +68,11 @@ def _same(values: Floats) -> Floats:
     return values
 
 
+def _read_cells(values: Floats) -> Floats:
+    """Return the values row by row, 0 where missing."""
+    return np.nan_to_num(np.ascontiguousarray(values))
+
+
 @dataclass(frozen=True)
 class Normal:
     """Published cells are normal around a mean for each original cell, with pooled correlations."""
@@ -79,7 +84,7 @@ class Normal:
 
     def read(self, published: Floats) -> Floats:
         """Return the published cells, transformed as the method's own law asks for; 0 where missing."""
-        return np.nan_to_num(np.ascontiguousarray(self.transform(published)))
+        return _read_cells(self.transform(published))
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add -1/2 z'Jz - sum of log sd over the free cells of each pair.
@@ -227,9 +232,12 @@ class Law:
     def read(self, published: Floats) -> Reading:
         """Return what the estimates compare of a published file."""
         states = self.states.of(published)
-        return Reading(
-            self, states, states == 0, {name: one.read(published) for name, one in self.estimates.items()}
-        )
+        cells = _read_cells(published)
+        read = {
+            name: cells if isinstance(one, Normal) and one.transform is _same else one.read(published)
+            for name, one in self.estimates.items()
+        }
+        return Reading(self, states, states == 0, read)
 
 
 @dataclass
@@ -558,9 +566,10 @@ def _fit_local(
     design, floor = _design(original), np.maximum(1e-12 * sd**2, 1e-300)
     enough = count >= (max(3, len(published) // 4) if effects else 1)
     mean, logs, rest = filled.copy(), np.zeros_like(filled), np.zeros_like(filled)
-    terms = [_smooth_terms(original[:, j], ranks[:, j]) for j in range(original.shape[1])]
-    for j, basis in enumerate(terms):
-        rows = np.flatnonzero(enough[:, j])
+    terms: list[Floats] = []
+    for j in range(original.shape[1]):
+        rows, basis = np.flatnonzero(enough[:, j]), _smooth_terms(original[:, j], ranks[:, j])
+        terms += [basis] if effects else []  # of large files all of them would take much memory
         if rows.size < original.shape[1] + 5:
             logs[:, j] = np.log(sd[j] ** 2)
             continue

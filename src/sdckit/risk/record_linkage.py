@@ -23,7 +23,7 @@ from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, facts_of, fits, require_t
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import DISTANCES
 from sdckit.risk.posterior import SURE
-from sdckit.risk.units import chances_by_facts, shows_units, unit_posterior, units_of
+from sdckit.risk.units import row_chances_by_facts, shows_units, unit_posterior, units_of
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats
@@ -188,7 +188,7 @@ def sure_links(pair: Pair) -> SureLinks:
     found = [_sure_links_by(pair, by) for by in laws] or [_by_facts(pair)]
     found += [_sure_links_by(pair, "folds")] if not laws and intruder.reads_order(pair) else []
     if shows_units(pair) and not laws:
-        chances = chances_by_facts(pair)[np.asarray(units_of(pair))]
+        chances = row_chances_by_facts(pair)
         found.append(SureLinks(chances, int((chances > SURE).sum())))
     for by in laws if shows_units(pair) else ():  # rows whose unit is found by all its rows together
         units, numbers = unit_posterior(pair, by), np.asarray(units_of(pair))

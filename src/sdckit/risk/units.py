@@ -322,8 +322,20 @@ def chances_by_facts(pair: Pair) -> Floats:
 
 
 def row_credits_of_units(pair: Pair) -> Floats:
-    """Return for each row the credit of its unit, by the law that finds most rows."""
+    """Return for each row the credit of its unit, by the law that finds most rows.
+
+    Where the facts say it all, rows of a unit that they do not tell apart share it.
+    """
+    if runs_again(pair):
+        return row_chances_by_facts(pair)
     return max((credit[units_of(pair)] for credit in units_by_law(pair)), key=np.mean)
+
+
+def row_chances_by_facts(pair: Pair) -> Floats:
+    """Return the chance of each row in a guess among the units, then their rows, that fit its own facts."""
+    numbers = np.asarray(units_of(pair))
+    alike = number_values(row_marks(numbers, facts_of(pair).ours.blocks))
+    return np.asarray(chances_by_facts(pair)[numbers] / np.bincount(alike)[alike])
 
 
 # --- the metric ------------------------------------------------------------------------------------------
