@@ -9,7 +9,7 @@ import sdckit as sdc
 from sdckit.core.disclosure import Disclosure
 from sdckit.metrics.original import Original
 from sdckit.metrics.pair import pair_by_row
-from sdckit.risk import structure
+from sdckit.risk import posterior, structure
 from sdckit.risk.intruder import exchanged_codes
 
 SWAP = {"method": "rank_swap", "parameters": {"p": 0.3}}
@@ -138,3 +138,12 @@ def test_swaps_within_strata_are_undone_where_strata_share_values():
     ]
     apart = [sdc.evaluate(ours, theirs, **named)["linkage"] for ours, theirs in parts]
     assert together >= 0.8 * np.mean(apart)
+
+
+def test_proven_swaps_count_in_files_too_large_to_undo_them(monkeypatch):
+    monkeypatch.setattr(posterior, "WHOLE", 10_000)
+    values = np.exp(np.random.default_rng(12).normal(size=(150, 2)))
+    masked = sdc.mask(values, "rank_swap", p=0.2, rng=1)
+    named = {"method": "rank_swap", "parameters": {"p": 0.2}}
+    result = sdc.evaluate(values, masked, metrics=["linkage", "linkage_sure"], **named)
+    assert result["linkage"] == result["linkage_sure"] == 1

@@ -320,8 +320,8 @@ engine_options = _combine_options(
         "--engine",
         metavar="NAME",
         shell_complete=completion.words("memory", "local", "spark"),
-        help="memory; local: Parquet files or folders in blocks of rows; spark: the same on a cluster. The "
-        "last two measure losses only.  [default: memory, or local for Parquet that does not fit there]",
+        help="memory; local: Parquet files or folders in blocks of rows; spark: the same on a cluster. Risks "
+        "take both files into memory.  [default: memory, or local for Parquet that does not fit there]",
     ),
     click.option(
         "--memory", metavar="SIZE", help="Limit for --engine local, such as 4GB.  [default: what is at hand]"

@@ -128,7 +128,8 @@ def prepared_attack(pair: Pair, name: str, options: dict[str, Any]) -> LinkageAt
     if name == "rows_of_units":
         return intruder.LawAttack(lambda rows: row_credits_of_units(pair)[rows])
     if name in LAWS:
-        by, order = ("folds", True) if name == "row_order" else (name, False)
+        order = name == "row_order"
+        by = (intruder.laws_of(pair) or ["folds"])[0] if order else name
         return intruder.law_attack(pair, by, direction, one_to_one=options["one_to_one"], order=order)
     n, facts = pair.original.n, facts_of(pair)
     if n > literature.LARGEST:

@@ -17,7 +17,7 @@ from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.metrics.score import Score, Values
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, standardised
 from sdckit.risk.facts import TO_MASKED, aligned_column, blocks_of_original, facts_of, units_of_original
-from sdckit.risk.intruder import laws_of, posterior_of, whole_matrix
+from sdckit.risk.intruder import laws_of, posterior_of, proves_swaps, whole_matrix
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import nearest_attack
 from sdckit.risk.units import Property, guessed_shares, linked_shares, shares_of_links
@@ -190,6 +190,11 @@ def learn(pair: Pair, cells: Confidential) -> Learned:
         shares[by] = shares_of_links(links, links.both, wanted, forward=False)
         shares[f"{by} alone"] = shares_of_links(links, links.plain, wanted, forward=False)
         shares[f"{by}, votes"] = votes_right(cells, *_votes_by_law(pair, by), np.arange(known.size))
+    if laws_of(pair) and proves_swaps(pair):  # too large to undo it here: each finds his own record
+        ends = zip(*wanted.targets, *wanted.queries, strict=True)
+        shares["swaps"] = np.array(
+            [((low <= last) & (first <= high)).all() for low, high, first, last in ends], float
+        )
     blocks, rows = facts_of(pair).ours.blocks, np.arange(known.size)
     if (blocks != blocks[0]).any():  # else a constant guess
         shares["votes in groups"] = votes_right(cells, blocks, rows, np.ones(known.size), blocks)

@@ -401,6 +401,8 @@ def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: 
     def credit(rows: Ints) -> Floats:
         """Return the success of some queries."""
         mine = rows if pair.rows is None else pair.rows[rows]
+        if proves_swaps(whole):
+            return np.ones(len(rows))
         if whole.original.n > LARGE:
             return _credit_of_rows(whole, by, mine)
         found = posterior_of(whole, by, order=order)
@@ -417,8 +419,6 @@ def credit_of_links(found: posterior.Posterior, direction: str, *, one_to_one: b
 
 def _credit_of_rows(pair: Pair, by: str, rows: Ints) -> Floats:
     """Return the success of some rows of a large published file, each by itself among its near originals."""
-    if proves_swaps(pair):
-        return np.ones(len(rows))
     found = posterior_of_rows(pair, by, rows)
     credit = found.credit(found.plain, np.arange(found.pairs.n))[rows]
     return credit + _gain(pair, by) * (1 - credit)

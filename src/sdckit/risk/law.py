@@ -43,6 +43,7 @@ QUERIES, ALTERNATIVES = 100, 600  # records of each shadow, and originals, that 
 SURVIVES, MEAN_SURVIVES = 0.3, 0.15  # shrinkage below which an effect of a record counts as none
 FOLDS = 5
 LARGE = 20_000  # records; a larger file is read by one law for all records, without effects of single ones
+UNEQUAL = 0.5  # standard deviation of log scales above which values are also compared by their sizes
 FLAT = -60.0  # a log-likelihood so far below the best one tells nothing about the weights
 FARTHER = 100.0  # sum of squares beyond which a normal density falls no faster than a power
 STILL = 1e-9  # standard deviation of a cell that never moves, as a share of its column's largest
@@ -266,12 +267,17 @@ class Reading:
     def spaces(self) -> list[tuple[Floats, Floats]]:
         """Points of published rows and originals whose distances come near the law, for searches.
 
-        One by cells and one by ranks: normal estimates differ by the scales of single cells only.
+        One by cells and one by ranks: normal estimates differ by the scales of single cells only. Where
+        these differ much, as under multiplicative noise, one by sizes, too.
         """
         weights = dict(zip(self.law.estimates, self.law.weights, strict=True))
         weighty = [name for name in weights if weights[name] >= 0.1 * max(weights.values())]
         kinds = {type(self.law.estimates[name]): name for name in sorted(weighty, key=weights.__getitem__)}
-        return [_space_of(self.law.estimates[name], self.read[name]) for name in kinds.values()]
+        found = [_space_of(self.law.estimates[name], self.read[name]) for name in kinds.values()]
+        local = self.law.estimates.get("local")
+        if isinstance(local, Normal) and (np.log(local.sd).std(axis=0) > UNEQUAL).any():
+            found.append(_space_of_sizes(local, self.read["local"]))
+        return found
 
 
 def _space_of(one: Estimate, read: Floats) -> tuple[Floats, Floats]:
@@ -282,6 +288,14 @@ def _space_of(one: Estimate, read: Floats) -> tuple[Floats, Floats]:
     scale = np.sqrt(np.mean(one.sd**2, axis=0))
     scale[scale == 0] = np.inf
     return read / scale @ one.root, one.mean / scale @ one.root
+
+
+def _space_of_sizes(one: Normal, read: Floats) -> tuple[Floats, Floats]:
+    """Return points whose coordinates grow like the logs of large values, in units of the usual spread."""
+    middle = np.median(np.abs(one.mean), axis=0)
+    middle[middle == 0] = 1.0
+    scale = np.median(one.sd / np.hypot(one.mean, middle), axis=0)
+    return np.arcsinh(read / middle) / scale, np.arcsinh(one.mean / middle) / scale
 
 
 @dataclass
@@ -354,10 +368,11 @@ def _law_of_some(original: Floats, published: Floats, rng: np.random.Generator) 
     """Return a large release as read by the law of some of its records: too many to know one by heart."""
     order = rng.permutation(len(original))
     train = np.zeros(len(original), np.bool_)
-    train[order[:LARGE]] = True
+    kept = FOLDS * QUERIES
+    train[order[kept:LARGE]] = True
     law = _fit(original, published[None], train, effects=False)
     reading = law.read(published)
-    _set_weights(law, _queries_of(reading, rng, order[LARGE : LARGE + FOLDS * QUERIES], FOLDS * QUERIES))
+    _set_weights(law, _queries_of(reading, rng, order[:kept], kept))
     return FoldedReading(np.zeros(len(original), np.int64), [reading])
 
 

@@ -185,7 +185,7 @@ class SureLinks(NamedTuple):
 def sure_links(pair: Pair) -> SureLinks:
     """Return the sure links of a whole file, by the law that exposes more records; without one, by facts."""
     laws = intruder.laws_of(pair)
-    found = [_sure_links_by(pair, by) for by in laws] or [_by_facts(pair)]
+    found = [*(_sure_links_by(pair, by) for by in laws), _by_facts(pair)]
     found += [_sure_links_by(pair, "folds")] if not laws and intruder.reads_order(pair) else []
     if shows_units(pair) and not laws:
         chances = row_chances_by_facts(pair)
@@ -200,11 +200,11 @@ def sure_links(pair: Pair) -> SureLinks:
 def _sure_links_by(pair: Pair, by: str) -> SureLinks:
     """Return the sure links by one law; of a large file, those of single rows of a sample stand for all."""
     n = pair.original.n
+    if intruder.proves_swaps(pair):
+        return SureLinks(np.ones(n), n)
     if n <= LARGE:
         found = intruder.posterior_of(pair, by, order=bool(row_orders(pair)))
         return SureLinks(found.of_truth(found.bethe, np.arange(n)), len(found.links_claimed))
-    if intruder.proves_swaps(pair):
-        return SureLinks(np.ones(n), n)
     rows = QuerySample(LOOKED_UP).order(n, pair.original.cache)[:LOOKED_UP]
     some = intruder.posterior_of_rows(pair, by, rows)
     truth = np.full(n, np.nan)
