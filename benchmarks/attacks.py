@@ -3,7 +3,8 @@
 `python benchmarks/attacks.py [--draws N] [--line NAME]` prints, for each kind of file, the share that the
 attack finds and the printed figure, both as means over draws with fixed seeds, and their ratio. Of a person
 who leaves between two releases the attack's figure is the share of that person's cells guessed within 1 %,
-and the printed one is the share of second releases that are refused.
+and the printed one is the share of second releases that are refused. Slow lines, one draw each, are run
+where they are named: large_panel, large_panel_60, large_multiplicative.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ sys.path[:0] = [str(TESTS / "twins"), str(TESTS / "helpers")]
 
 import attacked_releases  # noqa: E402 - from the folders that were added
 
-ONCE = ("missing_cells",)  # nothing is drawn there
+ONCE = ("missing_cells", *attacked_releases.SLOW)  # nothing is drawn there, or a draw takes long
 SEEDS = 20_000  # seeds of the draws start here
 
 
@@ -61,12 +62,13 @@ def main() -> None:
         lines |= attacked_releases.FOREIGN
     else:
         print(f"left out, as SDCKIT_DATA is not set: {', '.join(attacked_releases.FOREIGN)}")
-    unknown = set(chosen.line or ()) - set(lines)
+    named = lines | attacked_releases.SLOW
+    unknown = set(chosen.line or ()) - set(named)
     if unknown:
-        parser.error(f"unknown line {', '.join(sorted(unknown))}; choose from: {', '.join(lines)}")
+        parser.error(f"unknown line {', '.join(sorted(unknown))}; choose from: {', '.join(named)}")
     print(f"{'line':34}{'draws':>6}{'attack':>8}{'printed':>8}{'ratio':>8}{'seconds':>8}")
     for name in chosen.line or lines:
-        print(measured(name, lines[name], chosen.draws), flush=True)
+        print(measured(name, named[name], chosen.draws), flush=True)
 
 
 if __name__ == "__main__":

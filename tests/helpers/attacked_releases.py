@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 import attacker
+import attacker_beside as beside_attacks
 import attacker_posterior as chances
 import sdckit as sdc
 
@@ -329,6 +330,414 @@ def leaving_romm(draw, n=600):
     return leaving(draw, "romm", n)
 
 
+# ---- beside the masked cells: codes, columns that follow, places of rows, units --------------------------
+
+AMOUNTS = list(NAMES[:4])
+
+
+def beside(table, masked, method, parameters, found, metric="linkage", **roles):
+    """Measure a file of which four columns are masked, with the roles of the others."""
+    roles = {"columns": AMOUNTS, **roles}
+    return Attacked(found, lambda: linkage(table, masked, method, parameters, metric, **roles))
+
+
+def masked_beside(table, draw, method, **roles):
+    """Mask four columns; return the masked table, the parameters, and scores of pairs by these columns."""
+    parameters = BESIDE[method]
+    masked = sdc.mask(table, method, rng=draw, columns=AMOUNTS, **roles, **parameters)
+    X, Y = (one.select(AMOUNTS).to_numpy() for one in (table, masked))
+    scores = attacker.noise(X, Y, **parameters) if method == "noise" else beside_attacks.same_group(Y, Y)
+    return masked, parameters, scores
+
+
+BESIDE = {
+    "mdav": {"k": 10},
+    "individual_ranking": {"k": 150},
+    "round_to": {"percent": 300},
+    "noise": {"percent": 100},
+}
+
+
+def wrong_codes(draw, method="mdav", n=400, codes=None, wrong=0.03):
+    """A known column of codes, published unmasked, of which a share of the cells is wrong.
+
+    Without a number of codes each record has its own, and a wrong one is a code that nobody has.
+    """
+    rng = np.random.default_rng(draw)
+    code = rng.permutation(n) % (codes or n)
+    table = frame(skewed(n, 4)).with_columns(code=pl.Series(code))
+    masked, parameters, scores = masked_beside(table, draw, method, untouched="code")
+    others = rng.permutation(code) if codes else n + np.arange(n)
+    shown = np.where(rng.random(n) < wrong, others, code)
+    found = chances.found(scores + beside_attacks.codes_with_errors(code, shown, wrong))
+    masked = masked.with_columns(code=pl.Series(shown))
+    return beside(table, masked, method, parameters, found, untouched="code")
+
+
+def wrong_codes_mdav(draw, n=400):
+    return wrong_codes(draw, "mdav", n)
+
+
+def wrong_codes_40_mdav(draw, n=400):
+    return wrong_codes(draw, "mdav", n, codes=40)
+
+
+def wrong_codes_noise(draw, n=400):
+    return wrong_codes(draw, "noise", n)
+
+
+def wrong_codes_individual_ranking(draw, n=400):
+    return wrong_codes(draw, "individual_ranking", n, codes=40)
+
+
+def wrong_codes_rounding(draw, n=400):
+    return wrong_codes(draw, "round_to", n, codes=40)
+
+
+def wrong_ages_mdav(draw, n=400, wrong=0.3):
+    """A known age, published unmasked, of which three in ten are wrong by one or two years."""
+    rng = np.random.default_rng(draw)
+    age = rng.integers(18, 90, n)
+    table = frame(skewed(n, 4)).with_columns(age=pl.Series(age))
+    masked, parameters, scores = masked_beside(table, draw, "mdav", untouched="age")
+    shown = np.where(rng.random(n) < wrong, age + rng.choice([-2, -1, 1, 2], n), age)
+    found = chances.found(scores + beside_attacks.near_numbers(age, shown, wrong, 2))
+    masked = masked.with_columns(age=pl.Series(shown))
+    return beside(table, masked, "mdav", parameters, found, untouched="age")
+
+
+def attribute_wrong_codes_mdav(draw, n=400, wrong=0.03):
+    """A confidential wealth, read in the record of the group that has the person's code."""
+    rng, X = np.random.default_rng(draw), skewed(n, 5)
+    code = rng.permutation(n) % 40
+    table = frame(X[:, :4]).with_columns(code=pl.Series(code), wealth=pl.Series(X[:, 4]))
+    roles = {"untouched": ["code", "wealth"], "confidential": "wealth"}
+    masked, parameters, scores = masked_beside(table, draw, "mdav", **roles)
+    shown = np.where(rng.random(n) < wrong, rng.permutation(code), code)
+    links = beside_attacks.linked_records(scores + beside_attacks.codes_with_errors(code, shown, wrong))
+    found = beside_attacks.read_within(links, X[:, 4], masked["wealth"].to_numpy())
+    masked = masked.with_columns(code=pl.Series(shown))
+    return beside(table, masked, "mdav", parameters, found, "attribute", **roles)
+
+
+def sure_by_unknown_sum_mdav(draw, n=400):
+    """Share of records named with a chance above 1/2, and rightly, by a sum that is declared unknown."""
+    X = skewed(n, 4)
+    table = frame(X).with_columns(made=pl.Series(sum_of_all(X)))
+    roles = {"untouched": "made", "unknown": "made"}
+    masked, parameters, scores = masked_beside(table, draw, "mdav", **roles)
+    _, found = chances.sure_links(scores + beside_attacks.follows(X, sum_of_all(X)))
+    return beside(table, masked, "mdav", parameters, found, "linkage_sure", **roles)
+
+
+def following(x, correlation, seed):
+    """Log-normal values whose logarithms have this correlation with those of x."""
+    logs = np.log(x)
+    own = np.random.default_rng(seed).normal(size=len(x))
+    same = (logs - logs.mean()) / logs.std()
+    return np.exp(6 + correlation * same + math.sqrt(1 - correlation**2) * own).round(2)
+
+
+def follows(draw, method, correlation, n=400, role="unknown"):
+    """A column that he does not know is published unmasked, and follows from a known one."""
+    X = skewed(n, 4)
+    wealth = following(X[:, 0], correlation, draw)
+    table = frame(X).with_columns(wealth=pl.Series(wealth))
+    roles = {"untouched": "wealth", role: "wealth"}
+    masked, parameters, scores = masked_beside(table, draw, method, **roles)
+    scores = scores + beside_attacks.follows(np.log(X), np.log(wealth))
+    return beside(table, masked, method, parameters, chances.found(scores), **roles)
+
+
+def follows_95_noise(draw, n=400):
+    return follows(draw, "noise", 0.95, n)
+
+
+def follows_99_noise(draw, n=400):
+    return follows(draw, "noise", 0.99, n)
+
+
+def follows_95_mdav(draw, n=400):
+    return follows(draw, "mdav", 0.95, n)
+
+
+def follows_99_mdav(draw, n=400):
+    return follows(draw, "mdav", 0.99, n)
+
+
+def confidential_follows_noise(draw, n=400):
+    return follows(draw, "noise", 0.99, n, "confidential")
+
+
+def confidential_follows_mdav(draw, n=400):
+    return follows(draw, "mdav", 0.99, n, "confidential")
+
+
+def attribute_follows_mdav(draw, n=400):
+    """Inside groups, people are told apart by the very column that he wants to learn."""
+    X = skewed(n, 4)
+    wealth = following(X[:, 0], 0.95, draw)
+    table = frame(X).with_columns(wealth=pl.Series(wealth))
+    roles = {"untouched": "wealth", "confidential": "wealth"}
+    masked, parameters, scores = masked_beside(table, draw, "mdav", **roles)
+    links = beside_attacks.linked_records(scores + beside_attacks.follows(np.log(X), np.log(wealth)))
+    found = beside_attacks.read_within(links, wealth, wealth)
+    return beside(table, masked, "mdav", parameters, found, "attribute", **roles)
+
+
+def weights_follow_size(draw, method="noise", n=400):
+    """Survey weights, unknown to him, are large where turnover is small, up to 10 %."""
+    X = skewed(n, 4)
+    weight = (1e6 / X[:, 0] * np.exp(0.1 * np.random.default_rng(3).normal(size=n))).round(1)
+    table = frame(X).with_columns(weight=pl.Series(weight))
+    roles = {"weights": "weight", "unknown": "weight"}
+    masked, parameters, scores = masked_beside(table, draw, method, **roles)
+    scores = scores + beside_attacks.follows(np.log(X), np.log(weight))
+    return beside(table, masked, method, parameters, chances.found(scores), **roles)
+
+
+def weights_follow_size_mdav(draw, n=400):
+    return weights_follow_size(draw, "mdav", n)
+
+
+def class_of_size(draw, method="noise", n=400, classes=20):
+    """A published class of size, declared unknown, is computed from a known turnover."""
+    X = skewed(n, 4)
+    edges = np.quantile(X[:, 0], np.arange(1, classes) / classes)
+    size = np.searchsorted(edges, X[:, 0])
+    table = frame(X).with_columns(size=pl.Series([f"c{one:02}" for one in size]))
+    roles = {"untouched": "size", "unknown": "size"}
+    masked, parameters, scores = masked_beside(table, draw, method, **roles)
+    scores = scores + beside_attacks.class_of_number(X[:, 0], edges, size)
+    return beside(table, masked, method, parameters, chances.found(scores), **roles)
+
+
+def class_of_size_mdav(draw, n=400):
+    return class_of_size(draw, "mdav", n)
+
+
+def sorted_rows(draw, method, key, n=400):
+    """The file is sorted, and its rows are published in place; `key` makes the column it is sorted by."""
+    X = skewed(n, 4)
+    X = X[np.argsort(key(X))]
+    masked, parameters, scores = masked_beside(frame(X), draw, method)
+    found = chances.found(scores + beside_attacks.in_place(key(X)), one_to_one=False)
+    return beside(frame(X), masked, method, parameters, found)
+
+
+def sum_of_two(X):
+    return X[:, 0] + X[:, 1]
+
+
+def sum_of_all(X):
+    return X.sum(1)
+
+
+def sorted_by_sum_noise(draw, n=400):
+    return sorted_rows(draw, "noise", sum_of_two, n)
+
+
+def sorted_by_sum_mdav(draw, n=400):
+    return sorted_rows(draw, "mdav", sum_of_two, n)
+
+
+def sorted_by_total_noise(draw, n=400):
+    return sorted_rows(draw, "noise", sum_of_all, n)
+
+
+def sorted_by_dropped(draw, method="noise", n=400, correlation=0.0):
+    """Sorted by a column that is not published; known to him if it has nothing to do with the others."""
+    X = skewed(n, 4)
+    size = following(X[:, 0], correlation, draw)
+    order = np.argsort(size, kind="stable")
+    X, size = X[order], size[order]
+    table = frame(X).with_columns(size=pl.Series(size))
+    masked, parameters, scores = masked_beside(table, draw, method, drop="size")
+    if correlation:
+        places = beside_attacks.follows(np.log(X), beside_attacks.normal_places(n))
+        found = chances.found(scores + places)
+    else:
+        found = chances.found(scores + beside_attacks.in_place(size), one_to_one=False)
+    return beside(table, masked, method, parameters, found, drop="size")
+
+
+def sorted_by_dropped_noise(draw, n=400):
+    return sorted_by_dropped(draw, "noise", n)
+
+
+def sorted_by_dropped_mdav(draw, n=400):
+    return sorted_by_dropped(draw, "mdav", n)
+
+
+def sorted_by_secret_noise(draw, n=400):
+    """He does not know the column that rows are sorted by, but it follows from one that he knows."""
+    return sorted_by_dropped(draw, "noise", n, 0.95)
+
+
+def sorted_by_secret_mdav(draw, n=400):
+    return sorted_by_dropped(draw, "mdav", n, 0.95)
+
+
+def attribute_of_sorted(draw, method="noise", n=400):
+    """Rows are sorted by a known column and stay in place: each person's wealth is read at their rank."""
+    X = skewed(n, 5)
+    X = X[np.argsort(X[:, 0])]
+    table = frame(X[:, :4]).with_columns(wealth=pl.Series(X[:, 4]))
+    roles = {"untouched": "wealth", "confidential": "wealth"}
+    masked, parameters, _ = masked_beside(table, draw, method, **roles)
+    links = beside_attacks.linked_records(beside_attacks.in_place(X[:, 0]))
+    found = beside_attacks.read_within(links, X[:, 4], masked["wealth"].to_numpy())
+    return beside(table, masked, method, parameters, found, "attribute", **roles)
+
+
+def attribute_of_sorted_mdav(draw, n=400):
+    return attribute_of_sorted(draw, "mdav", n)
+
+
+def unit_scores(table, masked, percent, units, months=12):
+    """Scores of units by all their months, where rows lie by unit and month and noise was added."""
+    X, Y = (one.select(AMOUNTS).to_numpy() for one in (table, masked))
+    deviations = attacker.spreads(X) * percent / 100
+    X, Y = (values.reshape(units, months, -1) for values in (X, Y))
+    return beside_attacks.noise_of_units(X, Y, deviations, np.arange(units))
+
+
+def attribute_of_units(draw, firms=60):
+    """Link a firm by all its months, then read its confidential wealth in each."""
+    wealth = skewed(12 * firms, 1, seed=5)[:, 0]
+    table, parameters = panel(firms).with_columns(wealth=pl.Series(wealth)), {"percent": 150}
+    roles = {"unit": "firm", "untouched": ["month", "wealth"], "confidential": "wealth"}
+    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)
+    links = beside_attacks.linked_rows_of_units(unit_scores(table, masked, 150, firms), 12)
+    found = beside_attacks.read_within(links, wealth, masked["wealth"].to_numpy())
+    return beside(table, masked, "noise", parameters, found, "attribute", **roles)
+
+
+def units_shown(draw, firms, roles, table):
+    """The number of the firm is dropped, but something else shows which rows belong together."""
+    parameters = {"percent": 150}
+    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)
+    shown = [column for column in ("weight", "month") if column in masked.columns]
+    together = [one.sort(shown) if len(shown) == 2 else one for one in (table, masked)]
+    found = attacker.rows_in_found_units(unit_scores(*together, 150, firms), np.full(firms, 12))
+    return beside(table, masked, "noise", parameters, found, **roles)
+
+
+def units_shown_by_place(draw, firms=50):
+    """Rows stay in place, twelve months of one firm after the other."""
+    return units_shown(draw, firms, {"drop": "firm", "untouched": "month"}, panel(firms))
+
+
+def units_shown_by_weight(draw, firms=50):
+    """Rows lie in any order; those of a firm share a weight, which he does not know and no other has."""
+    table = panel(firms).with_columns(weight=pl.Series(np.repeat(1 + np.arange(firms) / 7, 12).round(3)))
+    table = table[np.random.default_rng(7).permutation(len(table))]
+    roles = {"drop": "firm", "untouched": "month", "weights": "weight", "unknown": "weight"}
+    return units_shown(draw, firms, roles, table)
+
+
+def formula(draw, method, compute, fitted, n=400):
+    """A column that he does not know is computed from known ones; `fitted` brings it into a linear form."""
+    X = skewed(n, 4)
+    made = compute(X)
+    table = frame(X).with_columns(made=pl.Series(made))
+    roles = {"untouched": "made", "unknown": "made"}
+    masked, parameters, scores = masked_beside(table, draw, method, **roles)
+    scores = scores + beside_attacks.follows(fitted(X), fitted(made))
+    return beside(table, masked, method, parameters, chances.found(scores), **roles)
+
+
+def unknown_sum_noise(draw, n=400):
+    return formula(draw, "noise", sum_of_all, np.asarray, n)
+
+
+def unknown_sum_mdav(draw, n=400):
+    return formula(draw, "mdav", sum_of_all, np.asarray, n)
+
+
+def unknown_ratio_noise(draw, n=400):
+    return formula(draw, "noise", lambda X: (X[:, 0] / X[:, 1]).round(4), np.log, n)
+
+
+def unknown_ratio_mdav(draw, n=400):
+    return formula(draw, "mdav", lambda X: (X[:, 0] / X[:, 1]).round(4), np.log, n)
+
+
+def masked_unknown_follows(draw, n=400):
+    """Noise on a column that he does not know, too: it measures the known one once more."""
+    X, parameters = np.column_stack([skewed(n, 1, spread=0.5, seed=k) for k in (1, 2)]), {"percent": 20}
+    wealth = 0.1 * X[:, 0] * np.exp(0.02 * np.random.default_rng(3).normal(size=n))
+    table, columns = frame(X).with_columns(wealth=pl.Series(wealth)), [*NAMES[:2], "wealth"]
+    masked = sdc.mask(table, "noise", rng=draw, columns=columns, **parameters)
+    scores = attacker.noise(X, masked.select(NAMES[:2]).to_numpy(), **parameters)
+    scores = scores + beside_attacks.follows(X, masked["wealth"].to_numpy())
+    roles = {"columns": columns, "unknown": "wealth"}
+    return beside(table, masked, "noise", parameters, chances.found(scores), **roles)
+
+
+def sorted_in_regions(draw, method="mdav", n=400):
+    """Sorted by a known, published region and inside it by a sum of columns."""
+    X, region = skewed(n, 4), np.random.default_rng(3).integers(0, 4, n)
+    order = np.lexsort([sum_of_two(X), region])
+    X, region = X[order], region[order]
+    table = frame(X).with_columns(region=pl.Series([f"r{one}" for one in region]))
+    masked, parameters, scores = masked_beside(table, draw, method, untouched="region")
+    places = np.lexsort([sum_of_two(X), region]).argsort()
+    found = chances.found(scores + beside_attacks.in_place(places), one_to_one=False)
+    return beside(table, masked, method, parameters, found, untouched="region")
+
+
+def months_present(draw, firms=50):
+    """Each firm is there in months of its own: which they are names most firms, however strong the noise."""
+    table, parameters = panel(firms), {"percent": 300}
+    table = table.filter(pl.Series(np.random.default_rng(3).random(len(table)) < 0.5))
+    roles = {"unit": "firm", "untouched": "month"}
+    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)
+    rows = attacker.noise(*(one.select(AMOUNTS).to_numpy() for one in (table, masked)), percent=300)
+    unit, month = table["firm"].to_numpy(), table["month"].to_numpy()
+    scores = attacker.units_by_month(rows, unit, month, unit, month)
+    found = attacker.rows_in_found_units(scores, np.unique(unit, return_counts=True)[1])
+    return beside(table, masked, "noise", parameters, found, **roles)
+
+
+def sizes_of_units(draw, firms=25):
+    """No month is published, but every firm has another number of rows: `linkage_units`."""
+    table, parameters = panel(firms, months=firms), {"percent": 300}
+    table = table.filter(pl.col("month") <= pl.col("firm") + 1).drop("month")
+    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, unit="firm", **parameters)
+    sizes = table.group_by("firm", maintain_order=True).len()["len"].to_numpy()
+    found = chances.found(beside_attacks.codes_with_errors(sizes, sizes, 1e-9))
+    return beside(table, masked, "noise", parameters, found, "linkage_units", unit="firm")
+
+
+# ---- slow ------------------------------------------------------------------------------------------------
+
+
+def large_panel(draw, firms=2100, percent=100, sampled=100):
+    """Noise on the months of so many firms that units are not read as wholes; a sample of firms is linked."""
+    table, parameters = panel(firms), {"percent": percent}
+    roles = {"unit": "firm", "untouched": "month"}
+    masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)
+    X, Y = (one.select(AMOUNTS).to_numpy() for one in (table, masked))
+    deviations = attacker.spreads(X) * percent / 100
+    X, Y = (values.reshape(firms, 12, -1) for values in (X, Y))
+    sample = np.random.default_rng(draw).permutation(firms)[:sampled]
+    found = beside_attacks.nearest_units(beside_attacks.noise_of_units(X, Y, deviations, sample), sample)
+    return beside(table, masked, "noise", parameters, found, **roles)
+
+
+def large_panel_60(draw, firms=2100):
+    return large_panel(draw, firms, 60)
+
+
+def large_multiplicative(draw, n=4000):
+    """Multiplicative noise of 100 % on six very skewed columns: the law in closed form, row by row."""
+    X, parameters = skewed(n, 6, spread=1.5), {"percent": 100}
+    masked = sdc.mask(frame(X), "multiplicative_noise", rng=draw, **parameters)
+    found = beside_attacks.multiplicative_row_by_row(X, masked.to_numpy(), 100)
+    return Attacked(found, lambda: linkage(frame(X), masked, "multiplicative_noise", parameters))
+
+
 LINES = {
     line.__name__: line
     for line in (
@@ -359,6 +768,46 @@ LINES = {
         correlated_noise,
         zero_preserving_noise,
         rank_noise,
+        wrong_codes_mdav,
+        wrong_codes_40_mdav,
+        wrong_codes_noise,
+        follows_95_noise,
+        follows_99_noise,
+        follows_95_mdav,
+        follows_99_mdav,
+        confidential_follows_noise,
+        confidential_follows_mdav,
+        attribute_follows_mdav,
+        weights_follow_size,
+        weights_follow_size_mdav,
+        class_of_size,
+        class_of_size_mdav,
+        sorted_by_sum_noise,
+        sorted_by_sum_mdav,
+        sorted_by_total_noise,
+        sorted_by_dropped_noise,
+        sorted_by_dropped_mdav,
+        sorted_by_secret_noise,
+        sorted_by_secret_mdav,
+        attribute_of_sorted,
+        attribute_of_sorted_mdav,
+        attribute_of_units,
+        units_shown_by_place,
+        units_shown_by_weight,
+        unknown_sum_noise,
+        unknown_sum_mdav,
+        unknown_ratio_noise,
+        unknown_ratio_mdav,
+        masked_unknown_follows,
+        sorted_in_regions,
+        months_present,
+        sizes_of_units,
+        wrong_codes_individual_ranking,
+        wrong_codes_rounding,
+        wrong_ages_mdav,
+        attribute_wrong_codes_mdav,
+        sure_by_unknown_sum_mdav,
     )
 }
 FOREIGN = {line.__name__: line for line in (census_swap, tarragona_swap, tarragona_multiplicative)}
+SLOW = {line.__name__: line for line in (large_panel, large_panel_60, large_multiplicative)}

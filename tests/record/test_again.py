@@ -52,7 +52,7 @@ def test_figures_of_an_older_intruder_are_measured_again_and_judged_by_today(rel
     true = measured_by_version_1(released, 0.001, limits={"linkage": 0.002})
     assert true > 0.002
     done = good(released, "check", "out.csv", *PRIVATE)
-    assert "measured by version 1 of the intruder, and this is version 2: do not compare" in done.stdout
+    assert "measured by version 1 of the intruder, and this is version 3: do not compare" in done.stdout
     assert "version 1 of the intruder" in good(released, "check", "out.csv", *PRIVATE, "--json").stderr
     done = run_here(released, "check", "out.csv", "data.csv", *PRIVATE)
     assert done.returncode == 1

@@ -126,7 +126,7 @@ def listed(scores):
     """The posterior by the lists that a large file has."""
     n = len(scores)
     return posterior.Posterior(
-        posterior.likely_pairs(lambda u, i: scores[u, i], no_facts(n), no_facts(n), list)
+        posterior.likely_pairs(posterior.Search(lambda u, i: scores[u, i], list), no_facts(n), no_facts(n))
     )
 
 

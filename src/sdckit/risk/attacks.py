@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from sdckit.metrics.pair import Pair
 from sdckit.metrics.query_sample import estimate_of_largest
 from sdckit.metrics.score import Score, Values, WorstAttack
 from sdckit.risk import distances, intruder, literature
+from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import Credits, RecordClasses
-from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, Facts, facts_of, require_tied_rows, row_orders
+from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, Facts, facts_of, require_tied_rows
 from sdckit.risk.law import LARGE
 from sdckit.risk.shadows import OF_LARGE
 from sdckit.risk.units import row_credits_of_units, shows_units
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 BOTH = "both"
 ALL, NEAREST = "all", "nearest"  # attacks that `linkage` tries: those that know the law, or the literature's
 OUTLIERS = 0.02  # share of the records, those farthest from the mean, whose risk is reported separately
-LAWS = ("shadows", "folds", "row_order")  # attacks that link all records at once, or each by itself
+LAWS = ("shadows", "folds", "other_columns", "row_order")  # they link all records at once, or each by itself
 FILES = ("standardised", "blocks", "breaks_rules", "untouched_of")  # what is kept of a pair beside its facts
 DEFAULTS: dict[str, Any] = {
     "direction": TO_ORIGINAL,
@@ -101,6 +102,12 @@ ATTACKS["folds"] = AttackKind(
     "probable record{each}",
     permuted=False,
 )
+ATTACKS["other_columns"] = AttackKind(
+    "other columns",
+    "learns from other records how columns that were not masked differ from their originals, or follow from "
+    "what he knows, and picks the most probable record{each}",
+    permuted=False,
+)
 ATTACKS["row_order"] = AttackKind(
     "law and row order",
     "takes the place of a row in the sorted file for the rank of its value, too, and picks the most "
@@ -129,7 +136,7 @@ def prepared_attack(pair: Pair, name: str, options: dict[str, Any]) -> LinkageAt
         return intruder.LawAttack(lambda rows: row_credits_of_units(pair)[rows])
     if name in LAWS:
         order = name == "row_order"
-        by = (intruder.laws_of(pair) or ["folds"])[0] if order else name
+        by = intruder.law_with_order(pair) if order else name
         return intruder.law_attack(pair, by, direction, one_to_one=options["one_to_one"], order=order)
     n, facts = pair.original.n, facts_of(pair)
     if n > literature.LARGEST:
@@ -153,13 +160,10 @@ def attacks_tried(pair: Pair, attacks: str) -> list[str]:
         near = [name for name, kind in ATTACKS.items() if cells and kind.space is not None]
         small = cells and pair.original.n <= literature.LARGEST
         return [*near, *(["matching"] if small else []), "guess"]
-    suits = {
-        "dbrl": cells,
-        "guess": True,
-        **{by: intruder.reads_law(pair, by) for by in ("shadows", "folds")},
-    }
-    suits |= {"row_order": intruder.reads_order(pair), "rows_of_units": shows_units(pair)}
-    return [name for name, does in suits.items() if does]
+    found = ["dbrl"] if cells else []
+    found += ["guess", *intruder.laws_of(pair)]
+    found += ["row_order"] if intruder.reads_order(pair) else []
+    return found + (["rows_of_units"] if shows_units(pair) else [])
 
 
 def applicable_attacks(pair: Pair, direction: str, attacks: str = ALL) -> Iterator[AttackResult]:
@@ -307,30 +311,8 @@ def classes_of_queries(pair: Pair, sees: str, direction: str) -> RecordClasses:
 # --- scores ----------------------------------------------------------------------------------------------
 
 
-class Success(Protocol):
-    """The success of one attack on the records of a pair of files."""
-
-    @property
-    def pair(self) -> Any:
-        """The pair of files."""
-
-    @property
-    def name(self) -> str:
-        """Name of the attack."""
-
-    @property
-    def direction(self) -> str:
-        """Whose records are looked up."""
-
-    def credits_of(self, queries: Queries) -> Credits:
-        """Return the success on the records that are looked up."""
-
-    def chances(self, queries: Queries) -> Floats:
-        """Return the mean success for several random assignments of true records."""
-
-
 def score_attacks(
-    attacks: Sequence[Success],
+    attacks: Sequence[AttackResult],
     queries: Queries,
     *,
     parts: dict[str, float],
@@ -532,11 +514,11 @@ def attacks_together(pairs: Sequence[Pair]) -> Iterator[JointAttack]:
     shared = common_facts([facts_of(pair) for pair in pairs])
     for number, pair in enumerate(pairs, 1):
         for result in applicable_attacks(_inside(pair, shared), BOTH):
-            if result.name not in LAWS[:2]:
+            if result.name not in ("shadows", "folds"):
                 guess = result.name == "guess"  # the same for all releases
                 yield JointAttack("guess" if guess else f"{result.name} of release {number}", result)
-    read = [pair for pair in pairs if intruder.reads_law(pair, "folds")]  # of others, the facts say all
-    for by in LAWS[:2] if read and len(pairs) > 1 else ():
+    read = [pair for pair in pairs if "folds" in intruder.laws_of(pair)]  # of others, the facts say all
+    for by in ("shadows", "folds") if read and len(pairs) > 1 else ():
         cells = np.mean([pair.masked for pair in read], axis=0)  # rows that are alike in all releases share
         joint = _inside(Pair(read[0].original, np.asfortranarray(cells), table=read[0].table), shared)
         found = intruder.joint_posterior(read, shared.sides(), by)

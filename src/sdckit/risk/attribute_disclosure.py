@@ -15,12 +15,27 @@ from sdckit.core.registry import metric
 from sdckit.kernels.candidates import no_facts
 from sdckit.kernels.jit import Floats, Ints, kernel
 from sdckit.metrics.score import Score, Values
+from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, standardised
-from sdckit.risk.facts import TO_MASKED, aligned_column, blocks_of_original, facts_of, units_of_original
+from sdckit.risk.facts import (
+    TO_MASKED,
+    aligned_column,
+    blocks_of_original,
+    facts_of,
+    units_of_original,
+    unknown_of_original,
+)
 from sdckit.risk.intruder import laws_of, posterior_of, proves_swaps, whole_matrix
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import nearest_attack
-from sdckit.risk.units import Property, guessed_shares, linked_shares, shares_of_links
+from sdckit.risk.units import (
+    Property,
+    guessed_shares,
+    linked_shares,
+    rows_in_units,
+    shares_of_links,
+    shows_units,
+)
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -144,16 +159,18 @@ def keep_columns(original: Original) -> None:
     """Read all that risks need of a table's other columns, to be kept without the table."""
     blocks_of_original(original)
     confidential_of_original(original)
+    unknown_of_original(original)
     units_of_original(original)
 
 
 def digest_of_columns(original: Original) -> bytes:
     """Return a digest of what risks read of columns that are not masked."""
     blocks, cells = blocks_of_original(original), confidential_of_original(original)
-    units = units_of_original(original)
+    units, unknown = units_of_original(original), unknown_of_original(original)
     digest = hashlib.sha256(b"" if blocks is None else blocks.tobytes())
     digest.update(b"" if units is None else units.tobytes())
     digest.update(pickle.dumps(cells) if cells else b"")
+    digest.update(pickle.dumps(unknown) if unknown else b"")
     return digest.digest()
 
 
@@ -185,11 +202,18 @@ def learn(pair: Pair, cells: Confidential) -> Learned:
     shares: dict[str, Floats] = {}
     if pair.disclosure.paired and pair.known_variables:
         shares["dbrl"] = linked_shares(nearest_attack(pair, standardised, TO_MASKED), wanted)
-    for by in laws_of(pair) if pair.rows is None and pair.original.n <= LARGE else ():
-        links = posterior_of(pair, by, order=False)
+    whole = pair.rows is None
+    order = whole and bool(row_orders(pair))
+    laws = laws_of(pair) or (["other_columns"] if order else [])
+    for by in laws if whole and pair.original.n <= LARGE else ():
+        links = posterior_of(pair, by, order=order)
         shares[by] = shares_of_links(links, links.both, wanted, forward=False)
         shares[f"{by} alone"] = shares_of_links(links, links.plain, wanted, forward=False)
-        shares[f"{by}, votes"] = votes_right(cells, *_votes_by_law(pair, by), np.arange(known.size))
+        shares[f"{by}, votes"] = votes_right(
+            cells, *_votes_by_law(pair, by, order=order), np.arange(known.size)
+        )
+    for by in laws_of(pair) if shows_units(pair) else ():
+        shares[f"{by}, units"] = shares_of_links(*rows_in_units(pair, by), wanted, forward=False)
     if laws_of(pair) and proves_swaps(pair):  # too large to undo it here: each finds his own record
         ends = zip(*wanted.targets, *wanted.queries, strict=True)
         shares["swaps"] = np.array(
@@ -210,12 +234,12 @@ def learn(pair: Pair, cells: Confidential) -> Learned:
     )
 
 
-def _votes_by_law(pair: Pair, by: str) -> tuple[Ints, Ints, Floats]:
+def _votes_by_law(pair: Pair, by: str, *, order: bool) -> tuple[Ints, Ints, Floats]:
     """Return originals, published rows and their probabilities by a law: of all pairs, or of likely ones."""
     if pair.original.n**2 > ALL_VOTES:
-        links = posterior_of(pair, by, order=False)
+        links = posterior_of(pair, by, order=order)
         return links.pairs.originals, links.pairs.rows, links.both * links.pairs.standing
-    matrix = whole_matrix(pair, by)
+    matrix = whole_matrix(pair, by, order=order)
     chance = np.exp(matrix - matrix.max(axis=1, keepdims=True))
     rows, originals = np.nonzero(chance)
     return originals, rows, (chance / chance.sum(axis=1, keepdims=True))[rows, originals]

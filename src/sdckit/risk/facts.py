@@ -25,7 +25,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from sdckit.core.checks import NotApplicable
 from sdckit.core.classes import cell_numbers, class_numbers, number_values
@@ -44,9 +43,6 @@ if TYPE_CHECKING:
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
 ROUNDING = 1e-9  # relative widening of half a base, for what floating point makes of halves
 KINDS = 4_000_000  # pairs of kinds of records up to which kinds are compared instead of records
-SORTED = 0.95  # absolute rank correlation with the row number above which rows count as sorted
-DOUBT = 0.8  # a sample of rows with less shows that rows are not sorted
-SAMPLE = 2_000  # rows in that sample
 
 Sides = tuple[Side, Side]  # of originals and of published records, or of targets and of queries
 
@@ -491,14 +487,14 @@ def column_case(x: Ints, y: Ints) -> str:
         return "a"
     image = np.empty(int(x.max()) + 2, np.int64)
     image[x + 1] = y
-    if (image[x + 1] == y).all() and not _is_renumbering(x, y):
+    if (image[x + 1] == y).all() and not is_renumbering(x, y):
         return "b"
     if (same | (y == -1)).all():
         return "c"
     return "d" if 2 * np.count_nonzero(same) >= len(same) else "e"
 
 
-def _is_renumbering(x: Ints, y: Ints) -> bool:
+def is_renumbering(x: Ints, y: Ints) -> bool:
     """Return True if all cells of both columns are distinct and neither rise nor fall together."""
     if min(x.min(), y.min()) < 0 or np.bincount(x).max() > 1 or np.bincount(y).max() > 1:
         return False
@@ -584,80 +580,31 @@ def blocks_of_original(original: Original) -> Ints | None:
     return original.kept["blocks"]
 
 
+def unknown_of_original(original: Original) -> dict[str, Floats]:
+    """Return the confidential columns that are published unmasked, as numbers, kept without the table."""
+    if "unknown" not in original.kept:
+        table, roles = original.table, original.roles
+        # Others that he does not know are left out, see docs/explanation/not-measured.md: a limit cannot yet
+        # be met where survey weights follow from sizes, and no message names them as the cause.
+        names = [] if table is None else [one for one in roles.confidential if one in table.names]
+        left = original.columns
+        original.kept["unknown"] = {
+            name: column_numbers(table.column(name)) for name in names if table and name not in left
+        }
+    return original.kept["unknown"]
+
+
+def column_numbers(column: Any) -> Floats:
+    """Return the numbers of a column, or those of its sorted texts; NaN where a cell is missing."""
+    cells = polars_column(column)
+    if cells.dtype.is_numeric():
+        return cells.cast(float).fill_null(float("nan")).to_numpy()
+    codes = converted_numbers(cells)[0]
+    return np.where(codes == -1, np.nan, codes)
+
+
 def units_of_original(original: Original) -> Ints | None:
     """Return the number of each record's unit, read once and kept without the table; None without units."""
     if "units" not in original.kept:
         original.kept["units"] = original.units
     return original.kept["units"]
-
-
-# --- the order of rows -----------------------------------------------------------------------------------
-
-
-class RowOrder(NamedTuple):
-    """A column that rows follow: rank of each published row, and rank of each original's value."""
-
-    column: str
-    by_row: Floats
-    by_value: Floats
-
-
-@once
-def row_orders(pair: Pair) -> list[RowOrder]:
-    """Return the columns along which the rows of a file are sorted; none where rows were shuffled.
-
-    Rows sorted, or nearly so, by a column tell each record's rank in that column, or its rank within the
-    records that are equal in the untouched columns.
-    """
-    if not (pair.by_position and pair.disclosure.paired):
-        return []
-    blocks, found = facts_of(pair).blocks, []
-    for name, cells in _ordered_cells(pair):
-        found.append(_row_order(name, cells, None))
-        found += [] if blocks is None else [_row_order(name, cells, blocks)]
-    return [one for one in found if one is not None]
-
-
-def _ordered_cells(pair: Pair) -> Iterator[tuple[str, Floats]]:
-    """Yield known columns and the key as numbers in the order of their cells, NaN where one is missing."""
-    for j in pair.known_variables:
-        values = pair.original.values[:, j]
-        yield pair.columns[j], values if pair.complete else np.where(pair.missing[:, j], np.nan, values)
-    for column in untouched_of(pair):
-        gone = (column.original == -1) | (column.published == -1)
-        yield column.name, np.where(gone, np.nan, column.original)
-    key, table = pair.original.roles.key, pair.original.table
-    if key and table is not None:
-        numbers = [converted_numbers(polars_column(table.column(name)))[0] for name in key]
-        yield ", ".join(key), class_numbers(numbers, pair.original.n).astype(float)
-
-
-def _row_order(name: str, cells: Floats, blocks: Ints | None) -> RowOrder | None:
-    """Return ranks of rows and values, within blocks if given, if they are nearly monotone, else None."""
-    rows, every = np.arange(len(cells), dtype=float), np.zeros(len(cells), np.int64)
-    if len(cells) > 2 * SAMPLE and blocks is None:
-        some = slice(None, None, len(cells) // SAMPLE)
-        if abs(rank_correlation(rows[some], cells[some], every[some])) < DOUBT:
-            return None
-    inside = every if blocks is None else blocks
-    rho = rank_correlation(rows, cells, inside)
-    if abs(rho) <= SORTED:
-        return None
-    seen = np.where(np.isnan(cells), np.nan, rows if rho > 0 else -rows)
-    return RowOrder(name, ranks_within(seen, inside), ranks_within(cells, inside))
-
-
-def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
-    """Return Spearman's correlation of row numbers and cells within blocks, pooled over the blocks."""
-    seen = ~np.isnan(cells)
-    ranks = [ranks_within(values[seen], blocks[seen]) for values in (rows, cells)]
-    a, b = (one - (np.bincount(blocks[seen])[blocks[seen]] - 1) / 2 for one in ranks)  # less the mean rank
-    size = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / size if size > 0 else 0.0
-
-
-def ranks_within(values: Floats, blocks: Ints) -> Floats:
-    """Return mid-ranks from 0 of the values within their block; NaN stays NaN."""
-    cells = pl.DataFrame({"value": values + 0.0, "block": blocks})  # no -0.0
-    ranks = pl.col("value").fill_nan(None).rank("average").over("block") - 1
-    return cells.select(ranks.fill_null(np.nan)).to_series().to_numpy()

@@ -9,8 +9,7 @@ posterior into links.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,16 +17,20 @@ from sdckit.core.checks import as_number
 from sdckit.core.warning_texts import warn
 from sdckit.kernels.candidates import Side, take
 from sdckit.masking import rounded
+from sdckit.metrics.query_sample import LOOKED_UP
 from sdckit.risk import law, posterior, shadows, structure
+from sdckit.risk.beside import NoLaw, WithMore, read_beside, row_orders, search_of
 from sdckit.risk.distances import Credits, cached_value, known_columns, once
-from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of, row_orders, untouched_of
+from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of
 from sdckit.risk.law import LARGE
+from sdckit.risk.posterior import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
+    from sdckit.risk.beside import Reader
     from sdckit.risk.posterior import Likelihood, Pairs
 
 CELL = 5_000  # records of such a file in which one-to-one links are compared with single ones
@@ -37,109 +40,6 @@ FARTHEST = 1e120  # published values, in such units, beyond which all are as far
 MISFIT = 4.0  # standard deviations between shadows beyond which a release is none of them
 MISFIT_OF_SPREAD = 10.0  # the same for the spread of its records, which varies more in small files
 KNOWN_SEED = 6  # of the draw of the known persons: public, so that a file has one figure everywhere
-SMALLEST_STEP = 0.1  # ranks by which the order of rows is never more exact
-
-
-class Reader(Protocol):
-    """A published file as a law reads it."""
-
-    @property
-    def spaces(self) -> Sequence[tuple[Floats, Floats]]:
-        """Points whose distances come near the law."""
-
-    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
-        """Return the log-likelihood of each pair of a published row and an original."""
-
-
-# --- what he sees beside the masked variables -----------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ChangedColumn:
-    """An unmasked column whose cells differ from the original's in some records, read by folds.
-
-    A published cell is the original one in a share of the records; else it follows from it as in other folds.
-    """
-
-    original: Ints
-    published: Ints
-    folds: Ints
-
-    @cached_property
-    def same(self) -> Floats:
-        """Share of equal cells outside of each fold."""
-        equal = self.original == self.published
-        return np.array([equal[self.folds != number].mean() for number in range(law.FOLDS)])
-
-    @cached_property
-    def counts(self) -> list[tuple[Ints, Ints, Ints, Floats]]:
-        """Outside of each fold: keys of pairs of cells, their counts; counts of originals; share of cells."""
-        size = int(max(self.original.max(), self.published.max())) + 2
-        found = []
-        for number in range(law.FOLDS):
-            out = self.folds != number
-            x, y = self.original[out] + 1, self.published[out] + 1
-            keys, often = np.unique(x * size + y, return_counts=True)
-            shares = (np.bincount(y, minlength=size) + 1 / size) / (out.sum() + 1)
-            found.append((keys, often, np.bincount(x, minlength=size), shares))
-        return found
-
-    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
-        """Add the log probability of each published cell, given the original one."""
-        mine = self.folds[rows]
-        for number, (keys, often, of_original, shares) in enumerate(self.counts):
-            some = np.flatnonzero(mine == number)
-            x, y = self.original[originals[some]] + 1, self.published[rows[some]] + 1
-            key = x * len(shares) + y
-            place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-            seen = np.where(keys[place] == key, often[place], 0)
-            other = (seen + shares[y]) / (of_original[x] + 1)
-            same = min(max(self.same[number], 1e-6), 1 - 1e-6)
-            found[some] += np.log(same * (x == y) + (1 - same) * other)
-
-
-@dataclass(frozen=True)
-class OrderedRows:
-    """Rows sorted, or nearly so, by a column: the rank of a row is near the rank of its original."""
-
-    by_row: Floats
-    by_value: Floats
-
-    @cached_property
-    def spread(self) -> float:
-        """Standard deviation of the difference of both ranks."""
-        return max(float(np.sqrt(np.nanmean((self.by_row - self.by_value) ** 2))), SMALLEST_STEP)
-
-    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
-        """Add the normal log-density of the difference of both ranks."""
-        found -= 0.5 * np.nan_to_num((self.by_row[rows] - self.by_value[originals]) / self.spread) ** 2
-
-
-@dataclass(frozen=True)
-class WithMore:
-    """A reading to which other columns and the order of the rows add what they tell."""
-
-    reading: Reader
-    more: Sequence[ChangedColumn | OrderedRows]
-
-    @property
-    def spaces(self) -> Sequence[tuple[Floats, Floats]]:
-        """The spaces of the reading itself."""
-        return self.reading.spaces
-
-    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
-        """Return the sum of all log-likelihoods of each pair."""
-        found = self.reading.likelihood(rows, originals)
-        for one in self.more:
-            one.add(rows, originals, found)
-        return found
-
-
-def changed_columns(pair: Pair) -> list[ChangedColumn]:
-    """Return the known unmasked columns that differ from the original in a way that is no fact."""
-    found = [column for column in untouched_of(pair) if column.case in "de"]
-    folds = np.random.default_rng(2).permutation(pair.original.n) % law.FOLDS
-    return [ChangedColumn(column.original, column.published, folds) for column in found]
 
 
 # --- laws of a pair --------------------------------------------------------------------------------------
@@ -161,28 +61,30 @@ def units_of_columns(values: Floats) -> Floats:
     return np.where(usual, 1.0, 2.0 ** np.floor(np.log2(np.where(usual, 1.0, largest))))
 
 
-def reads_law(pair: Pair, by: str) -> bool:
-    """Return True if a law can be learnt from shadows, or from folds, of a pair."""
-    if not (pair.disclosure.paired and pair.known_variables):
-        return False
-    if by == "shadows":
-        return shadows.masks_again(pair.whole or pair) and not runs_again(pair)
-    whole = pair.whole or pair
-    needed = not whole.trial or not shadows.masks_again(whole)
-    return needed and whole.original.n >= FEWEST and not runs_again(pair)
-
-
 def laws_of(pair: Pair) -> list[str]:
-    """Return which laws of the masking can be learnt."""
-    return [by for by in ("shadows", "folds") if reads_law(pair, by)]
+    """Return how the release is read: by shadows and by folds, or by other columns alone; none by facts.
+
+    Where the method draws nothing and can be run again, or no known variable was masked, the facts say all
+    about the masked variables, and other columns may tell more.
+    """
+    whole = pair.whole or pair
+    if not whole.disclosure.paired or not whole.known_variables or runs_again(whole):
+        told = whole.original.n >= FEWEST and bool(read_beside(whole, order=False))
+        return ["other_columns"] if told else []
+    again = shadows.masks_again(whole)
+    folds = whole.original.n >= FEWEST and not (whole.trial and again)
+    return [by for by, does in (("shadows", again), ("folds", folds)) if does]
 
 
 def reads_order(pair: Pair) -> bool:
     """Return True if the order of the rows tells about records, even if the method draws nothing."""
     whole = pair.whole or pair
-    small = FEWEST <= whole.original.n <= LARGE
-    draws_nothing = bool(pair.known_variables) and not whole.trial and runs_again(pair)
-    return small and bool(row_orders(pair)) and (draws_nothing or reads_law(pair, "folds"))
+    return whole.original.n >= FEWEST and not whole.trial and bool(row_orders(whole))
+
+
+def law_with_order(pair: Pair) -> str:
+    """Return the law that the order of the rows is read with."""
+    return (laws_of(pair) or ["other_columns"])[0]
 
 
 def looked_up_singly(pair: Pair) -> bool:
@@ -195,18 +97,22 @@ def runs_again(pair: Pair) -> bool:
     return facts_of(pair.whole or pair).run_again
 
 
-def reading_of(pair: Pair, by: str) -> Reader:
-    """Return the release as read by the law of shadows, or by that of its own folds; learnt once."""
+def reading_of(pair: Pair, by: str, *, order: bool = False, inferred: bool = True) -> Reader:
+    """Return the release as an intruder reads it: by a law of its masked variables, and by all else it shows.
 
-    def learn() -> Reader:
-        """Return the reading."""
-        ours, theirs = files_of(pair)
-        if by == "folds":
-            return law.laws_of_folds(ours, theirs)
-        return _kept_law(pair, ours).read(theirs)
+    With `order`, by the order of the rows, too. Columns that are `inferred` tell the same in every release.
+    """
+    reading, more = _masked_reading(pair, by), read_beside(pair, order=order, inferred=inferred)
+    return WithMore(reading, more) if more else reading
 
-    found: Reader = cached_value(pair.cache, f"reading {by}", learn)
-    return found
+
+@once
+def _masked_reading(pair: Pair, by: str) -> Reader:
+    """Return the masked variables as read by the law of shadows, or by that of the release's own folds."""
+    if by == "other_columns":
+        return NoLaw()
+    ours, theirs = files_of(pair)
+    return law.laws_of_folds(ours, theirs) if by == "folds" else _kept_law(pair, ours).read(theirs)
 
 
 def _kept_law(pair: Pair, ours: Floats) -> law.Law:
@@ -262,43 +168,26 @@ def _is_outside(of_files: Floats, least: float, most: float) -> bool:
 # --- the posterior of a pair ----------------------------------------------------------------------------
 
 
+@once
 def posterior_of(pair: Pair, by: str, *, order: bool) -> posterior.Posterior:
-    """Return the intruder's posterior of a whole file, by one law, with or without the order of the rows."""
+    """Return the intruder's posterior of a whole file, by one law, with or without the order of the rows.
 
-    def compute() -> posterior.Posterior:
-        """Return the posterior."""
-        more: list[Any] = [*changed_columns(pair)]
-        if order:
-            more += [OrderedRows(one.by_row, one.by_value) for one in row_orders(pair)]
-        reader = reading_of(pair, by)
-        return posterior.Posterior(_pairs(pair, WithMore(reader, more) if more else reader))
-
-    found: posterior.Posterior = cached_value(pair.cache, f"posterior {by} {order}", compute)
-    return found
+    Swaps are undone where the shadows prove them.
+    """
+    reader, sides = reading_of(pair, by, order=order), facts_of(pair).sides()
+    return posterior.Posterior(_pairs_inside(search_of(reader), sides, exchanged_codes(pair)))
 
 
-def _pairs(pair: Pair, reader: Reader) -> Pairs:
-    """Return the likely pairs of a file, after swaps have been undone where the shadows prove them."""
-    return _pairs_inside(
-        reader.likelihood, facts_of(pair).sides(), lambda: reader.spaces, exchanged_codes(pair)
-    )
-
-
-def _pairs_inside(
-    likelihood: Likelihood,
-    sides: tuple[Side, Side],
-    spaces: Callable[[], Any],
-    codes: Sequence[structure.Codes],
-) -> Pairs:
+def _pairs_inside(search: Search, sides: tuple[Side, Side], codes: Sequence[structure.Codes]) -> Pairs:
     """Return the likely pairs inside the facts, after the exchanges of these columns have been undone."""
     if not codes or len(sides[0].blocks) ** 2 > posterior.WHOLE:
-        return posterior.likely_pairs(likelihood, *sides, spaces)
-    return pairs_after_swaps(_matrix(likelihood, *sides), codes)
+        return posterior.likely_pairs(search, *sides)
+    return pairs_after_swaps(_matrix(search.likelihood, *sides), codes)
 
 
-def whole_matrix(pair: Pair, by: str) -> Floats:
+def whole_matrix(pair: Pair, by: str, *, order: bool = False) -> Floats:
     """Return the log-likelihood of every pair by one law, row x original; -inf outside the facts."""
-    return _matrix(reading_of(pair, by).likelihood, *facts_of(pair).sides())
+    return _matrix(reading_of(pair, by, order=order).likelihood, *facts_of(pair).sides())
 
 
 def _matrix(likelihood: Likelihood, ours: Side, theirs: Side) -> Floats:
@@ -362,10 +251,12 @@ def joint_posterior(pairs: Sequence[Pair], sides: tuple[Side, Side], by: str) ->
 
     A release that was not masked at random, or whose method is not known, is read by its folds.
     """
-    readers = [reading_of(one, by if reads_law(one, by) else "folds") for one in pairs]
+    readers = [
+        reading_of(one, by if by in laws_of(one) else "folds", inferred=one is pairs[0]) for one in pairs
+    ]
     spaces = [
-        tuple(map(np.hstack, zip(*found, strict=True)))
-        for found in zip(*(r.spaces for r in readers), strict=False)
+        (np.hstack([theirs for theirs, _ in found]), np.hstack([ours for _, ours in found]))
+        for found in zip(*(reader.spaces for reader in readers), strict=False)
     ]
 
     def likelihood(rows: Ints, originals: Ints) -> Floats:
@@ -373,7 +264,7 @@ def joint_posterior(pairs: Sequence[Pair], sides: tuple[Side, Side], by: str) ->
         return np.asarray(sum(reader.likelihood(rows, originals) for reader in readers))
 
     codes = [code for one in pairs for code in exchanged_codes(one)]
-    return posterior.Posterior(_pairs_inside(likelihood, sides, lambda: spaces, codes))
+    return posterior.Posterior(_pairs_inside(Search(likelihood, lambda: spaces), sides, codes))
 
 
 # --- links -----------------------------------------------------------------------------------------------
@@ -404,7 +295,7 @@ def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: 
         if proves_swaps(whole):
             return np.ones(len(rows))
         if whole.original.n > LARGE:
-            return _credit_of_rows(whole, by, mine)
+            return _credit_of_rows(whole, by, mine, order=order)
         found = posterior_of(whole, by, order=order)
         return credit_of_links(found, direction, one_to_one=one_to_one)[mine]
 
@@ -417,41 +308,58 @@ def credit_of_links(found: posterior.Posterior, direction: str, *, one_to_one: b
     return found.credit(chance, truth, forward=direction == TO_ORIGINAL)
 
 
-def _credit_of_rows(pair: Pair, by: str, rows: Ints) -> Floats:
+def _credit_of_rows(pair: Pair, by: str, rows: Ints, *, order: bool) -> Floats:
     """Return the success of some rows of a large published file, each by itself among its near originals."""
-    found = posterior_of_rows(pair, by, rows)
+    found = posterior_of_rows(pair, by, rows, order=order)
     credit = found.credit(found.plain, np.arange(found.pairs.n))[rows]
     return credit + _gain(pair, by) * (1 - credit)
 
 
-def posterior_of_rows(pair: Pair, by: str, rows: Ints) -> posterior.Posterior:
+def posterior_of_rows(pair: Pair, by: str, rows: Ints, *, order: bool) -> posterior.Posterior:
     """Return the posterior of some rows of a large file, each by itself; that of the last rows is kept."""
-    kept = pair.cache.get(f"posterior of rows {by}")
+    kept = pair.cache.get(f"posterior of rows {by} {order}")
     if kept is None or not np.array_equal(kept[0], rows):
-        reader = reading_of(pair, by)
-        pairs = posterior.pairs_of_rows(reader.likelihood, rows, *facts_of(pair).sides(), reader.spaces)
+        reader = reading_of(pair, by, order=order)
+        pairs = posterior.likely_pairs(search_of(reader), *facts_of(pair).sides(), rows)
         kept = rows, posterior.Posterior(pairs)
-        pair.cache[f"posterior of rows {by}"] = kept
+        pair.cache[f"posterior of rows {by} {order}"] = kept
     found: posterior.Posterior = kept[1]
     return found
 
 
 @once
 def _gain(pair: Pair, by: str) -> float:
-    """Return the share of links that are found only one to one, measured on a part of a large file."""
+    """Return the share of links that are found only one to one, measured on a part of a large file.
+
+    Where no distance comes near the law and the file is too large to compare all pairs, with the share that
+    only comparing all finds, measured on some rows.
+    """
     reader, facts = reading_of(pair, by), facts_of(pair)
+    if not reader.spaces:
+        return 0.0
     rows = np.argsort(reader.spaces[0][1][:, 0], kind="stable")
     middle = max((len(rows) - CELL) // 2, 0)
     cell = np.sort(rows[middle : middle + CELL])
-    pairs = posterior.likely_pairs(
+    part = Search(
         lambda u, i: reader.likelihood(cell[u], cell[i]),
-        take(facts.ours, cell),
-        take(facts.theirs, cell),
         lambda: [(a[cell], b[cell]) for a, b in reader.spaces],
     )
-    found, truth = posterior.Posterior(pairs), np.arange(len(cell))
-    alone, together = (float(found.credit(chance, truth).mean()) for chance in (found.plain, found.both))
-    return max(together - alone, 0.0) / max(1 - alone, 1e-9)
+    found = posterior.Posterior(
+        posterior.likely_pairs(part, take(facts.ours, cell), take(facts.theirs, cell))
+    )
+    alone, together = (
+        found.credit(chance, np.arange(len(cell))).mean() for chance in (found.plain, found.both)
+    )
+    left = min((1 - together) / max(1 - alone, 1e-9), 1.0)
+    n = pair.original.n
+    if reader.uneven and n * LOOKED_UP > posterior.COMPARED:
+        some = np.random.default_rng(4).permutation(n)[: posterior.COMPARED // n]
+        search = search_of(reader)
+        for way in (search._replace(lists=None), search):
+            found = posterior.Posterior(posterior.likely_pairs(way, *facts.sides(), some))
+            share = float(found.credit(found.plain, np.arange(n))[some].mean())
+            left *= (1 - share) if way.lists else 1 / max(1 - share, 1e-9)
+    return max(1 - left, 0.0)
 
 
 # --- an intruder who holds the originals of some persons only --------------------------------------------

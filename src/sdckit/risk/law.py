@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from sdckit.core.classes import number_values
-from sdckit.kernels.jit import Bools, Floats, Ints, kernel
+from sdckit.kernels.jit import Bools, Floats, Ints, inner, kernel
 from sdckit.risk.distances import row_marks
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ ORDERED = 8  # parts of the records with one frequent value, by the order of the
 RANK_BINS, MOVE_BINS = 24, 81  # of the histogram of moves in ranks, where there are enough shadows
 SMOOTH = 8  # passes over the bins of a smooth histogram; a sharp one shows cells that stay
 PER_BIN = 1_000  # moves that a bin of original ranks needs
-QUERIES, ALTERNATIVES = 100, 600  # records of each shadow, and originals, that the weights are learnt from
+QUERIES, ALTERNATIVES = 500, 600  # records of unseen shadows, and originals, that weights are learnt from
+MOST, RIDGE = 3.0, 1e-3  # largest weight, and what its square costs
+NEWTON, LEAST_GAIN = 30, 1e-8  # steps at most, and the fall of the loss that is worth another one
+NOTHING = 40.0  # distance from the best log-likelihood beyond which an original counts as impossible
 SURVIVES, MEAN_SURVIVES = 0.3, 0.15  # shrinkage below which an effect of a record counts as none
 FOLDS = 5
 LARGE = 20_000  # records; a larger file is read by one law for all records, without effects of single ones
@@ -132,6 +135,39 @@ def _add_normal(
         if squares > FARTHER:  # heavier tails: one cell that seldom moves must not exclude the true record
             squares = FARTHER * (1 + 0.2 * math.log(min(squares, 1e200) / FARTHER))
         found[e] += total - 0.5 * squares
+
+
+@kernel
+def _list_best(  # noqa: C901 - one pass
+    read: Floats, free: Bools, mean: Floats, inverse: Floats, logs: Floats, root: Floats, found: Ints
+) -> None:
+    """Write the places of the best originals of each row; a pair that is behind all of them is left early."""
+    directions, p = root.shape
+    z, count = np.empty(p), found.shape[1]
+    values = np.empty(count)
+    for u in range(len(read)):
+        values[:] = -np.inf
+        last, border = 0, -np.inf
+        for i in range(len(mean)):
+            value = 0.0
+            for j in range(p):
+                z[j] = 0.0
+                if free[u, j]:
+                    z[j] = (read[u, j] - mean[i, j]) * inverse[i, j]
+                    value -= logs[i, j]
+            for k in range(directions):
+                length = 0.0
+                for j in range(p):
+                    length += z[j] * root[k, j]
+                value -= 0.5 * length * length
+                if value <= border:
+                    break
+            if value > border:
+                values[last], found[u, last] = value, i
+                for k in range(count):
+                    if values[k] < values[last]:
+                        last = k
+                border = values[last]
 
 
 @dataclass(frozen=True)
@@ -261,7 +297,7 @@ class Reading:
 
     def likelihood(self, rows: Ints, originals: Ints) -> Floats:
         """Return the log-likelihood of each pair of a published row and an original."""
-        return self.law.weights @ self.components(rows, originals)
+        return np.einsum("k,km->m", self.law.weights, self.components(rows, originals))
 
     @property
     def spaces(self) -> list[tuple[Floats, Floats]]:
@@ -274,9 +310,27 @@ class Reading:
         weighty = [name for name in weights if weights[name] >= 0.1 * max(weights.values())]
         kinds = {type(self.law.estimates[name]): name for name in sorted(weighty, key=weights.__getitem__)}
         found = [_space_of(self.law.estimates[name], self.read[name]) for name in kinds.values()]
-        local = self.law.estimates.get("local")
-        if isinstance(local, Normal) and (np.log(local.sd).std(axis=0) > UNEQUAL).any():
+        if self.uneven:
+            local = self.law.estimates["local"]
+            assert isinstance(local, Normal)  # noqa: S101 - as every local estimate
             found.append(_space_of_sizes(local, self.read["local"]))
+        return found
+
+    @property
+    def uneven(self) -> bool:
+        """True where scales of cells differ so much that no distance comes near the law."""
+        local = self.law.estimates.get("local")
+        return isinstance(local, Normal) and bool((np.log(local.sd).std(axis=0) > UNEQUAL).any())
+
+    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:
+        """Return the places of the likeliest originals of each row by the local estimate, row x place."""
+        local = self.law.estimates["local"]
+        assert isinstance(local, Normal)  # noqa: S101 - as every local estimate
+        mean, sd = (np.ascontiguousarray(part[originals]) for part in (local.mean, local.sd))
+        found = np.zeros((len(rows), count), np.int64)
+        _list_best(
+            self.read["local"][rows], self.free[rows], mean, 1 / sd, np.log(sd), local.root.T.copy(), found
+        )
         return found
 
 
@@ -318,6 +372,15 @@ class FoldedReading:
         """Points of published rows and originals by the first fold's law, which is near the others'."""
         return self.readings[0].spaces
 
+    @property
+    def uneven(self) -> bool:
+        """True where scales of cells differ so much that no distance comes near the law."""
+        return self.readings[0].uneven
+
+    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:
+        """Return the places of the likeliest originals of each row by the local estimate, row x place."""
+        return self.readings[0].lists(rows, originals, count)
+
 
 def law_of_shadows(original: Floats, shadows: Floats, stated: Stated | None = None) -> Law:
     """Return the law that shadows of an original show, shadow x record x variable; two are the fewest."""
@@ -328,7 +391,8 @@ def law_of_shadows(original: Floats, shadows: Floats, stated: Stated | None = No
     if stated is not None:
         law.estimates["stated"] = _normal_of(stated)
     rng = np.random.default_rng(1)
-    some = [_queries_of(law.read(shadow), rng, np.arange(len(original))) for shadow in held]
+    each = -(-QUERIES // len(held))
+    some = [_queries_of(law.read(shadow), rng, np.arange(len(original)), each) for shadow in held]
     _set_weights(law, np.concatenate(some, 1))
     return law
 
@@ -358,7 +422,10 @@ def laws_of_folds(original: Floats, published: Floats) -> FoldedReading:
         folds = rng.permutation(n) % FOLDS
     laws = [_fit(original, published[None], folds != number, effects=False) for number in range(FOLDS)]
     readings = [law.read(published) for law in laws]
-    seen = [_queries_of(one, rng, np.flatnonzero(folds == number)) for number, one in enumerate(readings)]
+    each = QUERIES // FOLDS
+    seen = [
+        _queries_of(one, rng, np.flatnonzero(folds == number), each) for number, one in enumerate(readings)
+    ]
     for number, law in enumerate(laws):
         law.weights = _weights(np.concatenate([one for k, one in enumerate(seen) if k != number], 1))
     return FoldedReading(folds, readings)
@@ -368,11 +435,10 @@ def _law_of_some(original: Floats, published: Floats, rng: np.random.Generator) 
     """Return a large release as read by the law of some of its records: too many to know one by heart."""
     order = rng.permutation(len(original))
     train = np.zeros(len(original), np.bool_)
-    kept = FOLDS * QUERIES
-    train[order[kept:LARGE]] = True
+    train[order[QUERIES:LARGE]] = True
     law = _fit(original, published[None], train, effects=False)
     reading = law.read(published)
-    _set_weights(law, _queries_of(reading, rng, order[:kept], kept))
+    _set_weights(law, _queries_of(reading, rng, order[:QUERIES], QUERIES))
     return FoldedReading(np.zeros(len(original), np.int64), [reading])
 
 
@@ -381,13 +447,13 @@ def _normal_of(stated: Stated) -> Normal:
     mean, sd = stated.mean, stated.sd
     unit = np.where(sd.max(axis=0) > 0, sd.max(axis=0), np.abs(mean).max(axis=0))
     sd = np.where(sd > 0, sd, STILL * np.where(unit > 0, unit, 1.0))
-    return Normal(mean, sd, _root_of(stated.correlation), stated.transform or _same)
+    return Normal(mean, sd, inverse_root(stated.correlation), stated.transform or _same)
 
 
 # --- weights ---------------------------------------------------------------------------------------------
 
 
-def _queries_of(reading: Reading, rng: np.random.Generator, among: Ints, count: int = QUERIES) -> Floats:
+def _queries_of(reading: Reading, rng: np.random.Generator, among: Ints, count: int) -> Floats:
     """Return estimates for some rows against originals drawn at random: estimate x row x original.
 
     The true original of each row comes first.
@@ -416,29 +482,96 @@ def _set_weights(law: Law, components: Floats) -> None:
 
 def _weights(components: Floats) -> Floats:
     """Return weights of at least 0 that make the true originals, the first ones, most probable."""
-    from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
+    count = len(components)
+    weights = np.full(count, 1 / count)
+    if count > 1 and components.shape[1]:
+        _minimise(np.maximum(components - components.max(axis=2, keepdims=True), FLAT), weights)
+    return weights
 
-    found = np.maximum(components - components.max(axis=2, keepdims=True), FLAT)
-    truth = found[:, :, 0]
 
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        """Return minus the mean log probability of the true originals, and its gradient."""
-        score = np.tensordot(weights, found, 1)
-        top = score.max(axis=1, keepdims=True)
-        odds = np.exp(score - top)
-        total = odds.sum(axis=1, keepdims=True)
-        value = float((np.log(total[:, 0]) + top[:, 0] - weights @ truth).mean() + 1e-3 * weights @ weights)
-        slope = np.einsum("mn,kmn->k", odds / total, found, optimize=True) / len(score) - truth.mean(axis=1)
-        return value, slope + 2e-3 * weights
+@kernel
+def _minimise(found: Floats, weights: Floats) -> None:
+    """Move weights to the least loss between 0 and MOST, by Newton's steps, halved where one is too long."""
+    count = len(weights)
+    slope, bend = np.empty(count), np.empty((count, count))
+    trial, more_slope, more_bend = np.empty(count), np.empty(count), np.empty((count, count))
+    value = _loss(found, weights, slope, bend)
+    for _ in range(NEWTON):
+        step = _newton_step(weights, slope, bend)
+        new = value
+        for _ in range(10):
+            trial[:] = weights + step
+            new = _loss(found, trial, more_slope, more_bend)
+            if new <= value:
+                break
+            step *= 0.5
+        gain = value - new
+        if gain >= 0:
+            weights[:], slope[:], bend[:], value = trial, more_slope, more_bend, new
+        if gain < LEAST_GAIN:
+            break
 
-    start = np.full(len(found), 1 / len(found))
-    if len(found) == 1 or found.shape[1] == 0:
-        return start
-    return np.asarray(
-        minimize(
-            loss, start, jac=True, bounds=[(0, 3)] * len(found), method="L-BFGS-B", options={"maxiter": 60}
-        ).x
-    )
+
+@inner
+def _newton_step(weights: Floats, slope: Floats, bend: Floats) -> Floats:
+    """Return the way to the least value of a parabola between the bounds, one weight after the other."""
+    step = np.zeros(len(weights))
+    for _ in range(200):
+        largest = 0.0
+        for k in range(len(weights)):
+            rest = slope[k] - bend[k, k] * step[k]
+            for m in range(len(weights)):
+                rest += bend[k, m] * step[m]
+            new = min(max(weights[k] - rest / bend[k, k], 0.0), MOST) - weights[k]
+            largest = max(largest, abs(new - step[k]))
+            step[k] = new
+        if largest < 1e-9:
+            break
+    return step
+
+
+@inner
+def _loss(found: Floats, weights: Floats, slope: Floats, bend: Floats) -> float:
+    """Return minus the mean log probability of the true originals; write its first and second derivatives."""
+    count, rows, size = found.shape
+    score, mean, products = np.empty(size), np.empty(count), np.empty((count, count))
+    value = 0.0
+    slope[:] = 0.0
+    bend[:] = 0.0
+    for row in range(rows):
+        score[:] = 0.0
+        for k in range(count):
+            for i in range(size):
+                score[i] += weights[k] * found[k, row, i]
+        top = score.max()
+        total = _add_odds(found, row, score, top, mean, products)
+        value += (math.log(total) + top - score[0]) / rows
+        for k in range(count):
+            slope[k] += (mean[k] / total - found[k, row, 0]) / rows
+            for m in range(count):
+                bend[k, m] += (products[k, m] - mean[k] * mean[m] / total) / total / rows
+    for k in range(count):  # a little more the larger weights are, so that equal estimates share
+        value += RIDGE * weights[k] * weights[k]
+        slope[k] += 2 * RIDGE * weights[k]
+        bend[k, k] += 2 * RIDGE
+    return value
+
+
+@inner
+def _add_odds(found: Floats, row: int, score: Floats, top: float, mean: Floats, products: Floats) -> float:
+    """Return the sum of a row's odds; write the sums of its estimates, and of their products, by odds."""
+    total = 0.0
+    mean[:] = 0.0
+    products[:] = 0.0
+    for i in range(len(score)):
+        if score[i] > top - NOTHING:
+            odds = math.exp(score[i] - top)
+            total += odds
+            for k in range(len(mean)):
+                mean[k] += odds * found[k, row, i]
+                for m in range(len(mean)):
+                    products[k, m] += odds * found[k, row, i] * found[m, row, i]
+    return total
 
 
 # --- fitting ---------------------------------------------------------------------------------------------
@@ -529,17 +662,17 @@ def _fit_plain(original: Floats, published: Floats, seen: Bools) -> Normal:
     mean = filled.copy()
     for j in range(original.shape[1]):
         used = np.sqrt(count[:, j])
-        mean[:, j] += design @ _solved(design * used[:, None], change[:, j] * used)
+        mean[:, j] += design @ solved(design * used[:, None], change[:, j] * used)
     rest = np.where(seen, (published - mean) / sd, 0.0)
-    return Normal(mean, np.broadcast_to(sd, original.shape).copy(), _root_of(_products(rest, seen)))
+    return Normal(mean, np.broadcast_to(sd, original.shape).copy(), inverse_root(_products(rest, seen)))
 
 
-def _solved(design: Floats, values: Floats) -> Floats:
+def solved(design: Floats, values: Floats) -> Floats:
     """Return the coefficients of least squares; directions that the columns of the design lack get none.
 
     By products of its few columns, as a decomposition of all records takes many times as long.
     """
-    root = _root_of(design.T @ design)
+    root = inverse_root(design.T @ design)
     return root @ (root.T @ (design.T @ values))
 
 
@@ -550,7 +683,7 @@ def _products(rest: Floats, seen: Bools) -> Floats:
     return np.asarray(flat.T @ flat / np.maximum(there.T @ there, 1))
 
 
-def _root_of(covariance: Floats) -> Floats:
+def inverse_root(covariance: Floats) -> Floats:
     """Return a matrix whose product with itself is the inverse; directions without variance are left out."""
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     kept = values > max(float(values.max(initial=0.0)), 1e-300) * 1e-10
@@ -599,7 +732,7 @@ def _fit_local(
         else:
             scatter[:, j] = (change[:, j] - step) ** 2
         y = np.log(np.maximum(scatter[:, j], floor[j]))
-        logs[:, j] = basis @ _solved(basis[rows], y[rows])
+        logs[:, j] = basis @ solved(basis[rows], y[rows])
         rest[rows, j] = y[rows] - logs[rows, j]
     survived = effects and _add_record_scales(logs, rest, enough, terms, len(published))
     missing = np.isnan(original)
@@ -620,10 +753,10 @@ def _fit_change(
         if scatter is not None:
             weight = 1 / np.sqrt(np.maximum(scatter[rows], floor))
         weight = weight / weight.max()
-        fitted = design @ _solved(design[rows] * weight[:, None], change[rows] * weight)
+        fitted = design @ solved(design[rows] * weight[:, None], change[rows] * weight)
         if scatter is None:
             y = np.log(np.maximum((change[rows] - fitted[rows]) ** 2, floor))
-            logs = basis[rows] @ _solved(basis[rows], y)
+            logs = basis[rows] @ solved(basis[rows], y)
             weight = np.exp((logs.min() - logs) / 2)
     return np.asarray(fitted)
 
@@ -648,7 +781,7 @@ def _add_record_scales(
                 rows = enough[:, j]
                 if rows.sum() > basis.shape[1]:
                     left = total[rows, j] - effect[rows]
-                    logs[:, j] = basis @ _solved(basis[rows], left)
+                    logs[:, j] = basis @ solved(basis[rows], left)
             effect = kept * ((total - logs) * enough).sum(axis=1) / cells
         rest[:] = (total - logs) * enough - effect[:, None] * enough
         logs += effect[:, None]

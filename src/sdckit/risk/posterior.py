@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
     Likelihood = Callable[[Ints, Ints], Floats]
     Spaces = Sequence[tuple[Floats, Floats]]  # points of published rows and of originals
+    Lists = Callable[[Ints, Ints, int], Ints]  # rows, originals, count -> row x place in the originals
 
 LISTED = 50  # pairs of each row and of each original
 DRAWN = 30  # pairs of each row that stand for all others
 DENSE = 40_000  # pairs of a block that are all listed: in small files, equal records stay exactly equal
 WHOLE = 9_000_000  # pairs of a block that are all compared; in larger ones, those near each other
+COMPARED = 400_000_000  # pairs that are compared by one estimate, where no space comes near the law
 AT_ONCE = 2_000_000  # pairs that are compared at a time
 SINKHORN, BETHE = 200, 150  # iterations at most
 SETTLED = 1e-3  # change of a probability below which iterations end
@@ -52,51 +54,60 @@ class Pairs(NamedTuple):
 # --- lists of pairs --------------------------------------------------------------------------------------
 
 
-def likely_pairs(
-    likelihood: Likelihood, originals: Side, published: Side, spaces: Callable[[], Spaces]
-) -> Pairs:
+class Search(NamedTuple):
+    """How likely pairs are found: their log-likelihood, and where there are too many to compare all, spaces.
+
+    `spaces` gives points whose distances come near the likelihood. `lists` compares all pairs by one estimate
+    of the law; None where distances do.
+    """
+
+    likelihood: Likelihood
+    spaces: Callable[[], Spaces]
+    lists: Lists | None = None
+
+
+def likely_pairs(search: Search, originals: Side, published: Side, some: Ints | None = None) -> Pairs:
     """Return the likeliest pairs inside the facts, and pairs drawn at random that stand for the others.
 
-    `spaces` gives points whose distances come near the likelihood, to search in where there are too many
-    pairs to compare all. The original with the number of a row is no better placed than others.
+    Of all rows, and of all originals; or of `some` rows alone. The original with the number of a row is no
+    better placed than others.
     """
-    n = len(originals.blocks)
-    rng = np.random.default_rng(3)
+    n, rng = len(originals.blocks), np.random.default_rng(3)
+    rows = np.arange(n) if some is None else some
     found = [
-        _pairs_of_block(likelihood, rows, ours, originals, published, spaces, rng)
-        for rows, ours in _blocks(published.blocks, originals.blocks)
+        _pairs_of_block(search, mine, ours, originals, published, rng, both=some is None)
+        for mine, ours in _blocks(published.blocks[rows], originals.blocks, rows)
     ]
-    small = _small_blocks(likelihood, originals, published)
+    small = _small_blocks(search.likelihood, originals, published, rows)
     parts = [one for one in (small, *found) if one is not None]
     joined = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return _sorted_pairs(joined, n)
 
 
-def _blocks(published: Ints, originals: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield rows and originals of each block with more originals than are listed."""
+def _blocks(published: Ints, originals: Ints, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield rows and originals of each block with rows and more originals than are listed."""
     sizes = np.bincount(originals, minlength=int(published.max(initial=0)) + 1)
-    large = np.flatnonzero(sizes > LISTED)
     if len(sizes) == 1:
-        yield np.arange(len(published)), np.arange(len(originals))
+        yield rows, np.arange(len(originals))
         return
     by_row, by_original = np.argsort(published, kind="stable"), np.argsort(originals, kind="stable")
-    for block in large:
-        ends = [
-            np.searchsorted(labels[order], [block, block + 1])
-            for labels, order in ((published, by_row), (originals, by_original))
-        ]
-        yield by_row[slice(*ends[0])], by_original[slice(*ends[1])]
+    sorted_rows, sorted_originals = published[by_row], originals[by_original]
+    for block in np.unique(published[sizes[published] > LISTED]):
+        mine, ours = (
+            np.searchsorted(labels, [block, block + 1]) for labels in (sorted_rows, sorted_originals)
+        )
+        yield rows[by_row[slice(*mine)]], by_original[slice(*ours)]
 
 
 def _small_blocks(
-    likelihood: Likelihood, originals: Side, published: Side
+    likelihood: Likelihood, originals: Side, published: Side, rows: Ints
 ) -> tuple[Ints, Ints, Floats, Floats] | None:
-    """Return all pairs of the blocks that have no more originals than are listed."""
+    """Return all pairs of these rows in blocks that have no more originals than are listed."""
     blocks = max(int(published.blocks.max(initial=0)), int(originals.blocks.max(initial=0))) + 1
     sizes = np.bincount(originals.blocks, minlength=blocks)
     if blocks == 1:
         return None
-    rows = np.flatnonzero((sizes <= LISTED)[published.blocks])
+    rows = rows[(sizes <= LISTED)[published.blocks[rows]]]
     order = np.argsort(originals.blocks, kind="stable")
     starts = np.cumsum(sizes) - sizes
     mine = published.blocks[rows]
@@ -121,27 +132,29 @@ def _fit(originals: Side, published: Side, rows: Ints, ours: Ints) -> Bools:
 
 
 def _pairs_of_block(
-    likelihood: Likelihood,
+    search: Search,
     rows: Ints,
     ours: Ints,
     originals: Side,
     published: Side,
-    spaces: Callable[[], Spaces],
     rng: np.random.Generator,
+    *,
+    both: bool,
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return the best pairs of a large block and those drawn for the rest."""
+    """Return the best pairs of a large block, of rows and, if `both`, of originals; and those of the rest."""
     ours = rng.permutation(ours)  # so that the order of the file breaks no tie
     if len(rows) * len(ours) <= WHOLE:
-        return _best_of_all(matrix_of(likelihood, rows, ours, originals, published), rows, ours, rng)
-    pairs = _near_pairs(rows, ours, spaces())
+        matrix = matrix_of(search.likelihood, rows, ours, originals, published)
+        return _best_of_all(matrix, rows, ours, rng, both=both)
+    pairs = _near_pairs(rows, ours, search, both=both)
     inside = _fit(originals, published, *pairs)
     u, i = (side[inside] for side in pairs)
     values = np.concatenate(
-        [likelihood(u[k : k + AT_ONCE], i[k : k + AT_ONCE]) for k in range(0, max(u.size, 1), AT_ONCE)]
+        [search.likelihood(u[k : k + AT_ONCE], i[k : k + AT_ONCE]) for k in range(0, max(u.size, 1), AT_ONCE)]
     )
-    kept = _best(u, values) | _best(i, values)
+    kept = _best(u, values) | _best(i, values) if both else _best(u, values)
     u, i, values = u[kept], i[kept], values[kept]
-    return _with_rest(likelihood, u, i, values, rows, ours, originals, published, rng)
+    return _with_rest(search.likelihood, u, i, values, rows, ours, originals, published, rng)
 
 
 def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, published: Side) -> Floats:
@@ -159,9 +172,9 @@ def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, p
 
 
 def _best_of_all(
-    matrix: Floats, rows: Ints, ours: Ints, rng: np.random.Generator
+    matrix: Floats, rows: Ints, ours: Ints, rng: np.random.Generator, *, both: bool = True
 ) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return the best pairs by row and by original of a whole matrix, and pairs drawn from the others."""
+    """Return the best pairs by row and, if `both`, by original of a matrix; and pairs drawn for the rest."""
     a, b = matrix.shape
     if a * b <= DENSE:
         u, i = np.nonzero(np.isfinite(matrix))
@@ -169,9 +182,10 @@ def _best_of_all(
     chosen = np.zeros((a, b), np.bool_)
     listed = min(LISTED, b)
     np.put_along_axis(chosen, np.argpartition(-matrix, listed - 1, axis=1)[:, :listed], True, 1)
-    score = matrix - _log_sums(matrix)[:, None]  # of an original, rows compete by their own probability
-    listed = min(LISTED, a)
-    np.put_along_axis(chosen, np.argpartition(-score, listed - 1, axis=0)[:listed], True, 0)
+    if both:
+        score = matrix - _log_sums(matrix)[:, None]  # of an original, rows compete by their own probability
+        listed = min(LISTED, a)
+        np.put_along_axis(chosen, np.argpartition(-score, listed - 1, axis=0)[:listed], True, 0)
     possible = np.isfinite(matrix)
     chosen &= possible
     standing = chosen.astype(float)
@@ -200,19 +214,6 @@ def pairs_of_matrix(matrix: Floats) -> Pairs:
     return _sorted_pairs(found, n)
 
 
-def pairs_of_rows(
-    likelihood: Likelihood, rows: Ints, originals: Side, published: Side, spaces: Spaces
-) -> Pairs:
-    """Return the likely originals of some rows of a large file, each row by itself."""
-    rng = np.random.default_rng(3)
-    ours = np.arange(len(originals.blocks))
-    pairs = _near_pairs(rows, ours, spaces, both=False)
-    inside = (originals.blocks[pairs[1]] == published.blocks[pairs[0]]) & _fit(originals, published, *pairs)
-    u, i = (side[inside] for side in pairs)
-    found = _with_rest(likelihood, u, i, likelihood(u, i), rows, ours, originals, published, rng)
-    return _sorted_pairs(found, len(ours))
-
-
 def _sorted_pairs(found: Sequence[Any], n: int) -> Pairs:
     """Return pairs sorted by row and original."""
     order = np.lexsort((found[1], found[0]))
@@ -220,18 +221,21 @@ def _sorted_pairs(found: Sequence[Any], n: int) -> Pairs:
     return Pairs(rows.astype(np.int64), ours.astype(np.int64), values, standing, n)
 
 
-def _near_pairs(rows: Ints, ours: Ints, spaces: Spaces, *, both: bool = True) -> tuple[Ints, Ints]:
-    """Return pairs that are near each other in one of the spaces, looked up from both files."""
+def _near_pairs(rows: Ints, ours: Ints, search: Search, *, both: bool) -> tuple[Ints, Ints]:
+    """Return pairs that are near each other in one of the spaces, looked up from one file or from both."""
     from scipy.spatial import cKDTree  # noqa: PLC0415 - slow to import
 
-    found = []
-    for theirs, points in spaces:
+    found, listed = [], min(LISTED, len(ours))
+    for theirs, points in search.spaces():
         a, b = theirs[rows], points[ours]
         for queries, targets, forward in ((a, b, True), (b, a, False))[: 1 + both]:
             near = cKDTree(targets).query(queries, min(LISTED, len(targets)), workers=-1)[1]
             first = np.repeat(np.arange(len(queries)), near.shape[1])
             u, i = (first, near.ravel()) if forward else (near.ravel(), first)
             found.append(u * len(ours) + i)
+    if search.lists is not None and len(rows) * len(ours) <= COMPARED:
+        places = search.lists(rows, ours, listed)
+        found.append((np.arange(len(rows))[:, None] * len(ours) + places).ravel())
     keys = np.unique(np.concatenate(found))
     return rows[keys // len(ours)], ours[keys % len(ours)]
 

@@ -18,8 +18,9 @@ from sdckit.metrics.query_sample import LOOKED_UP, QuerySample
 from sdckit.metrics.score import Score, Values
 from sdckit.risk import intruder
 from sdckit.risk.attacks import ALL, BOTH, NEAREST, OUTLIERS, explain_linkage, score_attack, score_linkage
+from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import HANDBOOK, OF_ROWS, known_columns, measured, once
-from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, facts_of, fits, require_tied_rows, row_orders
+from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, facts_of, fits, require_tied_rows
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import DISTANCES
 from sdckit.risk.posterior import SURE
@@ -97,7 +98,9 @@ def linkage(original: Any, masked: Any, *, direction: str = BOTH, attacks: str =
     float
         The largest of: links by the law of the masking, learnt by masking the file again and again, or from
         other records of the release, all at once (one to one) or each by itself; the same with the order of
-        rows that are sorted by a column, and with all rows of a unit together; `dbrl`; and a plain guess.
+        rows that are sorted by a column or by a sum, and with all rows of a unit together; `dbrl`; and a
+        plain guess. Unmasked columns with wrong cells, and confidential ones that follow from known
+        variables, are read with each of them.
 
     Notes
     -----
@@ -186,8 +189,8 @@ def sure_links(pair: Pair) -> SureLinks:
     """Return the sure links of a whole file, by the law that exposes more records; without one, by facts."""
     laws = intruder.laws_of(pair)
     found = [*(_sure_links_by(pair, by) for by in laws), _by_facts(pair)]
-    found += [_sure_links_by(pair, "folds")] if not laws and intruder.reads_order(pair) else []
-    if shows_units(pair) and not laws:
+    found += [_sure_links_by(pair, "other_columns")] if not laws and intruder.reads_order(pair) else []
+    if shows_units(pair) and intruder.runs_again(pair):
         chances = row_chances_by_facts(pair)
         found.append(SureLinks(chances, int((chances > SURE).sum())))
     for by in laws if shows_units(pair) else ():  # rows whose unit is found by all its rows together
@@ -199,14 +202,14 @@ def sure_links(pair: Pair) -> SureLinks:
 
 def _sure_links_by(pair: Pair, by: str) -> SureLinks:
     """Return the sure links by one law; of a large file, those of single rows of a sample stand for all."""
-    n = pair.original.n
+    n, order = pair.original.n, bool(row_orders(pair))
     if intruder.proves_swaps(pair):
         return SureLinks(np.ones(n), n)
     if n <= LARGE:
-        found = intruder.posterior_of(pair, by, order=bool(row_orders(pair)))
+        found = intruder.posterior_of(pair, by, order=order)
         return SureLinks(found.of_truth(found.bethe, np.arange(n)), len(found.links_claimed))
     rows = QuerySample(LOOKED_UP).order(n, pair.original.cache)[:LOOKED_UP]
-    some = intruder.posterior_of_rows(pair, by, rows)
+    some = intruder.posterior_of_rows(pair, by, rows, order=order)
     truth = np.full(n, np.nan)
     truth[rows] = some.of_truth(some.plain, np.arange(n))[rows]
     claimed = len(np.unique(some.pairs.rows[some.plain > SURE]))

@@ -24,7 +24,7 @@ from sdckit.risk.facts import (
     require_tied_rows,
     units_of_original,
 )
-from sdckit.risk.intruder import laws_of, posterior_of, reading_of, reads_law, runs_again
+from sdckit.risk.intruder import laws_of, posterior_of, reading_of, runs_again
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import TOLERANCE, NearestAttack, nearest_attack
 from sdckit.risk.posterior import EQUAL, LISTED, Pairs, Posterior
@@ -34,14 +34,15 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
+    from sdckit.risk.beside import Reader
     from sdckit.risk.facts import Sides
-    from sdckit.risk.intruder import Reader
 
     Ends = tuple[Floats, Floats]  # of intervals, record x dimension
 
 DENSE = 400  # units up to which rows are matched inside intervals for every two of them
 SMALL = 20  # units of at most this many rows are also compared by their sorted rows
 ALL_ROWS = 20_000_000  # pairs of rows up to which every two units are compared
+LEAST = 1e-3  # probability below which a pair of units is not looked at row by row
 FEW_ROWS = 4  # rows that no column tells apart, up to which all ways of pairing them are tried
 
 
@@ -174,10 +175,9 @@ def row_shares(pair: Pair, units: Ints) -> Iterator[tuple[str, Floats]]:
         yield "guess", guessed_shares(facts_of(pair).sides(direction), wanted)
         if pair.disclosure.paired and pair.known_variables:
             yield "dbrl", linked_shares(nearest_attack(pair, standardised, direction), wanted)
-        for by in ("shadows", "folds") if pair.rows is None and pair.n <= LARGE else ():
-            if reads_law(pair, by):
-                links = posterior_of(pair, by, order=False)
-                yield by, shares_of_links(links, links.both, wanted, forward=direction == TO_ORIGINAL)
+        for by in laws_of(pair) if pair.rows is None and pair.n <= LARGE else ():
+            links = posterior_of(pair, by, order=False)
+            yield by, shares_of_links(links, links.both, wanted, forward=direction == TO_ORIGINAL)
 
 
 # --- whole units, by their means and sorted rows ---------------------------------------------------------
@@ -242,8 +242,42 @@ def _credits_among(candidates: Bools, targets: Floats, queries: Floats) -> Float
 
 def shows_units(pair: Pair) -> bool:
     """Return True if the release shows which rows belong to a unit, and units can be compared as wholes."""
-    whole = pair.rows is None and units_of(pair) is not None and pair.n <= LARGE
+    whole = pair.rows is None and units_of(pair) is not None
     return whole and publishes_units(pair) and bool(runs_again(pair) or laws_of(pair))
+
+
+def _aligned_rows(pair: Pair, units: Units) -> Ints:
+    """Return the rows of all units, those of each in the order of what their unmasked columns show."""
+    blocks = facts_of(pair).theirs.blocks
+    return units.rows[np.lexsort((blocks[units.rows], units.numbers[units.rows]))]
+
+
+def rows_in_units(pair: Pair, by: str) -> tuple[Posterior, Floats]:
+    """Return pairs of rows that are aligned in likely pairs of units, and their probability of being linked.
+
+    Rows of a unit that no unmasked column tells apart share it.
+    """
+    units, found, blocks = (
+        Units(np.asarray(units_of(pair))),
+        unit_posterior(pair, by),
+        facts_of(pair).ours.blocks,
+    )
+    rows, (g, h) = _aligned_rows(pair, units), found.pairs[:2]
+    best = np.flatnonzero(found.both >= LEAST)
+    g, h, chance = g[best], h[best], found.both[best]
+    u: list[Ints] = []
+    i: list[Ints] = []
+    of_pair: list[Ints] = []
+    for size in np.unique(units.sizes[g]):
+        some = np.flatnonzero(units.sizes[g] == size)
+        for a in range(size):
+            for b in range(size):
+                theirs, ours = rows[units.starts[g[some]] + a], rows[units.starts[h[some]] + b]
+                alike = np.flatnonzero(blocks[theirs] == blocks[ours])
+                u, i, of_pair = [*u, theirs[alike]], [*i, ours[alike]], [*of_pair, some[alike]]
+    theirs, ours, number = (np.concatenate(part) for part in (u, i, of_pair))
+    pairs = Pairs(theirs, ours, np.log(chance[number]), np.ones(len(theirs)), pair.n)
+    return Posterior(pairs), chance[number]
 
 
 @once
@@ -253,8 +287,7 @@ def unit_posterior(pair: Pair, by: str) -> Posterior:
     Rows of a unit that no unmasked column tells apart are paired as is best for each two units.
     """
     units, facts, reader = Units(np.asarray(units_of(pair))), facts_of(pair), reading_of(pair, by)
-    blocks = facts.theirs.blocks
-    rows = units.rows[np.lexsort((blocks[units.rows], units.numbers[units.rows]))]
+    blocks, rows = facts.theirs.blocks, _aligned_rows(pair, units)
     classes = units.side(facts.ours._replace(low=np.empty((pair.n, 0)), high=np.empty((pair.n, 0)))).blocks
     lists = []
     for members in np.split(np.argsort(classes, kind="stable"), np.cumsum(np.bincount(classes))[:-1]):
@@ -308,10 +341,15 @@ def units_by_law(pair: Pair) -> Iterator[Floats]:
     if runs_again(pair):
         yield chances_by_facts(pair)
     for by in laws_of(pair):
-        found = unit_posterior(pair, by)
-        for chance in (found.both, found.plain):
-            for forward in (True, False):
-                yield found.credit(chance, np.arange(found.pairs.n), forward=forward)
+        yield from _credits_by(pair, by)
+
+
+def _credits_by(pair: Pair, by: str) -> Iterator[Floats]:
+    """Yield every unit's credit by one law, in both directions, one to one and not."""
+    found = unit_posterior(pair, by)
+    for chance in (found.both, found.plain):
+        for forward in (True, False):
+            yield found.credit(chance, np.arange(found.pairs.n), forward=forward)
 
 
 def chances_by_facts(pair: Pair) -> Floats:
@@ -324,11 +362,11 @@ def chances_by_facts(pair: Pair) -> Floats:
 def row_credits_of_units(pair: Pair) -> Floats:
     """Return for each row the credit of its unit, by the law that finds most rows.
 
-    Where the facts say it all, rows of a unit that they do not tell apart share it.
+    By the facts, rows of a unit that they do not tell apart share it.
     """
-    if runs_again(pair):
-        return row_chances_by_facts(pair)
-    return max((credit[units_of(pair)] for credit in units_by_law(pair)), key=np.mean)
+    found = [row_chances_by_facts(pair)] if runs_again(pair) else []
+    found += [credit[units_of(pair)] for by in laws_of(pair) for credit in _credits_by(pair, by)]
+    return max(found, key=np.mean)
 
 
 def row_chances_by_facts(pair: Pair) -> Floats:

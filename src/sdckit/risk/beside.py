@@ -1,0 +1,505 @@
+"""What an intruder reads beside the known variables that were masked, and adds to their law.
+
+- unmasked columns that he knows, some of whose published cells are wrong (`ChangedColumn`);
+- published columns that he does not know, as far as they follow from what he knows (`InferredColumns`): a
+  published wealth tells who has a high income;
+- the order of the rows, where they are sorted by a column that he knows or by a sum of them (`OrderedRows`).
+
+Each adds a log probability to every pair of a published row and an original. How cells differ, or follow from
+others, is learnt from other folds of the records than the one that is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+import polars as pl
+
+from sdckit.core.classes import class_numbers
+from sdckit.core.converted_cells import converted_numbers, polars_column
+from sdckit.risk.distances import column_scale, known_columns, once, standardised
+from sdckit.risk.facts import (
+    aligned_column,
+    column_numbers,
+    facts_of,
+    is_renumbering,
+    unknown_of_original,
+    untouched_of,
+)
+from sdckit.risk.law import FOLDS, Normal, inverse_root, mid_ranks, solved
+from sdckit.risk.posterior import LISTED, Search
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sdckit.kernels.jit import Bools, Floats, Ints
+    from sdckit.metrics.pair import Pair
+
+SORTED = 0.95  # absolute rank correlation with the row number above which rows count as sorted
+SETTLED = 1e-7  # change of a sum, in standard deviations, below which it is found
+DOUBT = 0.8  # a sample of rows with less shows that rows are not sorted
+SAMPLE = 2_000  # rows in that sample
+SMALLEST_STEP = 0.1  # ranks by which the order of rows is never more exact
+STEPS = 400  # at most, in which the sum that rows follow is found
+FOLLOWS = 0.05  # share of a column's variance that others must explain, for it to tell anything
+PER_TERM = 10  # records for each coefficient that is learnt
+KEPT = 0.05  # share of equal cells below which distinct cells are a fresh numbering, which tells nothing
+CLASSES = 50  # values up to which a column is one of classes
+BINS, PER_BIN = 400, 6  # of ranks that classes follow from, at most, and records of one
+EXACT = 1e-8  # share of a column's variance that is never explained
+APART = 1e3  # distance of different cells, in units of the law: equal ones are nearer
+
+
+class Reader(Protocol):
+    """A published file as a law reads it."""
+
+    @property
+    def spaces(self) -> Sequence[tuple[Floats, Floats]]:
+        """Points whose distances come near the law."""
+
+    @property
+    def uneven(self) -> bool:
+        """True where no distance comes near the law, so that `lists` are needed."""
+
+    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:
+        """Return the places of the likeliest originals of each row, row x place."""
+
+    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
+        """Return the log-likelihood of each pair of a published row and an original."""
+
+
+def search_of(reader: Reader) -> Search:
+    """Return how likely pairs are found in a file that is read so."""
+    return Search(reader.likelihood, lambda: reader.spaces, reader.lists if reader.uneven else None)
+
+
+class Beside(Protocol):
+    """Something that tells about records beside the law of the masked variables."""
+
+    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log probability of each pair to `found`."""
+
+    @property
+    def space(self) -> tuple[Floats, Floats] | None:
+        """Points of published rows and of originals, in units of the law; None if near ones tell nothing."""
+
+
+class NoLaw:
+    """The reading of variables that tell nothing more than the facts do."""
+
+    spaces: Sequence[tuple[Floats, Floats]] = ()
+    uneven = False
+
+    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:  # noqa: ARG002 - as all readings
+        """Return any originals."""
+        return np.zeros((len(rows), count), np.int64)
+
+    def likelihood(self, rows: Ints, originals: Ints) -> Floats:  # noqa: ARG002 - as all readings
+        """Return 0 for each pair."""
+        return np.zeros(len(rows))
+
+
+@dataclass(frozen=True)
+class WithMore:
+    """A reading to which other columns and the order of the rows add what they tell."""
+
+    reading: Reader
+    more: Sequence[Beside]
+
+    @property
+    def spaces(self) -> Sequence[tuple[Floats, Floats]]:
+        """The spaces of the reading with the coordinates that the others add, and as they are."""
+        parts = [one.space for one in self.more]
+        if not any(parts):
+            return self.reading.spaces
+        own = list(self.reading.spaces)
+        ours, theirs = (
+            np.column_stack([part[side] for part in parts if part is not None]) for side in (1, 0)
+        )
+        joint = [(np.hstack([a, theirs]), np.hstack([b, ours])) for a, b in own]
+        return [*(joint or [(theirs, ours)]), *own[:1]]  # a wrong cell must not hide a record
+
+    @property
+    def uneven(self) -> bool:
+        """True if it is so for the reading itself."""
+        return self.reading.uneven
+
+    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:
+        """Return those of the reading itself."""
+        return self.reading.lists(rows, originals, count)
+
+    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
+        """Return the sum of all log-likelihoods of each pair."""
+        found = self.reading.likelihood(rows, originals)
+        for one in self.more:
+            one.add(rows, originals, found)
+        return found
+
+
+def read_beside(pair: Pair, *, order: bool, inferred: bool = True) -> list[Beside]:
+    """Return all that is read beside the masked variables; the order of the rows only if asked for."""
+    found: list[Beside] = [*changed_columns(pair), *(inferred_columns(pair) if inferred else ())]
+    return found + ([OrderedRows(one.by_row, one.by_value) for one in row_orders(pair)] if order else [])
+
+
+def folds_of(n: int) -> Ints:
+    """Return the number of the fold of each record."""
+    return np.random.default_rng(2).permutation(n) % FOLDS
+
+
+# --- known columns with wrong cells ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChangedColumn:
+    """An unmasked column whose cells differ from the original's in some records, read by folds.
+
+    A published cell is the original one in a share of the records; else it follows from it as in other folds,
+    or is as many steps away as there.
+    """
+
+    original: Ints
+    published: Ints
+    folds: Ints
+
+    @property
+    def space(self) -> tuple[Floats, Floats] | None:
+        """The numbers of the cells, far apart; None where too many records share one to look it up."""
+        if np.bincount(self.original + 1).max() > LISTED:
+            return None
+        return APART * self.published.astype(float), APART * self.original.astype(float)
+
+    @cached_property
+    def same(self) -> Floats:
+        """Share of equal cells outside of each fold."""
+        equal = self.original == self.published
+        return np.array([equal[self.folds != number].mean() for number in range(FOLDS)])
+
+    @cached_property
+    def counts(self) -> list[tuple[Ints, Ints, Ints, Floats, Floats]]:
+        """Outside of each fold: keys of pairs of cells, their counts; counts of originals; share of cells.
+
+        Last, the share of each difference among the cells that differ.
+        """
+        size = int(max(self.original.max(), self.published.max())) + 2
+        found = []
+        for number in range(FOLDS):
+            out = self.folds != number
+            x, y = self.original[out] + 1, self.published[out] + 1
+            keys, often = np.unique(x * size + y, return_counts=True)
+            shares = (np.bincount(y, minlength=size) + 1 / size) / (out.sum() + 1)
+            moved = np.bincount((y - x + size)[x != y], minlength=2 * size + 1)
+            moves = (moved + 0.5 / size) / (moved.sum() + 1)
+            found.append((keys, often, np.bincount(x, minlength=size), shares, moves))
+        return found
+
+    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log probability of each published cell, given the original one."""
+        mine = self.folds[rows]
+        for number, (keys, often, of_original, shares, moves) in enumerate(self.counts):
+            some = np.flatnonzero(mine == number)
+            x, y = self.original[originals[some]] + 1, self.published[rows[some]] + 1
+            key = x * len(shares) + y
+            place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            seen = np.where(keys[place] == key, often[place], 0)
+            usual = (shares[y] + moves[y - x + len(shares)]) / 2
+            other = (seen + usual) / (of_original[x] + 1)
+            same = min(max(self.same[number], 1e-6), 1 - 1e-6)
+            found[some] += np.log(same * (x == y) + (1 - same) * other)
+
+
+@once
+def changed_columns(pair: Pair) -> list[ChangedColumn]:
+    """Return the known unmasked columns that differ from the original in a way that is no fact."""
+    found, folds = [], folds_of(pair.original.n)
+    for one in untouched_of(pair):
+        equal = np.mean(one.original == one.published)
+        if one.case in "de" and not (equal < KEPT and is_renumbering(one.original, one.published)):
+            found.append(ChangedColumn(one.original, one.published, folds))
+    return found
+
+
+# --- columns that he does not know -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InferredColumns:
+    """Published columns that the intruder does not know, each as a function of what he knows, read by folds.
+
+    Value, logarithm or normal score of a cell is a linear function of those of the known variables.
+    """
+
+    cells: Floats  # published, each column in the form that follows best; 0 where missing
+    free: Bools  # cells that are not missing
+    folds: Ints
+    laws: Sequence[Normal]  # of each fold, learnt from the others
+
+    @property
+    def space(self) -> tuple[Floats, Floats]:
+        """Cells, and what the first law expects of each original, in units of the residuals."""
+        law = self.laws[0]
+        return self.cells @ law.root, law.mean @ law.root
+
+    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log-density of the residuals of each pair."""
+        mine = self.folds[rows]
+        for number, law in enumerate(self.laws):
+            some = np.flatnonzero(mine == number)
+            part = np.zeros(some.size)
+            law.add(self.cells, self.free, rows[some], originals[some], part)
+            found[some] += part
+
+
+class _Inferred(NamedTuple):
+    """One such column: its cells, what is expected of each original by each fold, and what is left."""
+
+    cells: Floats
+    expected: Floats  # fold x record
+    rest: Floats  # residual of each record by its own fold; NaN where a cell is missing
+
+
+@once
+def inferred_columns(pair: Pair) -> list[Beside]:
+    """Return the published columns that follow from what the intruder knows."""
+    known, n = standardised(pair)[0], pair.original.n
+    if not known.shape[1] or n < PER_TERM:
+        return []
+    folds, classes, found = folds_of(n), [], []
+    forms = list(_forms(np.asarray(known_columns(pair, pair.original.values))))
+    forms = forms if n >= PER_TERM * (1 + len(forms) * known.shape[1]) else forms[:1]
+    design = np.nan_to_num(np.column_stack([np.ones(n), *forms]))
+    for column in _unknown_columns(pair):
+        values = np.unique(column[~np.isnan(column)])
+        if len(values) <= CLASSES:
+            classes.append(_class_of_a_variable(known, np.searchsorted(values, column), folds))
+        elif n >= PER_TERM * design.shape[1]:
+            each = [_inferred(design, form[:, 0], folds) for form in _forms(column[:, None])]
+            best = min(each, key=_ranks_off)
+            found += [best] if np.nanvar(best.rest) < 1 - FOLLOWS else []
+    return [*classes, *([_joined(found, folds)] if found else [])]
+
+
+def _forms(values: Floats) -> Iterator[Floats]:
+    """Yield normal scores, standardised values and standardised logarithms of the sizes of some columns."""
+    from scipy.special import ndtri  # noqa: PLC0415 - slow to import
+
+    yield np.asarray(ndtri((mid_ranks(values) - 0.5) / len(values)))
+    yield column_scale(values).apply(values)
+    logs = np.log(np.abs(np.where(values == 0, np.nan, values)))
+    yield column_scale(logs).apply(logs)
+
+
+def _inferred(design: Floats, cells: Floats, folds: Ints) -> _Inferred:
+    """Return a column in one form, of variance 1, with what least squares on other folds expect."""
+    cells = cells / max(float(np.nanstd(cells)), 1e-300) if (~np.isnan(cells)).any() else cells
+    expected = np.empty((FOLDS, len(cells)))
+    for number in range(FOLDS):
+        some = np.flatnonzero((folds != number) & ~np.isnan(cells))
+        expected[number] = design @ solved(design[some], cells[some])
+    return _Inferred(cells, expected, cells - expected[folds, np.arange(len(cells))])
+
+
+def _ranks_off(column: _Inferred) -> float:
+    """Return how far the ranks of a column are from those of its expected cells, in the mean."""
+    both = np.column_stack([column.cells, column.cells - column.rest])
+    ranks = mid_ranks(both)
+    return float(np.nanmean(np.abs(ranks[:, 0] - ranks[:, 1])))
+
+
+def _joined(columns: Sequence[_Inferred], folds: Ints) -> InferredColumns:
+    """Return inferred columns with the law of their residuals."""
+    cells = np.column_stack([one.cells for one in columns])
+    rest, free = np.nan_to_num(np.column_stack([one.rest for one in columns])), ~np.isnan(cells)
+    laws = []
+    for number in range(FOLDS):
+        own, there = rest[folds != number], free[folds != number].astype(float)
+        covariance = own.T @ own / np.maximum(there.T @ there, 1) + EXACT * np.eye(len(columns))
+        mean = np.column_stack([one.expected[number] for one in columns])
+        laws.append(Normal(mean, np.ones_like(mean), inverse_root(covariance)))
+    return InferredColumns(np.nan_to_num(cells), np.ascontiguousarray(free), folds, laws)
+
+
+@dataclass(frozen=True)
+class ClassColumn:
+    """A column of classes that he does not know, as it follows from the rank of a known variable."""
+
+    bins: Ints  # of the ranks of originals
+    classes: Ints  # that are published
+    folds: Ints
+    space: None = None  # classes are too large to look records up in
+
+    @cached_property
+    def tables(self) -> Floats:
+        """Log share of each class in each bin and its neighbours, outside of each fold."""
+        size = self.bins.max() + 1, self.classes.max() + 1
+        found = np.empty((FOLDS, *size))
+        for number in range(FOLDS):
+            out = self.folds != number
+            counts = np.zeros(size)
+            np.add.at(counts, (self.bins[out], self.classes[out]), 1.0)
+            wide = np.pad(counts, ((1, 1), (0, 0)), mode="edge")
+            counts = counts / 2 + (wide[:-2] + wide[2:]) / 4 + 0.1 * counts.sum(axis=0) / out.sum() + 1e-6
+            found[number] = np.log(counts / counts.sum(axis=1, keepdims=True))
+        return found
+
+    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the log share of each published class."""
+        found += self.tables[self.folds[rows], self.bins[originals], self.classes[rows]]
+
+
+def _class_of_a_variable(known: Floats, classes: Ints, folds: Ints) -> ClassColumn:
+    """Return a column of few values as it follows from the rank of the known variable that tells most."""
+    n = len(known)
+    bins = int(np.clip(n // PER_BIN, 1, BINS))
+    places = np.nan_to_num((mid_ranks(known) - 0.5) * bins / n, nan=bins).astype(np.int64)
+    told = [_mean_log_share(column, classes) for column in places.T]
+    return ClassColumn(places[:, int(np.argmax(told))], classes, folds)
+
+
+def _mean_log_share(bins: Ints, classes: Ints) -> float:
+    """Return the mean log share of each record's class among the records of its bin."""
+    size = int(classes.max()) + 1
+    counts = np.bincount(bins * size + classes)
+    return float(np.mean(np.log(counts[bins * size + classes] / np.bincount(bins)[bins])))
+
+
+def _unknown_columns(pair: Pair) -> Iterator[Floats]:
+    """Yield the published columns that the intruder does not know as numbers, NaN where a cell is missing."""
+    for name, cells in unknown_of_original(pair.original).items():
+        if pair.table is None:
+            yield cells
+        elif name in pair.table.names:
+            yield column_numbers(aligned_column(pair, name))
+
+
+# --- the order of the rows -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OrderedRows:
+    """Rows sorted, or nearly so, by a column: the rank of a row is near the rank of its original."""
+
+    by_row: Floats
+    by_value: Floats
+
+    @property
+    def space(self) -> tuple[Floats, Floats]:
+        """Ranks of rows and of values, in units of their usual difference."""
+        return np.nan_to_num(self.by_row / self.spread), np.nan_to_num(self.by_value / self.spread)
+
+    @cached_property
+    def spread(self) -> float:
+        """Standard deviation of the difference of both ranks."""
+        return max(float(np.sqrt(np.nanmean((self.by_row - self.by_value) ** 2))), SMALLEST_STEP)
+
+    def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
+        """Add the normal log-density of the difference of both ranks."""
+        found -= 0.5 * np.nan_to_num((self.by_row[rows] - self.by_value[originals]) / self.spread) ** 2
+
+
+class RowOrder(NamedTuple):
+    """A column that rows follow: rank of each published row, and rank of each original's value."""
+
+    column: str
+    by_row: Floats
+    by_value: Floats
+
+
+@once
+def row_orders(pair: Pair) -> list[RowOrder]:
+    """Return the columns, or the sum of columns, along which rows are sorted; none where they are shuffled.
+
+    Rows sorted, or nearly so, by a column tell each record's rank in that column, or its rank within the
+    records that are equal in the untouched columns.
+    """
+    if not (pair.by_position and pair.disclosure.paired):
+        return []
+    blocks, every = facts_of(pair).blocks, []
+    for inside in [None] if blocks is None else [None, blocks]:
+        orders = [_row_order(name, cells, inside) for name, cells in _ordered_cells(pair)]
+        found = [one for one in orders if one is not None]
+        if not found and (total := _sum_that_rows_follow(standardised(pair)[0], inside)) is not None:
+            found = [one for one in [_row_order("a sum of columns", total, inside)] if one is not None]
+        every += found
+    return every
+
+
+def _ordered_cells(pair: Pair) -> Iterator[tuple[str, Floats]]:
+    """Yield known columns and the key as numbers in the order of their cells, NaN where one is missing."""
+    for j in pair.known_variables:
+        values = pair.original.values[:, j]
+        yield pair.columns[j], values if pair.complete else np.where(pair.missing[:, j], np.nan, values)
+    for column in untouched_of(pair):
+        gone = (column.original == -1) | (column.published == -1)
+        yield column.name, np.where(gone, np.nan, column.original)
+    key, table = pair.original.roles.key, pair.original.table
+    if table is None:
+        return
+    if key:
+        numbers = [converted_numbers(polars_column(table.column(name)))[0] for name in key]
+        yield ", ".join(key), class_numbers(numbers, pair.original.n).astype(float)
+
+
+def _sum_that_rows_follow(values: Floats, blocks: Ints | None) -> Floats | None:
+    """Return the weighted sum of columns whose order is nearest to that of the rows; None if none is near.
+
+    Least squares on the sorted values of the sum itself, in turn: where rows are sorted by a sum, it stays.
+    Rows may be sorted within blocks.
+    """
+    n, p = values.shape
+    inside = np.zeros(n, np.int64) if blocks is None else blocks
+    if p < 2 or n < PER_TERM * p + 2 * len(np.unique(inside)):
+        return None
+    sizes = np.bincount(inside)
+
+    def centred(column: Floats) -> Floats:
+        """Return a column less the mean of each block."""
+        return np.asarray(column - (np.bincount(inside, column) / np.maximum(sizes, 1))[inside])
+
+    design = np.column_stack([centred(column) for column in np.nan_to_num(values).T])
+    by_row = np.lexsort((np.arange(n), inside))
+    target = centred(ranks_within(np.arange(n, dtype=float), inside) / sizes[inside])
+    for step in range(STEPS):
+        before, target = target, target / max(float(target.std()), 1e-300)
+        total = design @ solved(design, target)
+        if total.std() < (DOUBT / 2 if step < 5 else DOUBT):  # that of the target is 1
+            return None
+        target = np.empty(n)
+        target[by_row] = total[np.lexsort((total, inside))]
+        if step and np.abs(target - before).max() < SETTLED:
+            break
+    return np.asarray(total)
+
+
+def _row_order(name: str, cells: Floats, blocks: Ints | None) -> RowOrder | None:
+    """Return ranks of rows and values, within blocks if given, if they are nearly monotone, else None."""
+    rows, every = np.arange(len(cells), dtype=float), np.zeros(len(cells), np.int64)
+    if len(cells) > 2 * SAMPLE and blocks is None:
+        some = slice(None, None, len(cells) // SAMPLE)
+        if abs(rank_correlation(rows[some], cells[some], every[some])) < DOUBT:
+            return None
+    inside = every if blocks is None else blocks
+    rho = rank_correlation(rows, cells, inside)
+    if abs(rho) <= SORTED:
+        return None
+    seen = np.where(np.isnan(cells), np.nan, rows if rho > 0 else -rows)
+    return RowOrder(name, ranks_within(seen, inside), ranks_within(cells, inside))
+
+
+def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
+    """Return Spearman's correlation of row numbers and cells within blocks, pooled over the blocks."""
+    seen = ~np.isnan(cells)
+    ranks = [ranks_within(values[seen], blocks[seen]) for values in (rows, cells)]
+    a, b = (one - (np.bincount(blocks[seen])[blocks[seen]] - 1) / 2 for one in ranks)  # less the mean rank
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size > 0 else 0.0
+
+
+def ranks_within(values: Floats, blocks: Ints) -> Floats:
+    """Return mid-ranks from 0 of the values within their block; NaN stays NaN."""
+    cells = pl.DataFrame({"value": values + 0.0, "block": blocks})  # no -0.0
+    ranks = pl.col("value").fill_nan(None).rank("average").over("block") - 1
+    return cells.select(ranks.fill_null(np.nan)).to_series().to_numpy()
