@@ -13,7 +13,6 @@ from sdckit.core.registry import METHODS
 from sdckit.kernels.candidates import no_facts
 from sdckit.metrics.pair import pair_of
 from sdckit.risk import law, posterior, shadows
-from sdckit.risk.beside import search_of
 
 DRAWS = range(40_000, 40_016)
 SHADOWS = range(50_000, 50_080)
@@ -162,7 +161,7 @@ def test_a_method_that_changes_nothing_states_no_law(name):
 def found_by(one, y):
     """Return the share of records found, the better of both directions, by a law in one published file."""
     n, reading, truth = len(y), one.read(y), np.arange(len(y))
-    pairs = posterior.likely_pairs(search_of(reading), no_facts(n), no_facts(n))
+    pairs = posterior.likely_pairs(reading.search, no_facts(n), no_facts(n))
     links = posterior.Posterior(pairs)
     return max(links.credit(links.both, truth, forward=way).mean() for way in (True, False))
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
+    from sdckit.risk.posterior import Spaces
 
 SORTED = 0.95  # absolute rank correlation with the row number above which rows count as sorted
 SETTLED = 1e-7  # change of a sum, in standard deviations, below which it is found
@@ -53,29 +54,6 @@ EXACT = 1e-8  # share of a column's variance that is never explained
 APART = 1e3  # distance of different cells, in units of the law: equal ones are nearer
 
 
-class Reader(Protocol):
-    """A published file as a law reads it."""
-
-    @property
-    def spaces(self) -> Sequence[tuple[Floats, Floats]]:
-        """Points whose distances come near the law."""
-
-    @property
-    def uneven(self) -> bool:
-        """True where no distance comes near the law, so that `lists` are needed."""
-
-    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:
-        """Return the places of the likeliest originals of each row, row x place."""
-
-    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
-        """Return the log-likelihood of each pair of a published row and an original."""
-
-
-def search_of(reader: Reader) -> Search:
-    """Return how likely pairs are found in a file that is read so."""
-    return Search(reader.likelihood, lambda: reader.spaces, reader.lists if reader.uneven else None)
-
-
 class Beside(Protocol):
     """Something that tells about records beside the law of the masked variables."""
 
@@ -87,62 +65,34 @@ class Beside(Protocol):
         """Points of published rows and of originals, in units of the law; None if near ones tell nothing."""
 
 
-class NoLaw:
-    """The reading of variables that tell nothing more than the facts do."""
+def with_more(search: Search, more: Sequence[Beside]) -> Search:
+    """Return how pairs are found where other columns and the order of the rows add what they tell."""
 
-    spaces: Sequence[tuple[Floats, Floats]] = ()
-    uneven = False
+    def likelihood(rows: Ints, originals: Ints) -> Floats:
+        """Return the sum of all log-likelihoods of each pair."""
+        found = search.likelihood(rows, originals)
+        for one in more:
+            one.add(rows, originals, found)
+        return found
 
-    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:  # noqa: ARG002 - as all readings
-        """Return any originals."""
-        return np.zeros((len(rows), count), np.int64)
-
-    def likelihood(self, rows: Ints, originals: Ints) -> Floats:  # noqa: ARG002 - as all readings
-        """Return 0 for each pair."""
-        return np.zeros(len(rows))
-
-
-@dataclass(frozen=True)
-class WithMore:
-    """A reading to which other columns and the order of the rows add what they tell."""
-
-    reading: Reader
-    more: Sequence[Beside]
-
-    @property
-    def spaces(self) -> Sequence[tuple[Floats, Floats]]:
-        """The spaces of the reading with the coordinates that the others add, and as they are."""
-        parts = [one.space for one in self.more]
+    def spaces() -> Spaces:
+        """Return the spaces of the law with the coordinates that the others add, and as they are."""
+        own, parts = list(search.spaces()), [one.space for one in more]
         if not any(parts):
-            return self.reading.spaces
-        own = list(self.reading.spaces)
+            return own
         ours, theirs = (
             np.column_stack([part[side] for part in parts if part is not None]) for side in (1, 0)
         )
         joint = [(np.hstack([a, theirs]), np.hstack([b, ours])) for a, b in own]
         return [*(joint or [(theirs, ours)]), *own[:1]]  # a wrong cell must not hide a record
 
-    @property
-    def uneven(self) -> bool:
-        """True if it is so for the reading itself."""
-        return self.reading.uneven
-
-    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:
-        """Return those of the reading itself."""
-        return self.reading.lists(rows, originals, count)
-
-    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
-        """Return the sum of all log-likelihoods of each pair."""
-        found = self.reading.likelihood(rows, originals)
-        for one in self.more:
-            one.add(rows, originals, found)
-        return found
+    return Search(likelihood, spaces, search.lists)
 
 
 def read_beside(pair: Pair, *, order: bool, inferred: bool = True) -> list[Beside]:
     """Return all that is read beside the masked variables; the order of the rows only if asked for."""
-    found: list[Beside] = [*changed_columns(pair), *(inferred_columns(pair) if inferred else ())]
-    return found + ([OrderedRows(one.by_row, one.by_value) for one in row_orders(pair)] if order else [])
+    follow, orders = inferred_columns(pair) if inferred else (), row_orders(pair) if order else ()
+    return [*changed_columns(pair), *follow, *orders]
 
 
 def folds_of(n: int) -> Ints:
@@ -382,8 +332,9 @@ def _unknown_columns(pair: Pair) -> Iterator[Floats]:
 class OrderedRows:
     """Rows sorted, or nearly so, by a column: the rank of a row is near the rank of its original."""
 
-    by_row: Floats
-    by_value: Floats
+    column: str
+    by_row: Floats  # rank of each published row
+    by_value: Floats  # rank of each original's value
 
     @property
     def space(self) -> tuple[Floats, Floats]:
@@ -400,16 +351,8 @@ class OrderedRows:
         found -= 0.5 * np.nan_to_num((self.by_row[rows] - self.by_value[originals]) / self.spread) ** 2
 
 
-class RowOrder(NamedTuple):
-    """A column that rows follow: rank of each published row, and rank of each original's value."""
-
-    column: str
-    by_row: Floats
-    by_value: Floats
-
-
 @once
-def row_orders(pair: Pair) -> list[RowOrder]:
+def row_orders(pair: Pair) -> list[OrderedRows]:
     """Return the columns, or the sum of columns, along which rows are sorted; none where they are shuffled.
 
     Rows sorted, or nearly so, by a column tell each record's rank in that column, or its rank within the
@@ -474,7 +417,7 @@ def _sum_that_rows_follow(values: Floats, blocks: Ints | None) -> Floats | None:
     return np.asarray(total)
 
 
-def _row_order(name: str, cells: Floats, blocks: Ints | None) -> RowOrder | None:
+def _row_order(name: str, cells: Floats, blocks: Ints | None) -> OrderedRows | None:
     """Return ranks of rows and values, within blocks if given, if they are nearly monotone, else None."""
     rows, every = np.arange(len(cells), dtype=float), np.zeros(len(cells), np.int64)
     if len(cells) > 2 * SAMPLE and blocks is None:
@@ -486,7 +429,7 @@ def _row_order(name: str, cells: Floats, blocks: Ints | None) -> RowOrder | None
     if abs(rho) <= SORTED:
         return None
     seen = np.where(np.isnan(cells), np.nan, rows if rho > 0 else -rows)
-    return RowOrder(name, ranks_within(seen, inside), ranks_within(cells, inside))
+    return OrderedRows(name, ranks_within(seen, inside), ranks_within(cells, inside))
 
 
 def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:

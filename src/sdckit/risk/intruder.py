@@ -19,8 +19,8 @@ from sdckit.kernels.candidates import Side, take
 from sdckit.masking import rounded
 from sdckit.metrics.query_sample import LOOKED_UP
 from sdckit.risk import law, posterior, shadows, structure
-from sdckit.risk.beside import NoLaw, WithMore, read_beside, row_orders, search_of
-from sdckit.risk.distances import Credits, cached_value, known_columns, once
+from sdckit.risk.beside import read_beside, row_orders, with_more
+from sdckit.risk.distances import Credits, known_columns, once
 from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of
 from sdckit.risk.law import LARGE
 from sdckit.risk.posterior import Search
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
-    from sdckit.risk.beside import Reader
     from sdckit.risk.posterior import Likelihood, Pairs
 
 CELL = 5_000  # records of such a file in which one-to-one links are compared with single ones
@@ -97,22 +96,22 @@ def runs_again(pair: Pair) -> bool:
     return facts_of(pair.whole or pair).run_again
 
 
-def reading_of(pair: Pair, by: str, *, order: bool = False, inferred: bool = True) -> Reader:
+def reading_of(pair: Pair, by: str, *, order: bool = False, inferred: bool = True) -> Search:
     """Return the release as an intruder reads it: by a law of its masked variables, and by all else it shows.
 
     With `order`, by the order of the rows, too. Columns that are `inferred` tell the same in every release.
     """
     reading, more = _masked_reading(pair, by), read_beside(pair, order=order, inferred=inferred)
-    return WithMore(reading, more) if more else reading
+    return with_more(reading, more) if more else reading
 
 
 @once
-def _masked_reading(pair: Pair, by: str) -> Reader:
+def _masked_reading(pair: Pair, by: str) -> Search:
     """Return the masked variables as read by the law of shadows, or by that of the release's own folds."""
     if by == "other_columns":
-        return NoLaw()
+        return Search(lambda rows, _: np.zeros(len(rows)), list)
     ours, theirs = files_of(pair)
-    return law.laws_of_folds(ours, theirs) if by == "folds" else _kept_law(pair, ours).read(theirs)
+    return law.laws_of_folds(ours, theirs) if by == "folds" else _kept_law(pair, ours).read(theirs).search
 
 
 def _kept_law(pair: Pair, ours: Floats) -> law.Law:
@@ -174,8 +173,8 @@ def posterior_of(pair: Pair, by: str, *, order: bool) -> posterior.Posterior:
 
     Swaps are undone where the shadows prove them.
     """
-    reader, sides = reading_of(pair, by, order=order), facts_of(pair).sides()
-    return posterior.Posterior(_pairs_inside(search_of(reader), sides, exchanged_codes(pair)))
+    search, sides = reading_of(pair, by, order=order), facts_of(pair).sides()
+    return posterior.Posterior(_pairs_inside(search, sides, exchanged_codes(pair)))
 
 
 def _pairs_inside(search: Search, sides: tuple[Side, Side], codes: Sequence[structure.Codes]) -> Pairs:
@@ -208,25 +207,18 @@ def pairs_after_swaps(matrix: Floats, codes: Sequence[structure.Codes]) -> Pairs
     return posterior.pairs_of_matrix(matrix)
 
 
+@once
 def exchanged_codes(pair: Pair) -> list[structure.Codes]:
     """Return the values of the known variables that the shadows prove to be exchanged in pairs."""
-
-    def find() -> list[structure.Codes]:
-        """Return the codes of these columns."""
-        if not shadows.masks_again(pair):
-            return []
-        steps = [shadows.published_steps(pair)[j] for j in pair.known_variables]
-        ours = rounded(known_columns(pair, pair.original.values), steps)
-        some = shadows.shadows_of(pair, shadows.FEWEST)
-        columns = structure.exchanged_columns(ours, some)
-        if columns:
-            columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW))
-        theirs = shadows.release_as_shadow(pair)
-        strata = seen_strata(pair)
-        return [structure.codes_of(ours[:, j], theirs[:, j], strata) for j in columns]
-
-    found: list[structure.Codes] = cached_value(pair.cache, "exchanged", find)
-    return found
+    if not shadows.masks_again(pair):
+        return []
+    steps = [shadows.published_steps(pair)[j] for j in pair.known_variables]
+    ours = rounded(known_columns(pair, pair.original.values), steps)
+    columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEWEST))
+    if columns:
+        columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW))
+    theirs, strata = shadows.release_as_shadow(pair), seen_strata(pair)
+    return [structure.codes_of(ours[:, j], theirs[:, j], strata) for j in columns]
 
 
 def seen_strata(pair: Pair) -> Ints | None:
@@ -256,7 +248,7 @@ def joint_posterior(pairs: Sequence[Pair], sides: tuple[Side, Side], by: str) ->
     ]
     spaces = [
         (np.hstack([theirs for theirs, _ in found]), np.hstack([ours for _, ours in found]))
-        for found in zip(*(reader.spaces for reader in readers), strict=False)
+        for found in zip(*(reader.spaces() for reader in readers), strict=False)
     ]
 
     def likelihood(rows: Ints, originals: Ints) -> Floats:
@@ -319,8 +311,8 @@ def posterior_of_rows(pair: Pair, by: str, rows: Ints, *, order: bool) -> poster
     """Return the posterior of some rows of a large file, each by itself; that of the last rows is kept."""
     kept = pair.cache.get(f"posterior of rows {by} {order}")
     if kept is None or not np.array_equal(kept[0], rows):
-        reader = reading_of(pair, by, order=order)
-        pairs = posterior.likely_pairs(search_of(reader), *facts_of(pair).sides(), rows)
+        search = reading_of(pair, by, order=order)
+        pairs = posterior.likely_pairs(search, *facts_of(pair).sides(), rows)
         kept = rows, posterior.Posterior(pairs)
         pair.cache[f"posterior of rows {by} {order}"] = kept
     found: posterior.Posterior = kept[1]
@@ -334,15 +326,15 @@ def _gain(pair: Pair, by: str) -> float:
     Where no distance comes near the law and the file is too large to compare all pairs, with the share that
     only comparing all finds, measured on some rows.
     """
-    reader, facts = reading_of(pair, by), facts_of(pair)
-    if not reader.spaces:
+    search, facts, n = reading_of(pair, by), facts_of(pair), pair.original.n
+    spaces = search.spaces()
+    if not spaces:
         return 0.0
-    rows = np.argsort(reader.spaces[0][1][:, 0], kind="stable")
+    rows = np.argsort(spaces[0][1][:, 0], kind="stable")
     middle = max((len(rows) - CELL) // 2, 0)
     cell = np.sort(rows[middle : middle + CELL])
     part = Search(
-        lambda u, i: reader.likelihood(cell[u], cell[i]),
-        lambda: [(a[cell], b[cell]) for a, b in reader.spaces],
+        lambda u, i: search.likelihood(cell[u], cell[i]), lambda: [(a[cell], b[cell]) for a, b in spaces]
     )
     found = posterior.Posterior(
         posterior.likely_pairs(part, take(facts.ours, cell), take(facts.theirs, cell))
@@ -351,10 +343,8 @@ def _gain(pair: Pair, by: str) -> float:
         found.credit(chance, np.arange(len(cell))).mean() for chance in (found.plain, found.both)
     )
     left = min((1 - together) / max(1 - alone, 1e-9), 1.0)
-    n = pair.original.n
-    if reader.uneven and n * LOOKED_UP > posterior.COMPARED:
+    if search.lists and n * LOOKED_UP > posterior.COMPARED:
         some = np.random.default_rng(4).permutation(n)[: posterior.COMPARED // n]
-        search = search_of(reader)
         for way in (search._replace(lists=None), search):
             found = posterior.Posterior(posterior.likely_pairs(way, *facts.sides(), some))
             share = float(found.credit(found.plain, np.arange(n))[some].mean())

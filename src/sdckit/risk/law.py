@@ -27,6 +27,7 @@ import numpy as np
 from sdckit.core.classes import number_values
 from sdckit.kernels.jit import Bools, Floats, Ints, inner, kernel
 from sdckit.risk.distances import row_marks
+from sdckit.risk.posterior import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -300,8 +301,12 @@ class Reading:
         return np.einsum("k,km->m", self.law.weights, self.components(rows, originals))
 
     @property
+    def search(self) -> Search:
+        """How likely pairs are found."""
+        return Search(self.likelihood, self.spaces, self.lists if self.uneven else None)
+
     def spaces(self) -> list[tuple[Floats, Floats]]:
-        """Points of published rows and originals whose distances come near the law, for searches.
+        """Return points of published rows and originals whose distances come near the law, for searches.
 
         One by cells and one by ranks: normal estimates differ by the scales of single cells only. Where
         these differ much, as under multiplicative noise, one by sizes, too.
@@ -352,34 +357,18 @@ def _space_of_sizes(one: Normal, read: Floats) -> tuple[Floats, Floats]:
     return np.arcsinh(read / middle) / scale, np.arcsinh(one.mean / middle) / scale
 
 
-@dataclass
-class FoldedReading:
-    """A published file, each fold of whose rows is read by the law of the other folds."""
+def read_by_folds(folds: Ints, readings: Sequence[Reading]) -> Search:
+    """Return a published file, each fold of whose rows is read by a law of its own; the first is near all."""
 
-    folds: Ints
-    readings: Sequence[Reading]
-
-    def likelihood(self, rows: Ints, originals: Ints) -> Floats:
+    def likelihood(rows: Ints, originals: Ints) -> Floats:
         """Return the log-likelihood of each pair of a published row and an original."""
-        found, mine = np.empty(len(rows)), self.folds[rows]
-        for number, reading in enumerate(self.readings):
+        found, mine = np.empty(len(rows)), folds[rows]
+        for number, reading in enumerate(readings):
             some = np.flatnonzero(mine == number)
             found[some] = reading.likelihood(rows[some], originals[some])
         return found
 
-    @property
-    def spaces(self) -> list[tuple[Floats, Floats]]:
-        """Points of published rows and originals by the first fold's law, which is near the others'."""
-        return self.readings[0].spaces
-
-    @property
-    def uneven(self) -> bool:
-        """True where scales of cells differ so much that no distance comes near the law."""
-        return self.readings[0].uneven
-
-    def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:
-        """Return the places of the likeliest originals of each row by the local estimate, row x place."""
-        return self.readings[0].lists(rows, originals, count)
+    return readings[0].search._replace(likelihood=likelihood)
 
 
 def law_of_shadows(original: Floats, shadows: Floats, stated: Stated | None = None) -> Law:
@@ -410,7 +399,7 @@ def law_as_stated(original: Floats, stated: Stated) -> Law:
     return Law(states, {"stated": _normal_of(stated)}, np.ones(1))
 
 
-def laws_of_folds(original: Floats, published: Floats) -> FoldedReading:
+def laws_of_folds(original: Floats, published: Floats) -> Search:
     """Return the release as read by its own folds: no record is read by a law that has seen it."""
     n = len(original)
     rng = np.random.default_rng(2)
@@ -428,10 +417,10 @@ def laws_of_folds(original: Floats, published: Floats) -> FoldedReading:
     ]
     for number, law in enumerate(laws):
         law.weights = _weights(np.concatenate([one for k, one in enumerate(seen) if k != number], 1))
-    return FoldedReading(folds, readings)
+    return read_by_folds(folds, readings)
 
 
-def _law_of_some(original: Floats, published: Floats, rng: np.random.Generator) -> FoldedReading:
+def _law_of_some(original: Floats, published: Floats, rng: np.random.Generator) -> Search:
     """Return a large release as read by the law of some of its records: too many to know one by heart."""
     order = rng.permutation(len(original))
     train = np.zeros(len(original), np.bool_)
@@ -439,7 +428,7 @@ def _law_of_some(original: Floats, published: Floats, rng: np.random.Generator) 
     law = _fit(original, published[None], train, effects=False)
     reading = law.read(published)
     _set_weights(law, _queries_of(reading, rng, order[:QUERIES], QUERIES))
-    return FoldedReading(np.zeros(len(original), np.int64), [reading])
+    return reading.search
 
 
 def _normal_of(stated: Stated) -> Normal:

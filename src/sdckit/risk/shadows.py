@@ -17,7 +17,7 @@ from sdckit.core.randomness import stream_generator
 from sdckit.core.table import decimals_of
 from sdckit.masking import mask_rows, rounded
 from sdckit.progress import each
-from sdckit.risk.distances import breaks_rules, cached_value, known_columns
+from sdckit.risk.distances import breaks_rules, cached_value, known_columns, once
 from sdckit.risk.facts import units_of_original
 from sdckit.rules.edits import Edits
 
@@ -44,17 +44,13 @@ def masks_again(pair: Pair) -> bool:
 def shadows_of(pair: Pair, count: int) -> Floats:
     """Return the known variables of the file masked `count` times: shadow x record x variable."""
     found: list[Floats] = cached_value(pair.cache, "shadows", list)
-    remask = _rounding(pair, pair.remask) if pair.remask else _pipeline(pair)
-    numbers = each("masking again", range(len(found), count))
-    found.extend(known_columns(pair, remask(own_draws(number))) for number in numbers)
+    remask, steps = pair.remask or _pipeline(pair), published_steps(pair) if pair.remask else None
+    for number in each("masking again", range(len(found), count)):
+        masked = remask(
+            own_draws(number)
+        )  # rounded as the release is, so that swapped values are found again
+        found.append(known_columns(pair, rounded(masked, steps) if steps else masked))
     return np.stack(found[:count])
-
-
-def _rounding(
-    pair: Pair, remask: Callable[[np.random.Generator], Floats]
-) -> Callable[[np.random.Generator], Floats]:
-    """Return a masking that rounds as the release is rounded, so that swapped values are found again."""
-    return lambda rng: rounded(remask(rng), published_steps(pair))
 
 
 def own_draws(number: int) -> np.random.Generator:
@@ -103,12 +99,10 @@ def _masked_columns(pair: Pair) -> tuple[Sequence[str], Floats]:
     return names, original.matrix(names)
 
 
+@once
 def published_steps(pair: Pair) -> list[Step]:
     """Return the step that all published values of each variable are multiples of, as everybody can see."""
-    found: list[Step] = cached_value(
-        pair.cache, "published steps", lambda: [_step_of_all(column) for column in pair.masked.T]
-    )
-    return found
+    return [_step_of_all(column) for column in pair.masked.T]
 
 
 def release_as_shadow(pair: Pair) -> Floats:

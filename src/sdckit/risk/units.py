@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
-    from sdckit.risk.beside import Reader
     from sdckit.risk.facts import Sides
+    from sdckit.risk.posterior import Search
 
     Ends = tuple[Floats, Floats]  # of intervals, record x dimension
 
@@ -317,7 +317,7 @@ def _near_units(pair: Pair, units: Units, members: Ints) -> tuple[Ints, Ints]:
     return np.repeat(members, near.shape[1]), members[near.ravel()]
 
 
-def _best_pairing(reader: Reader, rows: Ints, first: Ints, other: Ints, size: int) -> Floats:
+def _best_pairing(reader: Search, rows: Ints, first: Ints, other: Ints, size: int) -> Floats:
     """Return the log-likelihood of `size` rows of each two units, from these places on, paired at best."""
     if size == 1:
         return reader.likelihood(rows[first], rows[other])
