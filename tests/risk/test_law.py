@@ -47,11 +47,11 @@ def test_moves_and_transitions_are_read_from_their_tables():
     free = rng.random((40, 2)) < 0.8
     rows, originals = some_pairs(40)
     bins, tables = rng.integers(0, 3, (40, 2)), rng.normal(size=(2, 3, 7))
-    moves = law.RankMoves(law.mid_ranks(x), bins, np.array([9.5, 30.0]), tables)
+    moves = law.RankMoves(law.mid_ranks_of(x), bins, np.array([9.5, 30.0]), tables)
     found = np.zeros(60)
     moves.add(moves.read(y), free, rows, originals, found)
     expected = naive_law.moves_likelihood(
-        moves.ranks, law.mid_ranks(y), free, bins, moves.limits, tables, rows, originals
+        moves.ranks, law.mid_ranks_of(y), free, bins, moves.limits, tables, rows, originals
     )
     assert found == pytest.approx(expected)
     lines, states = rng.integers(0, 3, (40, 2)), rng.integers(0, 4, (40, 2))
@@ -68,7 +68,7 @@ def test_frequent_and_missing_values_are_states_of_their_own():
 
 def test_mid_ranks_share_ties_and_leave_gaps():
     values = np.array([[2.0], [1.0], [2.0], [np.nan]])
-    assert law.mid_ranks(values)[:, 0] == pytest.approx(
+    assert law.mid_ranks_of(values)[:, 0] == pytest.approx(
         [2.5 * 4 / 3, 4 / 3, 2.5 * 4 / 3, np.nan], nan_ok=True
     )
 

@@ -78,7 +78,7 @@ def test_a_chain_of_single_pairs_is_certain_and_a_number():
     scores[np.arange(1, n), np.arange(n - 1)] = 40.0  # each row but the first also fits the one before it
     found = posterior.Posterior(pairs_of(scores))
     assert np.isfinite(found.bethe).all()
-    assert found.of_truth(found.bethe, np.arange(n))[0] == 1.0
+    assert found.of_truth(found.bethe)[0] == 1.0
 
 
 # --- calibration and chance ---
@@ -138,8 +138,8 @@ def test_lists_find_what_all_pairs_find():
     for name in ("plain", "both"):
         full = whole.credit(getattr(whole, name), truth).mean()
         assert some.credit(getattr(some, name), truth).mean() == pytest.approx(full, rel=0.02)
-    full = whole.of_truth(whole.bethe, truth)
-    assert some.of_truth(some.bethe, truth).mean() == pytest.approx(full.mean(), rel=0.02)
+    full = whole.of_truth(whole.bethe)
+    assert some.of_truth(some.bethe).mean() == pytest.approx(full.mean(), rel=0.02)
 
 
 def test_pairs_drawn_at_random_stand_for_all_others():

@@ -16,11 +16,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
-import polars as pl
 
 from sdckit.core.classes import class_numbers
 from sdckit.core.converted_cells import converted_numbers, polars_column
-from sdckit.risk.distances import column_scale, known_columns, once, standardised
+from sdckit.risk.distances import (
+    column_scale,
+    known_columns,
+    once,
+    ranks_within,
+    standardised,
+)
+from sdckit.risk.distances import (
+    mid_ranks_of as mid_ranks,
+)
 from sdckit.risk.facts import (
     aligned_column,
     column_numbers,
@@ -29,7 +37,7 @@ from sdckit.risk.facts import (
     unknown_of_original,
     untouched_of,
 )
-from sdckit.risk.law import FOLDS, Normal, inverse_root, mid_ranks, solved
+from sdckit.risk.law import FOLDS, Normal, inverse_root, solved
 from sdckit.risk.posterior import LISTED, Search
 
 if TYPE_CHECKING:
@@ -439,10 +447,3 @@ def rank_correlation(rows: Floats, cells: Floats, blocks: Ints) -> float:
     a, b = (one - (np.bincount(blocks[seen])[blocks[seen]] - 1) / 2 for one in ranks)  # less the mean rank
     size = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / size if size > 0 else 0.0
-
-
-def ranks_within(values: Floats, blocks: Ints) -> Floats:
-    """Return mid-ranks from 0 of the values within their block; NaN stays NaN."""
-    cells = pl.DataFrame({"value": values + 0.0, "block": blocks})  # no -0.0
-    ranks = pl.col("value").fill_nan(None).rank("average").over("block") - 1
-    return cells.select(ranks.fill_null(np.nan)).to_series().to_numpy()

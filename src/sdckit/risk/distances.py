@@ -11,6 +11,7 @@ from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+import polars as pl
 
 from sdckit.core import parameters
 from sdckit.core.classes import number_values
@@ -152,38 +153,6 @@ def squared_lengths(pair: Pair) -> Floats:
 # --- principal axes --------------------------------------------------------------------------------------
 
 
-class Whitening(NamedTuple):
-    """Scale of the columns of a masked file, and its principal axes, scaled to unit variance there."""
-
-    scale: Scale
-    axes: Floats
-
-    def apply(self, values: Floats) -> Floats:
-        """Return records along the axes, missing cells at the mean; NaN for a record without any value."""
-        filled, found = _filled(self.scale, values), np.zeros((len(values), self.axes.shape[1]))
-        for column, axis in zip(filled.T, self.axes, strict=True):
-            found += column[:, None] * axis  # the same to the last digit for equal rows, unlike BLAS
-        found[np.isnan(values).all(axis=1)] = np.nan
-        return found
-
-
-def _filled(scale: Scale, values: Floats) -> Floats:
-    """Return standardised values with missing cells at the mean."""
-    return np.where(np.isnan(values), scale.mean, scale.apply(values))
-
-
-def release_products(scale: Scale, masked: Floats) -> Floats:
-    """Return the sums of products of standardised deviations, for each two columns of some records."""
-    release = _filled(scale, masked) - scale.mean
-    return np.asarray(release.T @ release)
-
-
-def whitening_of(scale: Scale, products: Floats, n: int) -> Whitening:
-    """Return the axes of a masked file from its scale and sums of products of deviations of n records."""
-    axes = whitening_axes(products / max(n - 1, 1), REGULAR)
-    return Whitening(scale, axes if axes.size else np.zeros((len(products), 1)))
-
-
 @once
 def whitened(pair: Pair) -> tuple[Floats, Floats]:
     """Return both files along the masked file's principal axes, scaled to unit variance there.
@@ -191,10 +160,20 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
     Directions without variance are left out, such as that of a total that is the sum of its parts. A missing
     cell is set to the masked file's mean; a record without any value is NaN.
     """
-    ours, theirs = (known_columns(pair, values) for values in (pair.original.values, pair.masked))
-    scale = column_scale(theirs)
-    axes = whitening_of(scale, release_products(scale, theirs), len(theirs))
-    return axes.apply(ours), axes.apply(theirs)
+    files = [known_columns(pair, values) for values in (pair.original.values, pair.masked)]
+    scale = column_scale(files[1])
+    filled = [np.where(np.isnan(values), scale.mean, scale.apply(values)) for values in files]
+    release = filled[1] - scale.mean
+    axes = whitening_axes(release.T @ release / max(len(release) - 1, 1), REGULAR)
+    axes = axes if axes.size else np.zeros((release.shape[1], 1))
+    # One axis after the other: the same to the last digit for equal rows, unlike BLAS.
+    ours, theirs = (
+        sum((column[:, None] * axis for column, axis in zip(cells.T, axes, strict=True)), np.zeros((1, 1)))
+        for cells in filled
+    )
+    for points, values in zip((ours, theirs), files, strict=True):
+        points[np.isnan(values).all(axis=1)] = np.nan
+    return ours, theirs
 
 
 # --- ranks -----------------------------------------------------------------------------------------------
@@ -235,6 +214,20 @@ def tie_blocks_of_files(pair: Pair) -> tuple[TieBlocks, TieBlocks]:
         lambda: tie_blocks(original.values, [original.ordered(j) for j in range(pair.p)]),
     )
     return ours, cached_value(pair.cache, "blocks", lambda: tie_blocks(pair.masked))
+
+
+def mid_ranks_of(values: Floats) -> Floats:
+    """Return the mid-rank, from 1, of each cell in its column, scaled to all records; NaN where missing."""
+    ranks = [ranks_within(column, np.zeros(len(column), np.int64)) + 1 for column in values.T]
+    sizes = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+    return np.column_stack(ranks) * (len(values) / sizes)
+
+
+def ranks_within(values: Floats, blocks: Ints) -> Floats:
+    """Return mid-ranks from 0 of the values within their block; NaN stays NaN."""
+    cells = pl.DataFrame({"value": values + 0.0, "block": blocks})  # no -0.0
+    ranks = pl.col("value").fill_nan(None).rank("average").over("block") - 1
+    return cells.select(ranks.fill_null(np.nan)).to_series().to_numpy()
 
 
 def mid_ranks(pair: Pair) -> tuple[Floats, Floats]:

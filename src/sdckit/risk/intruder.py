@@ -278,7 +278,10 @@ class LawAttack:
 
 
 def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: bool = False) -> LawAttack:
-    """Return the attack by a law on a pair of files, or on a stratum of one."""
+    """Return the attack by a law on a pair of files, or on a stratum of one.
+
+    Rows of a large file are looked up each by itself, among the near originals.
+    """
     whole = pair.whole or pair
 
     def credit(rows: Ints) -> Floats:
@@ -286,25 +289,20 @@ def law_attack(pair: Pair, by: str, direction: str, *, one_to_one: bool, order: 
         mine = rows if pair.rows is None else pair.rows[rows]
         if proves_swaps(whole):
             return np.ones(len(rows))
-        if whole.original.n > LARGE:
-            return _credit_of_rows(whole, by, mine, order=order)
-        found = posterior_of(whole, by, order=order)
-        return credit_of_links(found, direction, one_to_one=one_to_one)[mine]
+        if whole.original.n <= LARGE:
+            return credit_of_links(posterior_of(whole, by, order=order), direction, one_to_one=one_to_one)[
+                mine
+            ]
+        found = posterior_of_rows(whole, by, mine, order=order)
+        alone = found.credit(found.plain)[mine]
+        return alone + _gain(whole, by) * (1 - alone)
 
     return LawAttack(credit)
 
 
 def credit_of_links(found: posterior.Posterior, direction: str, *, one_to_one: bool) -> Floats:
     """Return the success of each query linked to its most probable partner, one to one or by itself."""
-    chance, truth = found.both if one_to_one else found.plain, np.arange(found.pairs.n)
-    return found.credit(chance, truth, forward=direction == TO_ORIGINAL)
-
-
-def _credit_of_rows(pair: Pair, by: str, rows: Ints, *, order: bool) -> Floats:
-    """Return the success of some rows of a large published file, each by itself among its near originals."""
-    found = posterior_of_rows(pair, by, rows, order=order)
-    credit = found.credit(found.plain, np.arange(found.pairs.n))[rows]
-    return credit + _gain(pair, by) * (1 - credit)
+    return found.credit(found.both if one_to_one else found.plain, forward=direction == TO_ORIGINAL)
 
 
 def posterior_of_rows(pair: Pair, by: str, rows: Ints, *, order: bool) -> posterior.Posterior:
@@ -339,15 +337,13 @@ def _gain(pair: Pair, by: str) -> float:
     found = posterior.Posterior(
         posterior.likely_pairs(part, take(facts.ours, cell), take(facts.theirs, cell))
     )
-    alone, together = (
-        found.credit(chance, np.arange(len(cell))).mean() for chance in (found.plain, found.both)
-    )
+    alone, together = (found.credit(chance).mean() for chance in (found.plain, found.both))
     left = min((1 - together) / max(1 - alone, 1e-9), 1.0)
     if search.lists and n * LOOKED_UP > posterior.COMPARED:
         some = np.random.default_rng(4).permutation(n)[: posterior.COMPARED // n]
         for way in (search._replace(lists=None), search):
             found = posterior.Posterior(posterior.likely_pairs(way, *facts.sides(), some))
-            share = float(found.credit(found.plain, np.arange(n))[some].mean())
+            share = float(found.credit(found.plain)[some].mean())
             left *= (1 - share) if way.lists else 1 / max(1 - share, 1e-9)
     return max(1 - left, 0.0)
 
@@ -409,8 +405,7 @@ def _found_by_law(pair: Pair, by: str, known: Bools) -> float:
     codes = [partial_codes(one, known) for one in exchanged_codes(pair)]
     pairs = pairs_after_swaps(matrix, codes) if codes else posterior.pairs_of_matrix(matrix)
     found = posterior.Posterior(pairs)
-    truth: Ints = np.arange(len(matrix))
-    found_by = [found.credit(chance, truth, forward=False) for chance in (found.plain, found.both)]
+    found_by = [found.credit(chance, forward=False) for chance in (found.plain, found.both)]
     return max(float(credit[known].mean()) for credit in found_by)
 
 

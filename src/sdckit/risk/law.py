@@ -26,7 +26,7 @@ import numpy as np
 
 from sdckit.core.classes import number_values
 from sdckit.kernels.jit import Bools, Floats, Ints, inner, kernel
-from sdckit.risk.distances import row_marks
+from sdckit.risk.distances import mid_ranks_of, row_marks
 from sdckit.risk.posterior import Search
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class RankMoves:
 
     def read(self, published: Floats) -> Floats:
         """Return the mid-ranks of the published cells."""
-        return mid_ranks(published)
+        return mid_ranks_of(published)
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log share of the move of each free cell."""
@@ -569,7 +569,7 @@ def _add_odds(found: Floats, row: int, score: Floats, top: float, mean: Floats, 
 def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) -> Law:
     """Return the law without weights, from published files of an original and the rows to learn from."""
     states = _fit_states(original, published, train)
-    ranks = mid_ranks(original)
+    ranks = mid_ranks_of(original)
     own = np.stack([states.of(one) == 0 for one in published]) & train[:, None] & ~np.isnan(original)
     seen = ~np.isnan(published) & train[:, None] & ~np.isnan(original)
     local, own_scale = _fit_local(original, published, own, ranks, effects=effects and len(published) > 2)
@@ -589,7 +589,7 @@ def _fit_states(original: Floats, published: Floats, train: Bools) -> States:
     Some methods break ties by the order of the rows: of shadows, equal originals are told apart by it.
     """
     n, p = original.shape
-    ranks = mid_ranks(original)
+    ranks = mid_ranks_of(original)
     heaps = [_frequent(published[:, train, j]) for j in range(p)]
     states, parts = max(len(found) for found in heaps) + 2, ORDERED if len(published) > 1 else 1
     size = states * parts + 8
@@ -805,7 +805,7 @@ def _fit_moves(ranks: Floats, published: Floats, own: Bools) -> tuple[RankMoves,
     width = MOVE_BINS if lines == RANK_BINS else 21 if lines <= 2 else 41
     bins = np.nan_to_num((ranks - 0.5) * lines / max(n, 1)).astype(np.int64).clip(0, lines - 1)
     limits, tables = np.empty(p), np.empty((2, p, lines, width))
-    moves = np.stack([mid_ranks(one) for one in published]) - ranks
+    moves = np.stack([mid_ranks_of(one) for one in published]) - ranks
     for j in range(p):
         seen = own[:, :, j] & ~np.isnan(moves[:, :, j])
         move = moves[:, :, j][seen]
@@ -830,17 +830,3 @@ def _smoothed_shares(counts: Floats, passes: int) -> Floats:
         spread = 0.2 * wide[:, :-2] + 0.6 * spread + 0.2 * wide[:, 2:]
     spread = np.where(found == 0, np.minimum(spread, 0.3), spread) + 0.05
     return np.asarray(np.log(spread / spread.sum(axis=1, keepdims=True)))
-
-
-def mid_ranks(values: Floats) -> Floats:
-    """Return the mid-rank, from 1, of each cell in its column, scaled to all records; NaN where missing."""
-    found = np.full(values.shape, np.nan)
-    for j in range(values.shape[1]):
-        seen = np.flatnonzero(~np.isnan(values[:, j]))
-        if not seen.size:
-            continue
-        order = seen[np.argsort(values[seen, j], kind="stable")]
-        first = np.flatnonzero(np.r_[True, np.diff(values[order, j]) != 0])
-        counts = np.diff(np.r_[first, seen.size])
-        found[order, j] = np.repeat(first + (counts + 1) / 2, counts) * (len(values) / seen.size)
-    return found

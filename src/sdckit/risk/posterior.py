@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.candidates import Side
 
     Likelihood = Callable[[Ints, Ints], Floats]
+    Listed = tuple[Ints, Ints, Floats, Floats]  # rows, originals, log-likelihoods, standing
     Spaces = Sequence[tuple[Floats, Floats]]  # points of published rows and of originals
     Lists = Callable[[Ints, Ints, int], Ints]  # rows, originals, count -> row x place in the originals
 
@@ -74,12 +75,12 @@ def likely_pairs(search: Search, originals: Side, published: Side, some: Ints | 
     """
     n, rng = len(originals.blocks), np.random.default_rng(3)
     rows = np.arange(n) if some is None else some
-    found = [
-        _pairs_of_block(search, mine, ours, originals, published, rng, both=some is None)
+    lister = _Lister(search, originals, published, rng, both=some is None)
+    large = [
+        lister.large_block(mine, ours)
         for mine, ours in _blocks(published.blocks[rows], originals.blocks, rows)
     ]
-    small = _small_blocks(search.likelihood, originals, published, rows)
-    parts = [one for one in (small, *found) if one is not None]
+    parts = [*lister.small_blocks(rows), *large]
     joined = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
     return _sorted_pairs(joined, n)
 
@@ -99,27 +100,65 @@ def _blocks(published: Ints, originals: Ints, rows: Ints) -> Iterator[tuple[Ints
         yield rows[by_row[slice(*mine)]], by_original[slice(*ours)]
 
 
-def _small_blocks(
-    likelihood: Likelihood, originals: Side, published: Side, rows: Ints
-) -> tuple[Ints, Ints, Floats, Floats] | None:
-    """Return all pairs of these rows in blocks that have no more originals than are listed."""
-    blocks = max(int(published.blocks.max(initial=0)), int(originals.blocks.max(initial=0))) + 1
-    sizes = np.bincount(originals.blocks, minlength=blocks)
-    if blocks == 1:
-        return None
-    rows = rows[(sizes <= LISTED)[published.blocks[rows]]]
-    order = np.argsort(originals.blocks, kind="stable")
-    starts = np.cumsum(sizes) - sizes
-    mine = published.blocks[rows]
-    each = sizes[mine]
-    u = np.repeat(rows, each)
-    if not u.size:
-        return None
-    offset = np.arange(u.size) - np.repeat(np.cumsum(each) - each, each)
-    i = order[np.repeat(starts[mine], each) + offset]
-    inside = _fit(originals, published, u, i)
-    u, i = u[inside], i[inside]
-    return u, i, likelihood(u, i), np.ones(u.size)
+@dataclass(frozen=True)
+class _Lister:
+    """Lists likely pairs inside the facts: rows, originals, log-likelihoods, and how many each stands for."""
+
+    search: Search
+    originals: Side
+    published: Side
+    rng: np.random.Generator
+    both: bool  # of rows and of originals, or of rows alone
+
+    def small_blocks(self, rows: Ints) -> Iterator[Listed]:
+        """Yield all pairs of these rows in blocks that have no more originals than are listed."""
+        theirs, ours = self.published.blocks, self.originals.blocks
+        blocks = max(int(theirs.max(initial=0)), int(ours.max(initial=0))) + 1
+        sizes = np.bincount(ours, minlength=blocks)
+        rows = rows[(sizes <= LISTED)[theirs[rows]]]
+        each = sizes[theirs[rows]]
+        u = np.repeat(rows, each)
+        if blocks > 1 and u.size:
+            starts = np.cumsum(sizes) - sizes
+            offset = np.arange(u.size) - np.repeat(np.cumsum(each) - each, each)
+            i = np.argsort(ours, kind="stable")[np.repeat(starts[theirs[rows]], each) + offset]
+            u, i = self.inside(u, i)
+            yield u, i, self.search.likelihood(u, i), np.ones(u.size)
+
+    def inside(self, u: Ints, i: Ints) -> tuple[Ints, Ints]:
+        """Return the pairs of rows and originals that the facts allow."""
+        fit = _fit(self.originals, self.published, u, i)
+        return u[fit], i[fit]
+
+    def large_block(self, rows: Ints, ours: Ints) -> Listed:
+        """Return the best pairs of a large block, and those that stand for the rest."""
+        ours = self.rng.permutation(ours)  # so that the order of the file breaks no tie
+        if len(rows) * len(ours) <= WHOLE:
+            matrix = matrix_of(self.search.likelihood, rows, ours, self.originals, self.published)
+            return _best_of_all(matrix, rows, ours, self.rng, both=self.both)
+        u, i = self.inside(*_near_pairs(rows, ours, self.search, both=self.both))
+        parts = (slice(k, k + AT_ONCE) for k in range(0, max(u.size, 1), AT_ONCE))
+        values = np.concatenate([self.search.likelihood(u[part], i[part]) for part in parts])
+        kept = _best(u, values) | _best(i, values) if self.both else _best(u, values)
+        u, i, values = u[kept], i[kept], values[kept]
+        more_u, more_i, each = self.drawn(u, i, rows, ours)
+        more = more_u, more_i, self.search.likelihood(more_u, more_i), each
+        u, i, values, each = (
+            np.concatenate(one) for one in zip((u, i, values, np.ones(u.size)), more, strict=True)
+        )
+        return u, i, values, each
+
+    def drawn(self, u: Ints, i: Ints, rows: Ints, ours: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return pairs of a block drawn at random, and how many of those not listed each stands for."""
+        more_u = np.repeat(rows, DRAWN)
+        more_i = ours[self.rng.integers(0, len(ours), more_u.size)]
+        size = int(max(u.max(initial=0), i.max(initial=0), more_u.max(), more_i.max())) + 1
+        new = ~np.isin(more_u * size + more_i, u * size + i)
+        every = np.bincount(more_u[new], minlength=size)
+        more_u, more_i = self.inside(more_u[new], more_i[new])
+        fit = np.bincount(more_u, minlength=size)
+        left = np.maximum(len(ours) - np.bincount(u, minlength=size), 0) * (fit / np.maximum(every, 1))
+        return more_u, more_i, (left / np.maximum(fit, 1))[more_u]
 
 
 def _fit(originals: Side, published: Side, rows: Ints, ours: Ints) -> Bools:
@@ -129,32 +168,6 @@ def _fit(originals: Side, published: Side, rows: Ints, ours: Ints) -> Bools:
         found &= originals.low[ours, j] <= published.high[rows, j]
         found &= published.low[rows, j] <= originals.high[ours, j]
     return found
-
-
-def _pairs_of_block(
-    search: Search,
-    rows: Ints,
-    ours: Ints,
-    originals: Side,
-    published: Side,
-    rng: np.random.Generator,
-    *,
-    both: bool,
-) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return the best pairs of a large block, of rows and, if `both`, of originals; and those of the rest."""
-    ours = rng.permutation(ours)  # so that the order of the file breaks no tie
-    if len(rows) * len(ours) <= WHOLE:
-        matrix = matrix_of(search.likelihood, rows, ours, originals, published)
-        return _best_of_all(matrix, rows, ours, rng, both=both)
-    pairs = _near_pairs(rows, ours, search, both=both)
-    inside = _fit(originals, published, *pairs)
-    u, i = (side[inside] for side in pairs)
-    values = np.concatenate(
-        [search.likelihood(u[k : k + AT_ONCE], i[k : k + AT_ONCE]) for k in range(0, max(u.size, 1), AT_ONCE)]
-    )
-    kept = _best(u, values) | _best(i, values) if both else _best(u, values)
-    u, i, values = u[kept], i[kept], values[kept]
-    return _with_rest(search.likelihood, u, i, values, rows, ours, originals, published, rng)
 
 
 def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, published: Side) -> Floats:
@@ -173,7 +186,7 @@ def matrix_of(likelihood: Likelihood, rows: Ints, ours: Ints, originals: Side, p
 
 def _best_of_all(
     matrix: Floats, rows: Ints, ours: Ints, rng: np.random.Generator, *, both: bool = True
-) -> tuple[Ints, Ints, Floats, Floats]:
+) -> Listed:
     """Return the best pairs by row and, if `both`, by original of a matrix; and pairs drawn for the rest."""
     a, b = matrix.shape
     if a * b <= DENSE:
@@ -250,36 +263,6 @@ def _best(groups: Ints, values: Floats) -> Bools:
     return found
 
 
-def _with_rest(
-    likelihood: Likelihood,
-    u: Ints,
-    i: Ints,
-    values: Floats,
-    rows: Ints,
-    ours: Ints,
-    originals: Side,
-    published: Side,
-    rng: np.random.Generator,
-) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return the pairs with others drawn at random, which stand for all that are not listed."""
-    more_u = np.repeat(rows, DRAWN)
-    more_i = ours[rng.integers(0, len(ours), more_u.size)]
-    size = int(max(u.max(initial=0), i.max(initial=0), more_u.max(), more_i.max())) + 1
-    new = ~np.isin(more_u * size + more_i, u * size + i)
-    more_u, more_i = more_u[new], more_i[new]
-    inside = _fit(originals, published, more_u, more_i)
-    share = np.bincount(more_u, inside, size) / np.maximum(np.bincount(more_u, minlength=size), 1)
-    more_u, more_i = more_u[inside], more_i[inside]
-    left = np.maximum(len(ours) - np.bincount(u, minlength=size), 0) * share
-    each = left / np.maximum(np.bincount(more_u, minlength=size), 1)
-    return (
-        np.concatenate([u, more_u]),
-        np.concatenate([i, more_i]),
-        np.concatenate([values, likelihood(more_u, more_i)]),
-        np.concatenate([np.ones(u.size), each[more_u]]),
-    )
-
-
 # --- probabilities ---------------------------------------------------------------------------------------
 
 
@@ -328,20 +311,21 @@ class Posterior:
         """Half of Sinkhorn's and half of Bethe's probability."""
         return (self.sinkhorn + self.bethe) / 2
 
-    def of_truth(self, probability: Floats, truth: Ints) -> Floats:
-        """Return the probability of the true original of each row; 0 where it is not listed."""
+    def of_truth(self, probability: Floats) -> Floats:
+        """Return the probability of the true original of each row, that of its number; 0 if not listed."""
         found = np.zeros(self.pairs.n)
-        right = self.pairs.originals == truth[self.pairs.rows]
+        right = self.pairs.originals == self.pairs.rows
         found[self.pairs.rows[right]] = probability[right]
         return found
 
-    def credit(self, probability: Floats, truth: Ints, *, forward: bool = True) -> Floats:
+    def credit(self, probability: Floats, truth: Ints | None = None, *, forward: bool = True) -> Floats:
         """Return each record's success: 1 if its true pair has the largest probability, shared among equals.
 
-        Records are published rows, or originals if not `forward`.
+        Records are published rows, or originals if not `forward`. The true original of a row is that of its
+        number, or `truth` gives it.
         """
         rows, others = self.pairs.rows, self.pairs.originals
-        right = others == truth[rows]
+        right = others == (rows if truth is None else truth[rows])
         keys = rows if forward else others
         best = np.zeros(self.pairs.n)
         np.maximum.at(best, keys, probability)

@@ -195,7 +195,7 @@ def sure_links(pair: Pair) -> SureLinks:
         found.append(SureLinks(chances, int((chances > SURE).sum())))
     for by in laws if shows_units(pair) else ():  # rows whose unit is found by all its rows together
         units, numbers = unit_posterior(pair, by), np.asarray(units_of(pair))
-        truth = units.of_truth(units.bethe, np.arange(units.pairs.n))[numbers]
+        truth = units.of_truth(units.bethe)[numbers]
         found.append(SureLinks(truth, int(np.isin(numbers, units.links_claimed).sum())))
     return max(found, key=lambda one: (int(one.exposed.sum()), float(np.nanmean(one.truth))))
 
@@ -207,11 +207,11 @@ def _sure_links_by(pair: Pair, by: str) -> SureLinks:
         return SureLinks(np.ones(n), n)
     if n <= LARGE:
         found = intruder.posterior_of(pair, by, order=order)
-        return SureLinks(found.of_truth(found.bethe, np.arange(n)), len(found.links_claimed))
+        return SureLinks(found.of_truth(found.bethe), len(found.links_claimed))
     rows = QuerySample(LOOKED_UP).order(n, pair.original.cache)[:LOOKED_UP]
     some = intruder.posterior_of_rows(pair, by, rows, order=order)
     truth = np.full(n, np.nan)
-    truth[rows] = some.of_truth(some.plain, np.arange(n))[rows]
+    truth[rows] = some.of_truth(some.plain)[rows]
     claimed = len(np.unique(some.pairs.rows[some.plain > SURE]))
     return SureLinks(truth, round(claimed * n / len(rows)))
 

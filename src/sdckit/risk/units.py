@@ -349,7 +349,7 @@ def _credits_by(pair: Pair, by: str) -> Iterator[Floats]:
     found = unit_posterior(pair, by)
     for chance in (found.both, found.plain):
         for forward in (True, False):
-            yield found.credit(chance, np.arange(found.pairs.n), forward=forward)
+            yield found.credit(chance, forward=forward)
 
 
 def chances_by_facts(pair: Pair) -> Floats:
