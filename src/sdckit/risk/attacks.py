@@ -40,6 +40,7 @@ BOTH = "both"
 ALL, NEAREST = "all", "nearest"  # attacks that `linkage` tries: those that know the law, or the literature's
 OUTLIERS = 0.02  # share of the records, those farthest from the mean, whose risk is reported separately
 LAWS = ("shadows", "folds", "other_columns", "row_order")  # they link all records at once, or each by itself
+OF_LAWS = (*LAWS, "rows_of_units")  # what chance finds by them is what a plain guess finds
 FILES = ("standardised", "blocks", "breaks_rules", "untouched_of")  # what is kept of a pair beside its facts
 DEFAULTS: dict[str, Any] = {
     "direction": TO_ORIGINAL,
@@ -55,8 +56,7 @@ class AttackKind:
     """A kind of linkage attack: a short name for legends and a sentence that describes it.
 
     `sees` says what of a query the attack sees, beside the facts: its cells, the points that it compares, or
-    nothing. `symmetric` attacks are the same in both directions. Chance is measured with `permuted` records,
-    or else it is that of a plain guess.
+    nothing. `symmetric` attacks are the same in both directions.
     """
 
     title: str
@@ -64,7 +64,6 @@ class AttackKind:
     sees: Literal["cells", "points", "facts"] = "cells"
     symmetric: bool = False
     inside_facts: bool = True
-    permuted: bool = True
     space: literature.Space | None = None  # of attacks by the nearest record
 
 
@@ -94,32 +93,27 @@ ATTACKS["shadows"] = AttackKind(
     "law learnt by masking again",
     "masks the file himself many times, learns how records differ from their originals and picks the "
     "most probable record{each}",
-    permuted=False,
 )
 ATTACKS["folds"] = AttackKind(
     "law learnt from the release",
     "learns from other records how published ones differ from their originals and picks the most "
     "probable record{each}",
-    permuted=False,
 )
 ATTACKS["other_columns"] = AttackKind(
     "other columns",
     "learns from other records how columns that were not masked differ from their originals, or follow from "
     "what he knows, and picks the most probable record{each}",
-    permuted=False,
 )
 ATTACKS["row_order"] = AttackKind(
     "law and row order",
     "takes the place of a row in the sorted file for the rank of its value, too, and picks the most "
     "probable record{each}",
-    permuted=False,
 )
 ATTACKS["rows_of_units"] = AttackKind(
     "units by the law",
     "reads all rows of a unit together, aligned by the unmasked columns, and picks the most probable "
     "unit{each}",
     symmetric=True,
-    permuted=False,
 )
 
 
@@ -138,19 +132,7 @@ def prepared_attack(pair: Pair, name: str, options: dict[str, Any]) -> LinkageAt
         order = name == "row_order"
         by = intruder.law_with_order(pair) if order else name
         return intruder.law_attack(pair, by, direction, one_to_one=options["one_to_one"], order=order)
-    n, facts = pair.original.n, facts_of(pair)
-    if n > literature.LARGEST:
-        raise checks.NotApplicable(
-            f"matching links at most {literature.LARGEST} records and the data have {n}; use dbrl"
-        )
-    distance = options["distance"]
-    files = (
-        distances.standardised(pair) if distance == "standardised" else (pair.original.values, pair.masked)
-    )
-    there, here = files if direction == TO_ORIGINAL else files[::-1]
-    return literature.MatchingAttack(
-        there, here, distance, facts.sides(direction) if facts.tie_rows else None
-    )
+    return literature.matching_attack(pair, direction, options["distance"])
 
 
 def attacks_tried(pair: Pair, attacks: str) -> list[str]:
@@ -192,7 +174,7 @@ class AttackResult:
     def __init__(self, pair: Pair, name: str, options: dict[str, Any]) -> None:
         self.pair, self.name, self.options = pair, name, options
         self.direction: str = options["direction"]
-        self.kind = ATTACKS[name]
+        self.kind, self.facts = ATTACKS[name], facts_of(pair)
 
     @cached_property
     def attack(self) -> LinkageAttack:
@@ -203,27 +185,13 @@ class AttackResult:
         """Free the memory of what was prepared; it is prepared again if asked for."""
         self.__dict__.pop("attack", None)
 
-    @property
-    def facts(self) -> Facts:
-        """The facts of the pair."""
-        return facts_of(self.pair)
-
-    @property
-    def marks(self) -> UInt64s:
-        """A number for each query, equal for queries that are equal in what the attack sees of them."""
-        return marks_of_queries(self.pair, self.kind.sees, self.direction)
-
-    @property
-    def classes(self) -> RecordClasses:
-        """Classes of all queries that look the same to the attack."""
-        return classes_of_queries(self.pair, self.kind.sees, self.direction)
-
     def equal_records(self, rows: Ints) -> tuple[Ints, RecordClasses]:
         """Return all records that look like one of some records, those included, and their classes."""
         if self.kind.sees == "facts":  # true records are candidates: equal sets of them give equal credits
             return rows, RecordClasses(np.arange(rows.size))
-        members = distances.rows_like(self.marks, rows)
-        marks = self.marks[members]
+        marks = marks_of_queries(self.pair, self.kind.sees, self.direction)
+        members = distances.rows_like(marks, rows)
+        marks = marks[members]
         if members.size > rows.size and self.facts.tie_rows:
             marks = distances.row_marks(marks, self.facts.candidates(self.direction, members)[1])
         return members, RecordClasses(marks)
@@ -231,7 +199,12 @@ class AttackResult:
     @cached_property
     def credits(self) -> Credits:
         """The success on each record."""
-        return self.classes.shared(self.attack.credits(np.arange(self.pair.original.n)))
+        return self.shared_credits(np.arange(self.pair.original.n))
+
+    def shared_credits(self, truth: Ints) -> Credits:
+        """Return the success on each record if these were the true ones, shared among equal queries."""
+        classes = classes_of_queries(self.pair, self.kind.sees, self.direction)
+        return classes.shared(self.attack.credits(truth))
 
     @cached_property
     def known(self) -> tuple[Bools, Credits]:
@@ -260,7 +233,7 @@ class AttackResult:
         """Random assignments of true records, inside facts that are equalities, and the success on each."""
         inside = self.kind.inside_facts and self.facts.tie_rows
         truths = distances.permutations(self.pair.original.n, self.facts.ours.blocks if inside else None)
-        return [(truth, self.classes.shared(self.attack.credits(truth)).expected) for truth in truths]
+        return [(truth, self.shared_credits(truth).expected) for truth in truths]
 
     def chances(self, queries: Queries) -> Floats:
         """Return the mean success on the originals looked up for each random assignment of true records.
@@ -275,7 +248,7 @@ class AttackResult:
         rows = np.arange(self.pair.original.n)[queries.rows]
         if not rows.size:
             return np.array([np.nan])
-        if sampled or (inside and not self.facts.equalities) or not self.kind.permuted:
+        if sampled or (inside and not self.facts.equalities) or self.name in OF_LAWS:
             guess = literature.PlainGuess(self.facts, self.direction).credits(rows, rows)
             return np.array([np.minimum(places * guess.expected, 1.0).mean()])
         forward, chosen = self.direction == TO_ORIGINAL, queries.rows

@@ -363,24 +363,6 @@ def rid(original: Any, masked: Any, *, half_width: str = "full") -> float:
 # --- intervals that widen for outliers -------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _StandardisedFiles:
-    """Both files standardised, with the interval and neighbourhood of each record."""
-
-    original: Floats
-    masked: Floats
-    reach: Floats  # half the interval of each record; NaN where the original is incomplete
-    isolated: Bools  # masked records without another masked record nearby
-    whole: Bools  # masked records without a missing cell
-
-    def disclosed(self, rows: Any, rule: str) -> tuple[Bools, Bools]:
-        """Return which originals the masked `rows` disclose under a rule, and which can be judged."""
-        gaps = np.abs(self.original - self.masked[rows])
-        seen = ~np.isnan(gaps).all(1) & ~np.isnan(self.reach)
-        near = (gaps <= self.reach[:, None]).any(1)  # "at most", so that unchanged records are always near
-        return (near, seen) if rule == "near" else (near & self.isolated[rows], seen & self.whole[rows])
-
-
 def score_rmdid(
     pair: Pair,
     *,
@@ -396,18 +378,22 @@ def score_rmdid(
     both = ~pair.original.missing & ~pair.missing
     # Only over the same cells do unchanged values keep their place when others are suppressed.
     ours, theirs = (standardise(np.where(both, file, np.nan)) for file in (pair.original.values, pair.masked))
-    files = _StandardisedFiles(ours, theirs, reach, *_isolated_records(pair.masked, k2))
+    isolated, whole = _isolated_records(pair.masked, k2)
     none = np.full(pair.p, np.nan)
-    shares = {name: share_found(*files.disclosed(slice(None), name)) for name in RULES}
-    found, seen = files.disclosed(slice(None), rule)
-    extra: dict[str, Any] = {}
+
+    def disclosed(rows: Any, rule: str) -> tuple[Bools, Bools]:
+        """Return which originals the masked `rows` disclose under a rule, and which can be judged."""
+        gaps = np.abs(ours - theirs[rows])
+        seen = ~np.isnan(gaps).all(1) & ~np.isnan(reach)
+        near = (gaps <= reach[:, None]).any(1)  # "at most", so that unchanged records are always near
+        return (near, seen) if rule == "near" else (near & isolated[rows], seen & whole[rows])
+
+    shares = {name: share_found(*disclosed(slice(None), name)) for name in RULES}
+    found, seen = disclosed(slice(None), rule)
+    extra: dict[str, Any] = {"records": np.where(seen, found, np.nan) if per_record else None}
     if detail:
-        orders = permutations(pair.original.n)
-        extra["random"] = mean_level(
-            Values(share_found(*files.disclosed(rows, rule)), none) for rows in orders
-        )
-    if per_record:
-        extra["records"] = np.where(seen, found, np.nan)
+        levels = (share_found(*disclosed(rows, rule)) for rows in permutations(pair.original.n))
+        extra["random"] = mean_level(Values(level, none) for level in levels)
     return IntervalScore(
         Values(shares[rule], none),
         used=(both & seen[:, None]).sum(0),
@@ -425,8 +411,7 @@ def robust_distances(original: Original, seed: int) -> Floats:
     if name not in original.cache:
         points = standardise(original.values)
         complete = ~np.isnan(points).any(1)
-        distances = np.full(original.n, np.nan)
-        lines = points[complete]
+        distances, lines = np.full(original.n, np.nan), points[complete]
         _refuse_degenerate(lines, original.columns)
         inverse = np.linalg.inv(_robust_covariance(lines, seed))
         distances[complete] = np.sqrt(np.einsum("ij,jk,ik->i", lines, inverse, lines))

@@ -28,6 +28,7 @@ from sdckit.risk.distances import (
     Credits,
     cached_value,
     credits_of_counts,
+    standardised,
     tie_blocks_of_files,
     whitened,
 )
@@ -234,6 +235,19 @@ class MatchingAttack:
         expected = self.matched.shares[queries, truth]
         possible = (expected > 0).astype(float)
         return Credits(np.minimum(expected, 1.0), possible * self.matched.alone[queries], possible)
+
+
+def matching_attack(pair: Pair, direction: str, distance: str) -> MatchingAttack:
+    """Return the one-to-one matching inside the facts; raise NotApplicable for more than 2,000 records."""
+    if pair.original.n > LARGEST:
+        raise checks.NotApplicable(
+            f"matching links at most {LARGEST} records and the data have {pair.original.n}; use dbrl"
+        )
+    facts, files = facts_of(pair), (pair.original.values, pair.masked)
+    there, here = standardised(pair) if distance == "standardised" else files
+    sides = facts.sides(direction) if facts.tie_rows else None
+    there, here = (there, here) if direction == TO_ORIGINAL else (here, there)
+    return MatchingAttack(there, here, distance, sides)
 
 
 def _possible_links(distances: Floats, inside: Bools) -> tuple[Ints, Bools]:
