@@ -213,21 +213,9 @@ def place_facts(x: Ints, y: Ints) -> tuple[Ints | None, list[Relation]]:
     for ours, theirs in ways:
         if (ours == theirs).all():
             return theirs, []
-    found = []
-    for stays in ("missing", "observed"):
-        each = (place_relation(a.astype(float), b.astype(float), stays=stays) for a, b in ways)
-        found += [one for one in each if one.holds][:1]
-    return None, found
-
-
-def place_relation(x: Floats, y: Floats, *, stays: str) -> Relation:
-    """Return the relation that missing stays missing, or that observed stays observed.
-
-    `x` and `y` are 0 where a cell is observed, and else the number of its missing code.
-    """
-    if stays == "missing":
-        return relation(np.where(x > 0, x, np.nan), y)
-    return relation(x, np.where(y > 0, y, np.nan))
+    missing = [relation(np.where(a > 0, a, np.nan), b.astype(float)) for a, b in ways]
+    observed = [relation(a.astype(float), np.where(b > 0, b, np.nan)) for a, b in ways]
+    return None, [one for stays in (missing, observed) for one in [one for one in stays if one.holds][:1]]
 
 
 def zero_relations(x: Floats, y: Floats) -> tuple[Relation, Relation, Relation]:
@@ -237,11 +225,6 @@ def zero_relations(x: Floats, y: Floats) -> tuple[Relation, Relation, Relation]:
     kept = relation(np.where(ours == 1, 1.0, np.nan), theirs)
     converse = relation(ours, np.where(theirs == 1, 1.0, np.nan))
     return kept, converse, relation(ours, theirs)
-
-
-def zero_classes(y: Floats) -> Ints:
-    """Return 1 for each published cell that is 0, 2 for a missing one and 0 for all others."""
-    return np.where(np.isnan(y), 2, y == 0).astype(np.int64)
 
 
 def base_relation(x: Floats, y: Floats, half: Floats) -> Relation:
@@ -348,7 +331,7 @@ class _Collection:
                 self.relations += [one for one in (kept, converse) if one.holds]
                 self.failed += [] if kept.holds else [f"zeros of {pair.columns[j]} kept"]
             elif not relations and (x is None or label is not None):  # missing cells fit missing ones only
-                self.add_label(zero_classes(pair.masked[:, j]))
+                self.add_label(np.where(pair.missing[:, j], 2, pair.masked[:, j] == 0).astype(np.int64))
             else:
                 self.relations.append(both)
 

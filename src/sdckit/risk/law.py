@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -53,16 +53,6 @@ FARTHER = 100.0  # sum of squares beyond which a normal density falls no faster 
 STILL = 1e-9  # standard deviation of a cell that never moves, as a share of its column's largest
 LARGEST_STEP = 100.0  # of a log variance above the smallest one
 FAR = -4.0  # further fall of the rank estimate outside of all moves seen
-
-
-class Estimate(Protocol):
-    """One estimate of the law; see the module."""
-
-    def read(self, published: Floats) -> Floats:
-        """Return what the estimate compares of a published file, record x variable."""
-
-    def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
-        """Add the log-likelihood of each pair of a published row and an original to `found`."""
 
 
 # --- estimates -------------------------------------------------------------------------------------------
@@ -255,6 +245,9 @@ def _states(column: Floats, heaps: Floats) -> Ints:
     return found
 
 
+Estimate = Normal | RankMoves  # one of the estimates of the law; see the module
+
+
 # --- a law -----------------------------------------------------------------------------------------------
 
 
@@ -266,6 +259,11 @@ class Law:
     estimates: dict[str, Estimate]
     weights: Floats = field(default_factory=lambda: np.ones(0))
     effects: bool = False  # some records have a scale of their own: more shadows are worth their time
+
+    @property
+    def local(self) -> Normal:
+        """The local estimate, which all laws but stated ones have."""
+        return cast("Normal", self.estimates["local"])
 
     def read(self, published: Floats) -> Reading:
         """Return what the estimates compare of a published file."""
@@ -315,22 +313,16 @@ class Reading:
         weighty = [name for name in weights if weights[name] >= 0.1 * max(weights.values())]
         kinds = {type(self.law.estimates[name]): name for name in sorted(weighty, key=weights.__getitem__)}
         found = [_space_of(self.law.estimates[name], self.read[name]) for name in kinds.values()]
-        if self.uneven:
-            local = self.law.estimates["local"]
-            assert isinstance(local, Normal)  # noqa: S101 - as every local estimate
-            found.append(_space_of_sizes(local, self.read["local"]))
-        return found
+        return found + ([_space_of_sizes(self.law.local, self.read["local"])] if self.uneven else [])
 
     @property
     def uneven(self) -> bool:
         """True where scales of cells differ so much that no distance comes near the law."""
-        local = self.law.estimates.get("local")
-        return isinstance(local, Normal) and bool((np.log(local.sd).std(axis=0) > UNEQUAL).any())
+        return "local" in self.read and bool((np.log(self.law.local.sd).std(axis=0) > UNEQUAL).any())
 
     def lists(self, rows: Ints, originals: Ints, count: int) -> Ints:
         """Return the places of the likeliest originals of each row by the local estimate, row x place."""
-        local = self.law.estimates["local"]
-        assert isinstance(local, Normal)  # noqa: S101 - as every local estimate
+        local = self.law.local
         mean, sd = (np.ascontiguousarray(part[originals]) for part in (local.mean, local.sd))
         found = np.zeros((len(rows), count), np.int64)
         _list_best(
@@ -343,7 +335,6 @@ def _space_of(one: Estimate, read: Floats) -> tuple[Floats, Floats]:
     """Return the points of published rows and of originals that an estimate compares."""
     if isinstance(one, RankMoves):
         return np.nan_to_num(read / one.limits), np.nan_to_num(one.ranks / one.limits)
-    assert isinstance(one, Normal)  # noqa: S101 - there is no other kind
     scale = np.sqrt(np.mean(one.sd**2, axis=0))
     scale[scale == 0] = np.inf
     return read / scale @ one.root, one.mean / scale @ one.root

@@ -27,7 +27,7 @@ from sdckit.risk.posterior import SURE
 from sdckit.risk.units import row_chances_by_facts, shows_units, unit_posterior, units_of
 
 if TYPE_CHECKING:
-    from sdckit.kernels.jit import Bools, Floats
+    from sdckit.kernels.jit import Floats
     from sdckit.metrics.pair import Pair
 
 NEARLY_CERTAIN = 0.9
@@ -178,11 +178,6 @@ class SureLinks(NamedTuple):
     truth: Floats
     claimed: int
 
-    @property
-    def exposed(self) -> Bools:
-        """True for each record whose true original has a probability above one half."""
-        return self.truth > SURE
-
 
 @once
 def sure_links(pair: Pair) -> SureLinks:
@@ -197,7 +192,7 @@ def sure_links(pair: Pair) -> SureLinks:
         units, numbers = unit_posterior(pair, by), np.asarray(units_of(pair))
         truth = units.of_truth(units.bethe)[numbers]
         found.append(SureLinks(truth, int(np.isin(numbers, units.links_claimed).sum())))
-    return max(found, key=lambda one: (int(one.exposed.sum()), float(np.nanmean(one.truth))))
+    return max(found, key=lambda one: (int((one.truth > SURE).sum()), float(np.nanmean(one.truth))))
 
 
 def _sure_links_by(pair: Pair, by: str) -> SureLinks:
