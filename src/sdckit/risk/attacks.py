@@ -23,7 +23,7 @@ from sdckit.metrics.query_sample import estimate_of_largest
 from sdckit.metrics.score import Score, Values, WorstAttack
 from sdckit.risk import distances, intruder, literature
 from sdckit.risk.beside import row_orders
-from sdckit.risk.distances import Credits, RecordClasses
+from sdckit.risk.distances import Credits, RecordClasses, mean_or_nan
 from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, Facts, facts_of, require_tied_rows
 from sdckit.risk.law import LARGE
 from sdckit.risk.shadows import OF_LARGE
@@ -130,7 +130,7 @@ def prepared_attack(pair: Pair, name: str, options: dict[str, Any]) -> LinkageAt
         return intruder.LawAttack(lambda rows: row_credits_of_units(pair)[rows])
     if name in LAWS:
         order = name == "row_order"
-        by = intruder.law_with_order(pair) if order else name
+        by = next(iter(intruder.laws_of(pair)), "other_columns") if order else name
         return intruder.law_attack(pair, by, direction, one_to_one=options["one_to_one"], order=order)
     return literature.matching_attack(pair, direction, options["distance"])
 
@@ -324,11 +324,6 @@ def score_attacks(
         estimate=estimate_of_largest(float(found.expected.sum()), queries, tried),
         **extra,
     )
-
-
-def mean_or_nan(values: Floats) -> float:
-    """Return the mean of the values; NaN without any."""
-    return float(values.mean()) if values.size else math.nan
 
 
 def outliers(pair: Pair, share: float = OUTLIERS) -> Bools:

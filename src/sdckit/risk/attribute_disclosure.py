@@ -196,7 +196,7 @@ class Learned(NamedTuple):
 def learn(pair: Pair, cells: Confidential) -> Learned:
     """Return what an intruder who knows the originals learns of a confidential column with some values."""
     original, published = cells
-    wanted, known = right_guesses(published, original), original.observed
+    wanted, known, rows = right_guesses(published, original), original.observed, np.arange(pair.original.n)
     groups = guessed_shares(facts_of(pair).sides(TO_MASKED), wanted)
     anyone = guessed_shares((no_facts(known.size), no_facts(known.size)), wanted)
     shares: dict[str, Floats] = {}
@@ -209,17 +209,12 @@ def learn(pair: Pair, cells: Confidential) -> Learned:
         links = posterior_of(pair, by, order=order)
         shares[by] = shares_of_links(links, links.both, wanted, forward=False)
         shares[f"{by} alone"] = shares_of_links(links, links.plain, wanted, forward=False)
-        shares[f"{by}, votes"] = votes_right(
-            cells, *_votes_by_law(pair, by, order=order), np.arange(known.size)
-        )
+        shares[f"{by}, votes"] = votes_right(cells, *_votes_by_law(pair, by, order=order), rows)
     for by in laws_of(pair) if shows_units(pair) else ():
         shares[f"{by}, units"] = shares_of_links(*rows_in_units(pair, by), wanted, forward=False)
     if laws_of(pair) and proves_swaps(pair):  # too large to undo it here: each finds his own record
-        ends = zip(*wanted.targets, *wanted.queries, strict=True)
-        shares["swaps"] = np.array(
-            [((low <= last) & (first <= high)).all() for low, high, first, last in ends], float
-        )
-    blocks, rows = facts_of(pair).ours.blocks, np.arange(known.size)
+        shares["swaps"] = wanted.of_links(rows, rows).astype(float)
+    blocks = facts_of(pair).ours.blocks
     if (blocks != blocks[0]).any():  # else a constant guess
         shares["votes in groups"] = votes_right(cells, blocks, rows, np.ones(known.size), blocks)
     attacks = {name: float(found[known].mean()) for name, found in shares.items()}
@@ -310,8 +305,8 @@ def _constant_share(cells: Confidential) -> float:
     every, one = np.arange(published.codes.size), np.zeros(published.codes.size, np.int64)
     shares = [float(votes_right(cells, one, every, np.ones(one.size), one)[known].mean())]
     for guess in guesses:
-        (low, _), (lower, upper) = right_guesses(guess, cells.original.take(known))
-        shares.append(float(((low <= upper) & (low >= lower)).all(axis=1).mean()))
+        right = right_guesses(guess, cells.original.take(known))
+        shares.append(float(right.of_links(np.zeros(known.size, np.int64), np.arange(known.size)).mean()))
     return max(shares)
 
 

@@ -5,6 +5,7 @@ Only variables that the intruder knows have a column in a space.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -16,7 +17,7 @@ import polars as pl
 from sdckit.core import parameters
 from sdckit.core.classes import number_values
 from sdckit.core.registry import METRICS
-from sdckit.kernels.jit import Floats, Ints, UInt64s, kernel
+from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s, kernel
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.scaling import powers_of_two, whitening_axes
 from sdckit.metrics.pair import Pair, pair_of
@@ -66,6 +67,11 @@ def measured(name: str, original: Any, masked: Any, **options: Any) -> float:
     known = {one.name: one for one in metric.parameters}
     checked = {what: parameters.parameter_value(known[what], value) for what, value in options.items()}
     return metric.score(pair_of(original, masked), **checked).value.overall
+
+
+def mean_or_nan(values: Floats | Bools) -> float:
+    """Return the mean of the values, or the share of True; NaN without any."""
+    return float(values.mean()) if values.size else math.nan
 
 
 def known_columns(pair: Pair, values: Floats) -> Floats:

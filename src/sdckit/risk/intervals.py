@@ -21,7 +21,7 @@ from sdckit.metrics.averages import divide_or_nan, pooled_means, record_means
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.score import Score, Values
 from sdckit.progress import each
-from sdckit.risk.distances import RISK, measured, permutations
+from sdckit.risk.distances import RISK, mean_or_nan, measured, permutations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,11 +70,6 @@ def explain_interval(score: Score) -> str:
     if attack.random is not None and not math.isnan(attack.random.overall):
         text += f"; with unrelated records it would be {100 * attack.random.overall:.3g} of 100"
     return text
-
-
-def share_found(found: Floats | Bools, seen: Bools) -> float:
-    """Return the share of True (or the mean) in `found` where `seen` is True; NaN where it never is."""
-    return float(found[seen].mean()) if seen.any() else math.nan
 
 
 def shuffled_pairs(pair: Pair) -> Iterator[Pair]:
@@ -140,10 +135,10 @@ def _cells_inside(pair: Pair, reach: Floats) -> tuple[Bools, Bools]:
 
 def _shares_inside(inside: Bools, seen: Bools, level: str) -> Values:
     """Return the share of cells in their interval by variable, and of all cells or of whole records."""
-    variables = np.array([share_found(inside[:, j], seen[:, j]) for j in range(seen.shape[1])])
+    variables = np.array([mean_or_nan(inside[seen[:, j], j]) for j in range(seen.shape[1])])
     if level == "cells":
-        return Values(share_found(inside, seen), variables)
-    return Values(share_found((seen & ~inside).sum(1) == 0, seen.sum(1) > 0), variables)
+        return Values(mean_or_nan(inside[seen]), variables)
+    return Values(mean_or_nan(((seen & ~inside).sum(1) == 0)[seen.any(1)]), variables)
 
 
 @metric(
@@ -388,12 +383,15 @@ def score_rmdid(
         near = (gaps <= reach[:, None]).any(1)  # "at most", so that unchanged records are always near
         return (near, seen) if rule == "near" else (near & isolated[rows], seen & whole[rows])
 
-    shares = {name: share_found(*disclosed(slice(None), name)) for name in RULES}
-    found, seen = disclosed(slice(None), rule)
+    every = {name: disclosed(slice(None), name) for name in RULES}
+    shares, (found, seen) = (
+        {name: mean_or_nan(at[judged]) for name, (at, judged) in every.items()},
+        every[rule],
+    )
     extra: dict[str, Any] = {"records": np.where(seen, found, np.nan) if per_record else None}
     if detail:
-        levels = (share_found(*disclosed(rows, rule)) for rows in permutations(pair.original.n))
-        extra["random"] = mean_level(Values(level, none) for level in levels)
+        levels = (disclosed(rows, rule) for rows in permutations(pair.original.n))
+        extra["random"] = mean_level(Values(mean_or_nan(at[judged]), none) for at, judged in levels)
     return IntervalScore(
         Values(shares[rule], none),
         used=(both & seen[:, None]).sum(0),

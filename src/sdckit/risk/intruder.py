@@ -44,15 +44,6 @@ KNOWN_SEED = 6  # of the draw of the known persons: public, so that a file has o
 # --- laws of a pair --------------------------------------------------------------------------------------
 
 
-def files_of(pair: Pair) -> tuple[Floats, Floats]:
-    """Return the known variables of both files; those of extreme size in units of a power of two."""
-    ours, theirs = known_columns(pair, pair.original.values), shadows.release_as_shadow(pair)
-    unit = units_of_columns(ours)
-    with np.errstate(over="ignore"):
-        theirs = np.clip(theirs / unit, -FARTHEST, FARTHEST)
-    return np.ascontiguousarray(ours / unit), np.ascontiguousarray(theirs)
-
-
 def units_of_columns(values: Floats) -> Floats:
     """Return 1 for each column of usual size, and else a power of two near its largest value."""
     largest = np.fmax.reduce(np.abs(values), axis=0, initial=0.0)
@@ -81,11 +72,6 @@ def reads_order(pair: Pair) -> bool:
     return whole.original.n >= FEWEST and not whole.trial and bool(row_orders(whole))
 
 
-def law_with_order(pair: Pair) -> str:
-    """Return the law that the order of the rows is read with."""
-    return (laws_of(pair) or ["other_columns"])[0]
-
-
 def looked_up_singly(pair: Pair) -> bool:
     """Return True for a large file that is read by a law: records are looked up one by one, and not all."""
     return pair.original.n > LARGE and bool(laws_of(pair))
@@ -110,7 +96,11 @@ def _masked_reading(pair: Pair, by: str) -> Search:
     """Return the masked variables as read by the law of shadows, or by that of the release's own folds."""
     if by == "other_columns":
         return Search(lambda rows, _: np.zeros(len(rows)), list)
-    ours, theirs = files_of(pair)
+    ours = known_columns(pair, pair.original.values)
+    unit = units_of_columns(ours)  # columns of extreme size in units of a power of two
+    with np.errstate(over="ignore"):
+        theirs = np.clip(shadows.release_as_shadow(pair) / unit, -FARTHEST, FARTHEST)
+    ours, theirs = np.ascontiguousarray(ours / unit), np.ascontiguousarray(theirs)
     return law.laws_of_folds(ours, theirs) if by == "folds" else _kept_law(pair, ours).read(theirs).search
 
 

@@ -13,6 +13,7 @@ from sdckit.core import checks
 from sdckit.core.registry import METRICS
 from sdckit.kernels.scaling import deviations, powers_of_two
 from sdckit.metrics.pair import Pair, pair_of
+from sdckit.risk.distances import mean_or_nan
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
@@ -96,22 +97,23 @@ def loss_terms(pair: Pair) -> dict[str, float]:
     pairs = list(combinations_with_replacement(range(pair.p), 2))
     covariances = np.array([[_covariance_and_correlation(file, *ij) for ij in pairs] for file in (x, y)])
     same = np.array([i == j for i, j in pairs])
-    correlations = covariances[:, ~same, 1]
+    moves = np.abs(covariances[0, ~same, 1] - covariances[1, ~same, 1])
     return {
         "cells": _mean_relative_change(x[both], y[both]),
         "means": _mean_relative_change(
-            *(np.array([_mean_of_existing(column) for column in file.T]) for file in (x, y))
+            *(np.array([mean_or_nan(column[~np.isnan(column)]) for column in file.T]) for file in (x, y))
         ),
         "variances": _mean_relative_change(*covariances[:, same, 0]),
         "covariances": _mean_relative_change(*covariances[..., 0]),
-        "correlations": _mean_of_existing(np.abs(correlations[0] - correlations[1])),
+        "correlations": mean_or_nan(moves[~np.isnan(moves)]),
     }
 
 
 def _mean_relative_change(ours: Floats, theirs: Floats) -> float:
     """Return the mean of |a - b| / |a|; unchanged zeros count 0, changed zeros are left out."""
     counts = (ours != 0) | (theirs == 0)
-    return _mean_of_existing((np.abs(ours - theirs) / np.where(ours == 0, 1.0, np.abs(ours)))[counts])
+    changes = (np.abs(ours - theirs) / np.where(ours == 0, 1.0, np.abs(ours)))[counts]
+    return mean_or_nan(changes[~np.isnan(changes)])
 
 
 def _covariance_and_correlation(values: Floats, i: int, j: int) -> tuple[float, float]:
@@ -122,9 +124,3 @@ def _covariance_and_correlation(values: Floats, i: int, j: int) -> tuple[float, 
     u, v = deviations(u[:, None])[:, 0], deviations(v[:, None])[:, 0]
     scale = math.sqrt((u @ u) * (v @ v))
     return float(u @ v / (u.size - 1)), float(u @ v / scale) if scale > 0 else math.nan
-
-
-def _mean_of_existing(values: Floats) -> float:
-    """Return the mean of the numbers that are not NaN; NaN where all are."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else math.nan

@@ -54,14 +54,10 @@ def units_of(pair: Pair) -> Ints | None:
     return None if units is None else number_values(units[pair.rows])
 
 
-def publishes_units(pair: Pair) -> bool:
-    """Return True if the published file shows which records belong together."""
-    return _keeps_grouping(pair.whole or pair)
-
-
 @once
-def _keeps_grouping(whole: Pair) -> bool:
-    """Return True if the unit numbers of a file are published and form the same units."""
+def publishes_units(pair: Pair) -> bool:
+    """Return True if the published file shows which records belong together: unit numbers form the same."""
+    whole = pair.whole or pair
     name = whole.original.roles.unit
     if whole.table is None:
         return name in whole.original.roles.published(whole.original.table_names)
@@ -128,6 +124,11 @@ class Property(NamedTuple):
     targets: Ends
     queries: Ends
 
+    def of_links(self, targets: Ints, queries: Ints) -> Bools:
+        """Return True for each link whose target has what its query asks for."""
+        (low, high), (first, last) = self
+        return np.asarray(((low[targets] <= last[queries]) & (first[queries] <= high[targets])).all(axis=1))
+
 
 def equality(targets: Ints, queries: Ints) -> Property:
     """Return the property of having the same number."""
@@ -162,9 +163,7 @@ def shares_of_links(found: Posterior, chance: Floats, wanted: Property, *, forwa
     np.maximum.at(best, queries, chance)
     equal = (chance >= best[queries] * (1 - EQUAL)) & (chance > 0)
     mine, theirs, weight = queries[equal], targets[equal], pairs.standing[equal]
-    (low, high), (first, last) = wanted
-    has = ((low[theirs] <= last[mine]) & (first[mine] <= high[theirs])).all(axis=1)
-    total = np.bincount(mine, weight, pairs.n)
+    has, total = wanted.of_links(theirs, mine), np.bincount(mine, weight, pairs.n)
     return np.asarray(np.bincount(mine, weight * has, pairs.n) / np.maximum(total, 1e-300))
 
 
