@@ -87,7 +87,7 @@ def test_the_best_pairing_of_rows_is_that_of_trying_all(size):
             return scores[rows, originals]
 
     first, other = np.repeat(np.arange(4), 4) * size, np.tile(np.arange(4), 4) * size
-    found = _best_pairing(Reader(), np.arange(4 * size), first, other, size)
+    found = _best_pairing(Reader(), *(start[:, None] + np.arange(size) for start in (first, other)))
     expected = [
         max(sum(scores[a + k, b + way[k]] for k in range(size)) for way in permutations(range(size)))
         for a, b in zip(first, other, strict=True)
