@@ -27,16 +27,7 @@ from sdckit.risk.facts import (
 from sdckit.risk.intruder import laws_of, posterior_of, reading_of, runs_again
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import TOLERANCE, NearestAttack, nearest_attack
-from sdckit.risk.posterior import (
-    AT_ONCE,
-    EQUAL,
-    WHOLE,
-    Pairs,
-    Posterior,
-    Search,
-    likely_pairs,
-    sorted_pairs,
-)
+from sdckit.risk.posterior import AT_ONCE, EQUAL, WHOLE, Pairs, Posterior, Search, likely_pairs, sorted_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -312,13 +303,15 @@ def unit_posterior(pair: Pair, by: str) -> Posterior:
 
 def _search_of_units(reader: Reader, alike: list[Ints]) -> Search:
     """Return how likely pairs of units are found; parts of `alike` have rows to be paired, unit x row."""
-    cost = sum(part.shape[1] ** 2 for part in alike)
+    cost = sum(part.shape[1] ** 2 for part in alike)  # pairs of rows in one of units
 
     def likelihood(g: Ints, h: Ints) -> Floats:
-        """Return the log-likelihood of each pair of units, computed in steps as many rows are compared."""
-        steps = [slice(k, k + max(AT_ONCE // cost, 1)) for k in range(0, len(g), max(AT_ONCE // cost, 1))]
-        sums = (sum(_best_pairing(reader, part[g[some]], part[h[some]]) for part in alike) for some in steps)
-        return np.concatenate([np.zeros(0), *sums])
+        """Return the log-likelihood of each pair of units, in batches, so that memory stays low."""
+        found, step = np.zeros(len(g)), max(AT_ONCE // cost, 1)
+        for k in range(0, len(g), step):
+            for part in alike:
+                found[k : k + step] += _best_pairing(reader, part[g[k : k + step]], part[h[k : k + step]])
+        return found
 
     def points(of_rows: Floats) -> Floats:
         """Return the points of all rows of a unit as one, sorted where the rows may be paired."""
@@ -327,21 +320,20 @@ def _search_of_units(reader: Reader, alike: list[Ints]) -> Search:
     return Search(
         likelihood,
         lambda: [(points(theirs), points(ours)) for theirs, ours in reader.spaces],
-        whole=min(WHOLE, ALL_ROWS // cost),
+        whole=min(WHOLE, max(ALL_ROWS // cost, 1)),
     )
 
 
 def _best_pairing(reader: Reader, theirs: Ints, ours: Ints) -> Floats:
     """Return the log-likelihood of the rows of each two units, pair x row, paired at best."""
     size = theirs.shape[1]
-    every = [[reader.likelihood(theirs[:, a], ours[:, b]) for b in range(size)] for a in range(size)]
+    every = reader.likelihood(np.repeat(theirs, size, axis=1).ravel(), np.tile(ours, size).ravel())
+    every = every.reshape(-1, size, size)
     if size <= FEW_ROWS:
-        ways = permutations(range(size))
-        return np.max([np.sum([every[a][b] for a, b in enumerate(way)], axis=0) for way in ways], axis=0)
+        return np.max([every[:, range(size), way].sum(axis=1) for way in permutations(range(size))], axis=0)
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import
 
-    costs = np.asarray(every).transpose(2, 0, 1)
-    return np.array([cost[linear_sum_assignment(cost, maximize=True)].sum() for cost in costs])
+    return np.array([cost[linear_sum_assignment(cost, maximize=True)].sum() for cost in every])
 
 
 def units_by_law(pair: Pair) -> Iterator[Floats]:
