@@ -155,7 +155,7 @@ class Choice:
 
     def _more_to_read(self) -> str:
         """Return words on published columns that may stand in the way, though nobody knows their cells."""
-        roles = self.conditions and self.conditions.roles
+        roles = None if self.conditions is None else self.conditions.roles
         names = () if roles is None else (*roles.unknown, *roles.confidential, *roles.columns_with("unit"))
         if not names:
             return ""
