@@ -587,7 +587,7 @@ def unknown_of_original(original: Original) -> dict[str, Floats]:
         published = [] if table is None else roles.published(table.names)
         others = {*original.columns, *roles.columns_with("unit"), *roles.known_columns(published)}
         original.kept["unknown"] = {
-            name: column_numbers(table.column(name)) for name in published if table and name not in others
+            name: column_numbers(original.published_column(name)) for name in published if name not in others
         }
     return original.kept["unknown"]
 
