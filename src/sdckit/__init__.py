@@ -2,7 +2,7 @@
 
 >>> import sdckit as sdc
 >>> original = sdc.load_sample()
->>> roles = {"key": "firm", "by": "sector", "weights": "weight", "unknown": "weight"}
+>>> roles = {"key": "firm", "by": "sector", "weights": "weight"}
 >>> release = sdc.release(original, "mdav", k=5, **roles)
 >>> masked, loss, risk = release.data, release.evaluation["brmae"], release.evaluation["linkage"]
 

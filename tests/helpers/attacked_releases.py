@@ -714,7 +714,7 @@ def sizes_of_units(draw, firms=25):
 
 
 def large_panel(draw, firms=2100, percent=100, sampled=100):
-    """Noise on the months of so many firms that units are not read as wholes; a sample of firms is linked."""
+    """Noise on the months of firms in a large file, whose rows are sampled; the attack samples firms."""
     table, parameters = panel(firms), {"percent": percent}
     roles = {"unit": "firm", "untouched": "month"}
     masked = sdc.mask(table, "noise", rng=draw, columns=AMOUNTS, **roles, **parameters)

@@ -8,10 +8,9 @@ import pytest
 
 import attacker
 import sdckit as sdc
-from sdckit.risk.units import _best_pairing
+from sdckit.risk.units import ALL_ROWS, _best_pairing
 
 COLUMNS = ["a", "b"]
-NOISE = {"method": "noise", "parameters": {"percent": 150}}
 
 
 def panel(firms=40, months=6, seed=1):
@@ -25,14 +24,15 @@ def panel(firms=40, months=6, seed=1):
     return table[rng.permutation(len(table)).tolist()]
 
 
-def measured(table, masked, **roles):
+def measured(table, masked, percent=150, **roles):
     return sdc.evaluate(
         table,
         masked,
         columns=COLUMNS,
         unit="firm",
         metrics=["linkage", "linkage_units", "linkage_sure"],
-        **NOISE,
+        method="noise",
+        parameters={"percent": percent},
         **roles,
     )
 
@@ -65,6 +65,20 @@ def test_firms_are_found_less_often_where_nothing_aligns_their_rows():
     assert told["linkage_units"] > kept["linkage_units"] > 1 / 40
 
 
+@pytest.mark.parametrize("aligned", [True, False])
+def test_firms_of_a_large_file_are_found_by_all_their_rows_together(aligned, monkeypatch):
+    roles = {"untouched": "month"} if aligned else {}
+    table = panel(300) if aligned else panel(300).drop("month")
+    percent = 60 if aligned else 30
+    masked = sdc.mask(table, "noise", percent=percent, columns=COLUMNS, unit="firm", rng=1, **roles)
+    found = []
+    for most in (ALL_ROWS, 0):
+        monkeypatch.setattr("sdckit.risk.units.ALL_ROWS", most)
+        found.append(measured(table, masked, percent, **roles).parts["linkage_units"]["unit_to_unit"])
+    assert found[0] > 0.5
+    assert found[1] >= 0.95 * found[0]
+
+
 def test_firms_of_an_unchanged_file_are_all_found():
     table = panel(20, 3)
     found = sdc.evaluate(
@@ -87,7 +101,7 @@ def test_the_best_pairing_of_rows_is_that_of_trying_all(size):
             return scores[rows, originals]
 
     first, other = np.repeat(np.arange(4), 4) * size, np.tile(np.arange(4), 4) * size
-    found = _best_pairing(Reader(), np.arange(4 * size), first, other, size)
+    found = _best_pairing(Reader(), *(start[:, None] + np.arange(size) for start in (first, other)))
     expected = [
         max(sum(scores[a + k, b + way[k]] for k in range(size)) for way in permutations(range(size)))
         for a, b in zip(first, other, strict=True)

@@ -42,9 +42,8 @@ MINIMISE = "brmae"
 PRIVATE = "private"  # folder of the private record
 MARK = "made-by-sdckit-demo.txt"
 REPEATS = "sdckit demo replaces these files each time it runs."
-# The identifier is not published; weights are, but an intruder does not know them; sectors are known, and
-# each is masked by itself.
-ROLES: dict[str, Any] = {"key": "firm", "by": "sector", "untouched": "weight", "unknown": "weight"}
+# The identifier is not published; weights are, and are the same in a sector; each sector is masked by itself.
+ROLES: dict[str, Any] = {"key": "firm", "by": "sector", "untouched": "weight"}
 SEED = 20  # of the sweep
 ENTROPY = b"public, for the sample is synthetic"  # that of a real release is secret
 

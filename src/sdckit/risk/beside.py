@@ -17,17 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from sdckit.core.classes import class_numbers
+from sdckit.core.classes import class_numbers, number_values
 from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.risk.distances import (
     column_scale,
     known_columns,
+    mid_ranks_of,
     once,
     ranks_within,
+    row_marks,
     standardised,
-)
-from sdckit.risk.distances import (
-    mid_ranks_of as mid_ranks,
 )
 from sdckit.risk.facts import (
     aligned_column,
@@ -58,6 +57,9 @@ PER_TERM = 10  # records for each coefficient that is learnt
 KEPT = 0.05  # share of equal cells below which distinct cells are a fresh numbering, which tells nothing
 CLASSES = 50  # values up to which a column is one of classes
 BINS, PER_BIN = 400, 6  # of ranks that classes follow from, at most, and records of one
+FROM_ALL = 2.0  # records of all blocks that are added to those of one
+NEAR = 0.25  # log shares are rounded so: only the true original is never in its own fit, so that smaller
+# differences would count against it
 EXACT = 1e-8  # share of a column's variance that is never explained
 APART = 1e3  # distance of different cells, in units of the law: equal ones are nearer
 
@@ -222,17 +224,23 @@ class _Inferred(NamedTuple):
 @once
 def inferred_columns(pair: Pair) -> list[Beside]:
     """Return the published columns that follow from what the intruder knows."""
-    known, n = standardised(pair)[0], pair.original.n
+    known, n, blocks = standardised(pair)[0], pair.original.n, facts_of(pair).blocks
     if not known.shape[1] or n < PER_TERM:
         return []
+    blocks = np.zeros(n, np.int64) if blocks is None else blocks
+    large = blocks if blocks.max() < n / PER_TERM**2 else np.zeros(n, np.int64)  # enough to learn from
+    levels = np.eye(large.max() + 1)[large]
     folds, classes, found = folds_of(n), [], []
     forms = list(_forms(np.asarray(known_columns(pair, pair.original.values))))
-    forms = forms if n >= PER_TERM * (1 + len(forms) * known.shape[1]) else forms[:1]
-    design = np.nan_to_num(np.column_stack([np.ones(n), *forms]))
+    forms = forms if n >= PER_TERM * (levels.shape[1] + len(forms) * known.shape[1]) else forms[:1]
+    design = np.nan_to_num(np.column_stack([levels, *forms]))
     for column in _unknown_columns(pair):
         values = np.unique(column[~np.isnan(column)])
+        numbers = np.searchsorted(values, column)
+        if number_values(row_marks(blocks, numbers)).max() == blocks.max():
+            continue  # the facts tell as much
         if len(values) <= CLASSES:
-            classes.append(_class_of_a_variable(known, np.searchsorted(values, column), folds))
+            classes.append(_class_of_a_variable(known, numbers, large, folds))
         elif n >= PER_TERM * design.shape[1]:
             each = [_inferred(design, form[:, 0], folds) for form in _forms(column[:, None])]
             best = min(each, key=_ranks_off)
@@ -244,7 +252,7 @@ def _forms(values: Floats) -> Iterator[Floats]:
     """Yield normal scores, standardised values and standardised logarithms of the sizes of some columns."""
     from scipy.special import ndtri  # noqa: PLC0415 - slow to import
 
-    yield np.asarray(ndtri((mid_ranks(values) - 0.5) / len(values)))
+    yield np.asarray(ndtri((mid_ranks_of(values) - 0.5) / len(values)))
     yield column_scale(values).apply(values)
     logs = np.log(np.abs(np.where(values == 0, np.nan, values)))
     yield column_scale(logs).apply(logs)
@@ -263,7 +271,7 @@ def _inferred(design: Floats, cells: Floats, folds: Ints) -> _Inferred:
 def _ranks_off(column: _Inferred) -> float:
     """Return how far the ranks of a column are from those of its expected cells, in the mean."""
     both = np.column_stack([column.cells, column.cells - column.rest])
-    ranks = mid_ranks(both)
+    ranks = mid_ranks_of(both)
     return float(np.nanmean(np.abs(ranks[:, 0] - ranks[:, 1])))
 
 
@@ -286,46 +294,51 @@ class ClassColumn:
 
     bins: Ints  # of the ranks of originals
     classes: Ints  # that are published
+    blocks: Ints  # of what is published unmasked
     folds: Ints
     space: None = None  # classes are too large to look records up in
 
     @cached_property
     def tables(self) -> Floats:
-        """Log share of each class in each bin and its neighbours, outside of each fold."""
-        size = self.bins.max() + 1, self.classes.max() + 1
-        found = np.empty((FOLDS, *size))
-        for number in range(FOLDS):
-            out = self.folds != number
-            counts = np.zeros(size)
-            np.add.at(counts, (self.bins[out], self.classes[out]), 1.0)
-            wide = np.pad(counts, ((1, 1), (0, 0)), mode="edge")
-            counts = counts / 2 + (wide[:-2] + wide[2:]) / 4 + 0.1 * counts.sum(axis=0) / out.sum() + 1e-6
-            found[number] = np.log(counts / counts.sum(axis=1, keepdims=True))
-        return found
+        """Log share of each class in each bin and block, outside of each fold: block x fold x bin x class.
+
+        A few records of the same bin in all blocks are added to those of each block.
+        """
+        size = self.blocks.max() + 1, FOLDS, self.bins.max() + 1, self.classes.max() + 1
+        counts = np.zeros(size)
+        np.add.at(counts, (self.blocks, self.folds, self.bins, self.classes), 1.0)
+        occurs = counts.any(axis=(1, 2), keepdims=True)
+        counts = counts.sum(axis=1, keepdims=True) - counts
+        wide = np.pad(counts, ((0, 0), (0, 0), (1, 1), (0, 0)), mode="edge")
+        counts = counts / 2 + (wide[:, :, :-2] + wide[:, :, 2:]) / 4
+        whole = counts.sum(axis=0)
+        whole += 0.1 * whole.sum(axis=1, keepdims=True) / len(self.bins) + 1e-6
+        whole = whole * occurs
+        counts += FROM_ALL * whole / whole.sum(axis=3, keepdims=True)
+        logs = np.log(np.maximum(counts / counts.sum(axis=3, keepdims=True), 1e-9))
+        return np.round(logs / NEAR) * NEAR
 
     def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add the log share of each published class."""
-        found += self.tables[self.folds[rows], self.bins[originals], self.classes[rows]]
+        found += self.told(rows, originals)
+
+    def told(self, rows: Ints, originals: Ints) -> Floats:
+        """Return the log share of the published class of each row in the bin of an original."""
+        return self.tables[self.blocks[rows], self.folds[rows], self.bins[originals], self.classes[rows]]
 
 
-def _class_of_a_variable(known: Floats, classes: Ints, folds: Ints) -> ClassColumn:
+def _class_of_a_variable(known: Floats, classes: Ints, blocks: Ints, folds: Ints) -> ClassColumn:
     """Return a column of few values as it follows from the rank of the known variable that tells most."""
     n = len(known)
     bins = int(np.clip(n // PER_BIN, 1, BINS))
-    places = np.nan_to_num((mid_ranks(known) - 0.5) * bins / n, nan=bins).astype(np.int64)
-    told = [_mean_log_share(column, classes) for column in places.T]
-    return ClassColumn(places[:, int(np.argmax(told))], classes, folds)
-
-
-def _mean_log_share(bins: Ints, classes: Ints) -> float:
-    """Return the mean log share of each record's class among the records of its bin."""
-    size = int(classes.max()) + 1
-    counts = np.bincount(bins * size + classes)
-    return float(np.mean(np.log(counts[bins * size + classes] / np.bincount(bins)[bins])))
+    places = np.nan_to_num((mid_ranks_of(known) - 0.5) * bins / n, nan=bins).astype(np.int64)
+    each = [ClassColumn(column, classes, blocks, folds) for column in places.T]
+    return max(each, key=lambda one: float(one.told(np.arange(n), np.arange(n)).mean()))
 
 
 def _unknown_columns(pair: Pair) -> Iterator[Floats]:
     """Yield the published columns that the intruder does not know as numbers, NaN where a cell is missing."""
+    yield from np.delete(pair.masked, pair.known_variables, axis=1).T
     for name, cells in unknown_of_original(pair.original).items():
         if pair.table is None:
             yield cells

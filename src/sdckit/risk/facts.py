@@ -564,15 +564,13 @@ def blocks_of_original(original: Original) -> Ints | None:
 
 
 def unknown_of_original(original: Original) -> dict[str, Floats]:
-    """Return the confidential columns that are published unmasked, as numbers, kept without the table."""
+    """Return the columns that he does not know, published unmasked, as numbers; kept without the table."""
     if "unknown" not in original.kept:
         table, roles = original.table, original.roles
-        # Others that he does not know are left out, see docs/explanation/not-measured.md: a limit cannot yet
-        # be met where survey weights follow from sizes, and no message names them as the cause.
-        names = [] if table is None else [one for one in roles.confidential if one in table.names]
-        left = original.columns
+        published = [] if table is None else roles.published(table.names)
+        others = {*original.columns, *roles.columns_with("unit"), *roles.known_columns(published)}
         original.kept["unknown"] = {
-            name: column_numbers(table.column(name)) for name in names if table and name not in left
+            name: column_numbers(original.published_column(name)) for name in published if name not in others
         }
     return original.kept["unknown"]
 

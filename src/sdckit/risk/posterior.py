@@ -59,12 +59,13 @@ class Search(NamedTuple):
     """How likely pairs are found: their log-likelihood, and where there are too many to compare all, spaces.
 
     `spaces` gives points whose distances come near the likelihood. `lists` compares all pairs by one estimate
-    of the law; None where distances do.
+    of the law; None where distances do. Up to `whole` pairs of a block are all compared.
     """
 
     likelihood: Likelihood
     spaces: Callable[[], Spaces]
     lists: Lists | None = None
+    whole: int = WHOLE
 
 
 def likely_pairs(search: Search, originals: Side, published: Side, some: Ints | None = None) -> Pairs:
@@ -82,7 +83,7 @@ def likely_pairs(search: Search, originals: Side, published: Side, some: Ints | 
     ]
     parts = [*lister.small_blocks(rows), *large]
     joined = [np.concatenate(values) for values in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
-    return _sorted_pairs(joined, n)
+    return sorted_pairs(joined, n)
 
 
 def _blocks(published: Ints, originals: Ints, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
@@ -133,7 +134,7 @@ class _Lister:
     def large_block(self, rows: Ints, ours: Ints) -> Listed:
         """Return the best pairs of a large block, and those that stand for the rest."""
         ours = self.rng.permutation(ours)  # so that the order of the file breaks no tie
-        if len(rows) * len(ours) <= WHOLE:
+        if len(rows) * len(ours) <= self.search.whole:
             matrix = matrix_of(self.search.likelihood, rows, ours, self.originals, self.published)
             return _best_of_all(matrix, rows, ours, self.rng, both=self.both)
         u, i = self.inside(*_near_pairs(rows, ours, self.search, both=self.both))
@@ -224,10 +225,10 @@ def pairs_of_matrix(matrix: Floats) -> Pairs:
     rng = np.random.default_rng(3)
     order = rng.permutation(n)  # so that the order of the file breaks no tie
     found = _best_of_all(matrix[:, order], np.arange(n), order, rng)
-    return _sorted_pairs(found, n)
+    return sorted_pairs(found, n)
 
 
-def _sorted_pairs(found: Sequence[Any], n: int) -> Pairs:
+def sorted_pairs(found: Sequence[Any], n: int) -> Pairs:
     """Return pairs sorted by row and original."""
     order = np.lexsort((found[1], found[0]))
     rows, ours, values, standing = (values[order] for values in found)

@@ -99,8 +99,8 @@ def linkage(original: Any, masked: Any, *, direction: str = BOTH, attacks: str =
         The largest of: links by the law of the masking, learnt by masking the file again and again, or from
         other records of the release, all at once (one to one) or each by itself; the same with the order of
         rows that are sorted by a column or by a sum, and with all rows of a unit together; `dbrl`; and a
-        plain guess. Unmasked columns with wrong cells, and confidential ones that follow from known
-        variables, are read with each of them.
+        plain guess. Unmasked columns with wrong cells, and published ones that he does not know but that
+        follow from known ones, are read with each of them.
 
     Notes
     -----

@@ -27,7 +27,7 @@ from sdckit.risk.facts import (
 from sdckit.risk.intruder import laws_of, posterior_of, reading_of, runs_again
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import TOLERANCE, NearestAttack, nearest_attack
-from sdckit.risk.posterior import EQUAL, LISTED, Pairs, Posterior
+from sdckit.risk.posterior import AT_ONCE, EQUAL, WHOLE, Pairs, Posterior, Search, likely_pairs, sorted_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,13 +35,12 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
     from sdckit.risk.facts import Sides
-    from sdckit.risk.posterior import Search
 
     Ends = tuple[Floats, Floats]  # of intervals, record x dimension
 
 DENSE = 400  # units up to which rows are matched inside intervals for every two of them
 SMALL = 20  # units of at most this many rows are also compared by their sorted rows
-ALL_ROWS = 20_000_000  # pairs of rows up to which every two units are compared
+ALL_ROWS = 100_000_000  # pairs of rows up to which every two units are compared; above it, near ones
 LEAST = 1e-3  # probability below which a pair of units is not looked at row by row
 FEW_ROWS = 4  # rows that no column tells apart, up to which all ways of pairing them are tried
 
@@ -286,48 +285,53 @@ def unit_posterior(pair: Pair, by: str) -> Posterior:
     Rows of a unit that no unmasked column tells apart are paired as is best for each two units.
     """
     units, facts, reader = Units(np.asarray(units_of(pair))), facts_of(pair), reading_of(pair, by)
-    blocks, rows = facts.theirs.blocks, _aligned_rows(pair, units)
+    rows = _aligned_rows(pair, units)
     classes = units.side(facts.ours._replace(low=np.empty((pair.n, 0)), high=np.empty((pair.n, 0)))).blocks
     lists = []
     for members in np.split(np.argsort(classes, kind="stable"), np.cumsum(np.bincount(classes))[:-1]):
         if not members.size:
             continue
-        g, h = _near_units(pair, units, members)
-        mine = blocks[rows[units.starts[members[0]] + np.arange(units.sizes[members[0]])]]
-        ends = np.flatnonzero(np.r_[np.diff(mine) != 0, True]) + 1
-        total = np.zeros(len(g))
-        for start, end in zip(np.r_[0, ends[:-1]], ends, strict=True):
-            first, other = units.starts[g] + start, units.starts[h] + start
-            total += _best_pairing(reader, rows, first, other, int(end - start))
-        lists.append((g, h, total))
-    g, h, values = (np.concatenate(part) for part in zip(*lists, strict=True))
-    order = np.lexsort((h, g))
-    return Posterior(Pairs(g[order], h[order], values[order], np.ones(len(g)), units.count))
+        mine = rows[units.starts[members][:, None] + np.arange(units.sizes[members[0]])]
+        alike = np.split(mine, np.flatnonzero(np.diff(facts.theirs.blocks[mine[0]])) + 1, axis=1)
+        none = no_facts(members.size)
+        g, h, *values, _ = likely_pairs(_search_of_units(reader, alike), none, none)
+        lists.append((members[g], members[h], *values))
+    return Posterior(sorted_pairs([np.concatenate(part) for part in zip(*lists, strict=True)], units.count))
 
 
-def _near_units(pair: Pair, units: Units, members: Ints) -> tuple[Ints, Ints]:
-    """Return pairs of published and original units of a class: all, or those with near means."""
-    if members.size**2 * int(units.sizes[members[0]]) ** 2 <= ALL_ROWS:
-        return np.repeat(members, members.size), np.tile(members, members.size)
-    from scipy.spatial import cKDTree  # noqa: PLC0415 - slow to import
+def _search_of_units(reader: Search, alike: list[Ints]) -> Search:
+    """Return how likely pairs of units are found; parts of `alike` have rows to be paired, unit x row."""
+    cost = sum(part.shape[1] ** 2 for part in alike)  # pairs of rows in one of units
 
-    ours, theirs = (np.nan_to_num(units.means(points)[members]) for points in standardised(pair))
-    near = cKDTree(ours).query(theirs, min(LISTED, members.size))[1].reshape(members.size, -1)
-    return np.repeat(members, near.shape[1]), members[near.ravel()]
+    def likelihood(g: Ints, h: Ints) -> Floats:
+        """Return the log-likelihood of each pair of units, in batches, so that memory stays low."""
+        found, step = np.zeros(len(g)), max(AT_ONCE // cost, 1)
+        for k in range(0, len(g), step):
+            for part in alike:
+                found[k : k + step] += _best_pairing(reader, part[g[k : k + step]], part[h[k : k + step]])
+        return found
+
+    def points(of_rows: Floats) -> Floats:
+        """Return the points of all rows of a unit as one, sorted where the rows may be paired."""
+        return np.hstack([np.sort(of_rows[part], axis=1).reshape(len(part), -1) for part in alike])
+
+    return Search(
+        likelihood,
+        lambda: [(points(theirs), points(ours)) for theirs, ours in reader.spaces()],
+        whole=min(WHOLE, max(ALL_ROWS // cost, 1)),
+    )
 
 
-def _best_pairing(reader: Search, rows: Ints, first: Ints, other: Ints, size: int) -> Floats:
-    """Return the log-likelihood of `size` rows of each two units, from these places on, paired at best."""
-    if size == 1:
-        return reader.likelihood(rows[first], rows[other])
-    every = [[reader.likelihood(rows[first + a], rows[other + b]) for b in range(size)] for a in range(size)]
+def _best_pairing(reader: Search, theirs: Ints, ours: Ints) -> Floats:
+    """Return the log-likelihood of the rows of each two units, pair x row, paired at best."""
+    size = theirs.shape[1]
+    every = reader.likelihood(np.repeat(theirs, size, axis=1).ravel(), np.tile(ours, size).ravel())
+    every = every.reshape(-1, size, size)
     if size <= FEW_ROWS:
-        ways = permutations(range(size))
-        return np.max([np.sum([every[a][b] for a, b in enumerate(way)], axis=0) for way in ways], axis=0)
+        return np.max([every[:, range(size), way].sum(axis=1) for way in permutations(range(size))], axis=0)
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to import
 
-    costs = np.asarray(every).transpose(2, 0, 1)
-    return np.array([cost[linear_sum_assignment(cost, maximize=True)].sum() for cost in costs])
+    return np.array([cost[linear_sum_assignment(cost, maximize=True)].sum() for cost in every])
 
 
 def units_by_law(pair: Pair) -> Iterator[Floats]:

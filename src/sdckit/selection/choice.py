@@ -12,6 +12,7 @@ from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_
 from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import DEFAULT_SURE, default_limits
 from sdckit.core.table import names_of
+from sdckit.core.text import listed
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_result import Evaluation  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback  # noqa: TC001 - typing.get_type_hints looks for it
@@ -149,8 +150,16 @@ class Choice:
         return (
             f"no setting meets {wording.limits_text(self.limits, label)}; the nearest miss is "
             f"{wording.setting_text(self.nearest, label)} with {risks}: allow more {more} or try other "
-            f"methods and {others} settings"
+            f"methods and {others} settings{self._more_to_read()}"
         )
+
+    def _more_to_read(self) -> str:
+        """Return words on published columns that may stand in the way, though nobody knows their cells."""
+        roles = None if self.conditions is None else self.conditions.roles
+        names = () if roles is None else (*roles.unknown, *roles.confidential, *roles.columns_with("unit"))
+        if not names:
+            return ""
+        return f"; drop or recode {listed(names)}: what is published tells about records, known or not"
 
     def public(self, release: Evaluation | None = None) -> Choice:
         """Return a copy to publish, without losses that one record may dominate (see `Evaluation.public`).
