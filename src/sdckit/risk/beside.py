@@ -56,10 +56,10 @@ FOLLOWS = 0.05  # share of a column's variance that others must explain, for it 
 PER_TERM = 10  # records for each coefficient that is learnt
 KEPT = 0.05  # share of equal cells below which distinct cells are a fresh numbering, which tells nothing
 CLASSES = 50  # values up to which a column is one of classes
-BINS, PER_BIN = 400, 6  # of ranks that classes follow from, at most, and records of one
+BINS, PER_BIN = 400, (6, 24, 96)  # of ranks that classes follow from, at most, and records of one
 FROM_ALL = 2.0  # records of all blocks that are added to those of one
-NEAR = 0.25  # log shares are rounded so: only the true original is never in its own fit, so that smaller
-# differences would count against it
+CLEARLY = 3.0  # standard errors by which bins must tell more than none
+NEAR = 0.25  # differences of log shares that are too small to tell
 EXACT = 1e-8  # share of a column's variance that is never explained
 APART = 1e3  # distance of different cells, in units of the law: equal ones are nearer
 
@@ -230,7 +230,9 @@ def inferred_columns(pair: Pair) -> list[Beside]:
     blocks = np.zeros(n, np.int64) if blocks is None else blocks
     large = blocks if blocks.max() < n / PER_TERM**2 else np.zeros(n, np.int64)  # enough to learn from
     levels = np.eye(large.max() + 1)[large]
-    folds, classes, found = folds_of(n), [], []
+    folds = folds_of(n)
+    classes: list[Beside] = []
+    found: list[_Inferred] = []
     forms = list(_forms(np.asarray(known_columns(pair, pair.original.values))))
     forms = forms if n >= PER_TERM * (levels.shape[1] + len(forms) * known.shape[1]) else forms[:1]
     design = np.nan_to_num(np.column_stack([levels, *forms]))
@@ -240,7 +242,7 @@ def inferred_columns(pair: Pair) -> list[Beside]:
         if number_values(row_marks(blocks, numbers)).max() == blocks.max():
             continue  # the facts tell as much
         if len(values) <= CLASSES:
-            classes.append(_class_of_a_variable(known, numbers, large, folds))
+            classes += _class_of_a_variable(known, numbers, large, folds)
         elif n >= PER_TERM * design.shape[1]:
             each = [_inferred(design, form[:, 0], folds) for form in _forms(column[:, None])]
             best = min(each, key=_ranks_off)
@@ -315,25 +317,35 @@ class ClassColumn:
         whole += 0.1 * whole.sum(axis=1, keepdims=True) / len(self.bins) + 1e-6
         whole = whole * occurs
         counts += FROM_ALL * whole / whole.sum(axis=3, keepdims=True)
-        logs = np.log(np.maximum(counts / counts.sum(axis=3, keepdims=True), 1e-9))
-        return np.round(logs / NEAR) * NEAR
+        return np.log(np.maximum(counts / counts.sum(axis=3, keepdims=True), 1e-9))
 
     def add(self, rows: Ints, originals: Ints, found: Floats) -> None:
-        """Add the log share of each published class."""
-        found += self.told(rows, originals)
+        """Add the log share of each published class, rounded.
+
+        Only the true original is never in its own fit: smaller differences would count against it.
+        """
+        found += np.round(self.told(rows, originals) / NEAR) * NEAR
 
     def told(self, rows: Ints, originals: Ints) -> Floats:
         """Return the log share of the published class of each row in the bin of an original."""
         return self.tables[self.blocks[rows], self.folds[rows], self.bins[originals], self.classes[rows]]
 
 
-def _class_of_a_variable(known: Floats, classes: Ints, blocks: Ints, folds: Ints) -> ClassColumn:
-    """Return a column of few values as it follows from the rank of the known variable that tells most."""
-    n = len(known)
-    bins = int(np.clip(n // PER_BIN, 1, BINS))
-    places = np.nan_to_num((mid_ranks_of(known) - 0.5) * bins / n, nan=bins).astype(np.int64)
-    each = [ClassColumn(column, classes, blocks, folds) for column in places.T]
-    return max(each, key=lambda one: float(one.told(np.arange(n), np.arange(n)).mean()))
+def _class_of_a_variable(known: Floats, classes: Ints, blocks: Ints, folds: Ints) -> list[Beside]:
+    """Return a column of few values as it follows from the rank of the known variable that tells most.
+
+    It is left out where bins of no variable clearly tell more about unseen records than all of them together.
+    """
+    every, ranks = np.arange(len(known)), mid_ranks_of(known) - 0.5
+    each = [ClassColumn(np.zeros_like(classes), classes, blocks, folds)]
+    for size in PER_BIN:
+        bins = int(np.clip(len(known) // size, 1, BINS))
+        places = np.nan_to_num(ranks * bins / len(known), nan=bins).astype(np.int64)
+        each += [ClassColumn(column, classes, blocks, folds) for column in places.T]
+    told = [one.told(every, every) for one in each]
+    best = int(np.argmax([np.mean(one) for one in told]))
+    gain = told[best] - told[0]
+    return [each[best]] if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(known)) else []
 
 
 def _unknown_columns(pair: Pair) -> Iterator[Floats]:
