@@ -81,7 +81,9 @@ MODELS = {  # kind, formula for us, response, terms as columns
 
 
 def files(folder: Path) -> dict[str, pd.DataFrame]:
-    sample = pd.read_csv(HERE.parent / "src" / "sdckit" / "data" / "sample.csv")
+    weights = pd.read_csv(TARGET.with_name("golden_weights.csv"), comment="#")
+    sample = pd.read_csv(HERE.parent / "src" / "sdckit" / "data" / "sample.csv").drop(columns="weight")
+    sample = sample.merge(weights, on="firm")
     return {
         "sample": sample,
         "tarragona": pd.read_csv(folder / "Tarragona.csv"),

@@ -225,7 +225,7 @@ def test_records_follow_the_original_order():
 
 def test_a_kept_order_is_measured():
     """The file is sorted by income, so that a row's place finds its record; shuffled, it does not."""
-    how = {"method": "noise", "percent": 300, "metrics": "linkage", "unknown": "place"}
+    how = {"method": "noise", "percent": 300, "metrics": "linkage", "drop": "place"}
     more = ROLES | how
     kept, shuffled = (sdc.release(survey(), **more, keep_order=keep) for keep in (True, False))
     assert kept.evaluation["linkage"] > 0.9

@@ -131,7 +131,7 @@ def describe(
     >>> import sdckit as sdc
     >>> found = sdc.describe(sdc.load_sample(), weights="weight")
     >>> found.table.filter(column="firm")["role"].item(), round(found.floor, 2)
-    ('key', 0.52)
+    ('key', 0.01)
     """
     table = Table(data)
     asked = asked_roles(

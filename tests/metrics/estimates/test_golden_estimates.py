@@ -19,7 +19,10 @@ def files(request):
     def find(name):
         if name == "survey":
             return pl.DataFrame(survey(), nan_to_null=True)
-        return sdc.load_sample() if name == "sample" else request.getfixturevalue("tarragona")
+        if name == "sample":
+            weights = pl.read_csv(Path(__file__).with_name("golden_weights.csv"), comment_prefix="#")
+            return sdc.load_sample().drop("weight").join(weights, on="firm", maintain_order="left")
+        return request.getfixturevalue("tarragona")
 
     return find
 
