@@ -170,12 +170,12 @@ class MaskingCommand:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
                 creationflags=NEW_GROUP,
+                preexec_fn=self._announced if hasattr(os, "fork") else None,  # noqa: PLW1509 - see there
             )
         except OSError as error:
             reason = "was not found" if isinstance(error, FileNotFoundError) else "cannot be started"
             remedy = "give the name of a program, or its path from {here}"
             raise MadeByError(f"{WHO} {reason}: {self.command.words[0]!r}; {remedy}") from error
-        self._tell_guard(process.pid)
         try:
             code = process.wait(self.command.seconds)
         except subprocess.TimeoutExpired as error:
@@ -189,12 +189,21 @@ class MaskingCommand:
             remedy = "try it by hand; it starts in an empty folder, so name your own files from {here}"
             raise MadeByError(f"{WHO} ended with {end}; {remedy}")
 
+    def _announced(self) -> None:
+        """Tell the guard, as the new process, before the command runs in it.
+
+        This program may be killed before it learns the number itself. With other threads about, nothing here
+        may take a lock.
+        """
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # the guard may have been killed
+        self._tell_guard(os.getpid())
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
     def _tell_guard(self, group: int) -> None:
         """Tell the guard of the folder which process group is running; 0 for none."""
         assert self.guard.stdin is not None  # noqa: S101 - it was started with one
         with suppress(OSError):  # the guard was killed; the next start cleans up
-            self.guard.stdin.write(f"{group}\n".encode())
-            self.guard.stdin.flush()
+            os.write(self.guard.stdin.fileno(), f"{group}\n".encode())
 
     def _read(self, output: Path) -> pl.DataFrame:
         """Return the table that the command wrote; raise MadeByError if there is none."""
