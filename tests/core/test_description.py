@@ -100,9 +100,7 @@ def test_survey_weights_are_named_first_and_then_what_the_columns_give_away():
     sample = sdc.load_sample().with_columns(weight)
     found = sdc.describe(sample)
     weights, floor = found.notes[:2]
-    assert weights.startswith(
-        "the survey weights weight alone raise the least possible risk from 0.005"
-    )
+    assert weights.startswith("the survey weights weight alone raise the least possible risk from 0.005")
     assert floor.startswith("the untouched columns sector, weight alone single out ")
     assert floor.endswith("Recode or drop them, or declare them unknown")
     assert found.options == {"key": ["firm"], "weights": ["weight"], "untouched": ["sector"]}
