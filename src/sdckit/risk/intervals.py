@@ -213,12 +213,12 @@ def score_rid(
     extra: dict[str, Any] = {}
     if detail:
         extra["random"] = mean_level(
-            _pool_chances([column.chances(half_width) for column in other])
+            _pool_chances(column.chances(half_width) for column in other)
             for other in _shuffled_positions(pair, positions)
         )
         if any(((found > 0) & (found < 1)).any() for found in chances):
-            extra["tie_low"] = _pool_chances([np.floor(found) for found in chances])
-            extra["tie_high"] = _pool_chances([np.ceil(found) for found in chances])
+            extra["tie_low"] = _pool_chances(np.floor(found) for found in chances)
+            extra["tie_high"] = _pool_chances(np.ceil(found) for found in chances)
     if per_record:
         costs = ((pair.both(j), found.mean(0)) for j, found in enumerate(chances))
         extra["records"] = record_means(pair.original.n, costs)
@@ -288,11 +288,10 @@ def _shuffled_positions(pair: Pair, positions: list[_Positions]) -> Iterator[lis
         yield [column._replace(first=column.first[rows], last=column.last[rows]) for column in positions]
 
 
-def _pool_chances(chances: list[Floats]) -> Values:
+def _pool_chances(chances: Iterable[Floats]) -> Values:
     """Return the mean probability over percentages and cells, of each variable and of all cells."""
-    return pooled_means(
-        np.array([found.sum() for found in chances]), np.array([found.size for found in chances])
-    )
+    sums, sizes = np.array([(found.sum(), found.size) for found in chances]).reshape(-1, 2).T
+    return pooled_means(sums, sizes.astype(np.int64))
 
 
 @metric(
