@@ -50,6 +50,7 @@ LARGE = 20_000  # records; a larger file is read by one law for all records, wit
 UNEQUAL = 0.5  # standard deviation of log scales above which values are also compared by their sizes
 FLAT = -60.0  # a log-likelihood so far below the best one tells nothing about the weights
 FARTHER = 100.0  # sum of squares beyond which a normal density falls no faster than a power
+EXACT, PER_CELL = 1e-10, 20  # variance without noise, as a share of the largest; residuals for each product
 STILL = 1e-9  # standard deviation of a cell that never moves, as a share of its column's largest
 LARGEST_STEP = 100.0  # of a log variance above the smallest one
 FAR = -4.0  # further fall of the rank estimate outside of all moves seen
@@ -76,6 +77,7 @@ class Normal:
     sd: Floats
     root: Floats  # variable x direction: its product with itself is the precision of standardised residuals
     transform: Callable[[Floats], Floats] = _same
+    kept: dict[bytes, Floats] = field(default_factory=dict, repr=False)  # roots by which cells are free
 
     def read(self, published: Floats) -> Floats:
         """Return the published cells, transformed as the method's own law asks for; 0 where missing."""
@@ -88,10 +90,27 @@ class Normal:
         log sd counts by its share in them: a total has no spread of its own.
         """
         inverse = np.where(self.sd > 0, 1 / np.where(self.sd > 0, self.sd, 1.0), 0.0)
-        squares = self.root**2
-        shares = (squares / np.maximum(squares.sum(axis=0), 1e-300)).sum(axis=1)
-        logs = np.log(np.where(self.sd > 0, self.sd, 1.0)) * shares
-        _add_normal(read, free, self.mean, inverse, logs, self.root, rows, originals, found)
+        logs = np.log(np.where(self.sd > 0, self.sd, 1.0))
+        kinds = number_values(row_marks(free.astype(np.int64)))
+        places = np.unique(kinds, return_index=True)[1]
+        roots = np.stack([self._root_of(free[place]) for place in places])
+        squares = roots**2
+        shares = (squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300)).sum(axis=2)
+        _add_normal(read, free, self.mean, inverse, logs, roots, shares, kinds, rows, originals, found)
+
+    def _root_of(self, free: Bools) -> Floats:
+        """Return the root for records with these free cells, of which the others are not known to be 0."""
+        key = free.tobytes()
+        if key not in self.kept:
+            p = len(free)
+            root = self.root
+            if not free.all():
+                among = np.asarray(np.linalg.pinv(root @ root.T, hermitian=True), float)
+                part = inverse_root(among[np.ix_(free, free)])
+                root = np.zeros((p, part.shape[1]))
+                root[free] = part
+            self.kept[key] = np.hstack([root, np.zeros((p, p - root.shape[1]))])
+        return self.kept[key]
 
 
 @kernel
@@ -101,22 +120,25 @@ def _add_normal(
     mean: Floats,
     inverse: Floats,
     logs: Floats,
-    root: Floats,
+    roots: Floats,
+    shares: Floats,
+    kinds: Ints,
     rows: Ints,
     originals: Ints,
     found: Floats,
 ) -> None:
     """Add the normal log-density of each pair, over the cells that are free in the published record."""
-    p, directions = root.shape
+    p, directions = roots.shape[1:]
     z = np.empty(p)
     for e in range(len(rows)):
         u, i = rows[e], originals[e]
+        root, share = roots[kinds[u]], shares[kinds[u]]
         total = 0.0
         for j in range(p):
             z[j] = 0.0
             if free[u, j]:
                 z[j] = (read[u, j] - mean[i, j]) * inverse[i, j]
-                total -= logs[i, j]
+                total -= logs[i, j] * share[j]
         squares = 0.0
         for k in range(directions):
             length = 0.0
@@ -634,7 +656,13 @@ def _moments(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _fit_plain(original: Floats, published: Floats, seen: Bools) -> Normal:
-    """Return the linear law with one covariance."""
+    """Return the linear law with one covariance, from complete records where there are enough.
+
+    Means and products over other records for each variable would blur directions without noise.
+    """
+    complete = seen & seen.all(axis=2, keepdims=True)
+    enough = complete.sum() > PER_CELL * seen.shape[2] ** 2
+    seen = complete if enough else seen
     design, (centre, sd) = _design(original), _moments(original)
     filled = np.where(np.isnan(original), centre, original)
     count = seen.sum(axis=0)
@@ -644,7 +672,8 @@ def _fit_plain(original: Floats, published: Floats, seen: Bools) -> Normal:
         used = np.sqrt(count[:, j])
         mean[:, j] += design @ solved(design * used[:, None], change[:, j] * used)
     rest = np.where(seen, (published - mean) / sd, 0.0)
-    return Normal(mean, np.broadcast_to(sd, original.shape).copy(), inverse_root(_products(rest, seen)))
+    root = inverse_root(_products(rest, seen), EXACT if enough else 0.0)
+    return Normal(mean, np.broadcast_to(sd, original.shape).copy(), root)
 
 
 def solved(design: Floats, values: Floats) -> Floats:
@@ -663,10 +692,15 @@ def _products(rest: Floats, seen: Bools) -> Floats:
     return np.asarray(flat.T @ flat / np.maximum(there.T @ there, 1))
 
 
-def inverse_root(covariance: Floats) -> Floats:
-    """Return a matrix whose product with itself is the inverse; directions without variance are left out."""
+def inverse_root(covariance: Floats, least: float = 0.0) -> Floats:
+    """Return a matrix whose product with itself is the inverse; directions without variance are left out.
+
+    Or they get the share `least` of the largest variance: what is published without noise tells most.
+    """
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    kept = values > max(float(values.max(initial=0.0)), 1e-300) * 1e-10
+    largest = max(float(values.max(initial=0.0)), 1e-300)
+    values = np.maximum(values, least * largest)
+    kept = values > largest * (1e-10 if least == 0 else 0)
     return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 
