@@ -33,6 +33,7 @@ def mean_found(line, **size):
         ("three_releases", {"n": 300}, 0.65),
         ("multiplicative_noise", {"n": 300}, 0.2),
         ("secret_rotation", {"n": 200}, 0.99),
+        ("missing_correlated", {"n": 400}, 0.7),
         ("wrong_codes_mdav", {"n": 300}, 0.95),
         ("wrong_codes_40_mdav", {"n": 300}, 0.8),
         ("wrong_ages_mdav", {"n": 300}, 0.8),

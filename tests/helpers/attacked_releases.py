@@ -211,6 +211,25 @@ def outlier_noise(draw, n=500, runs=200):
     return Attacked(chances.found(scores), lambda: linkage(frame(X), masked, "outlier_noise", parameters))
 
 
+def missing_correlated(draw, n=400, method="correlated_noise", p=6, common=0.99, runs=60):
+    """Strongly correlated columns, a tenth of the cells missing: some combinations get no noise at all."""
+    rng, parameters = np.random.default_rng(5), {"percent": 150}
+    X = 100 + np.sqrt(common) * rng.normal(size=(n, 1)) + np.sqrt(1 - common) * rng.normal(size=(n, p))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    masked = sdc.mask(X, method, rng=draw, **parameters)
+    own = [sdc.mask(X, method, rng=10_000 + run, **parameters) for run in range(runs)]
+    found = chances.found(attacker.by_places(X, masked, own))
+    return Attacked(found, lambda: linkage(X, masked, method, parameters))
+
+
+def missing_correlated_kim(draw, n=400):
+    return missing_correlated(draw, n, "kim_noise")
+
+
+def missing_less_correlated(draw, n=400):
+    return missing_correlated(draw, n, common=0.9, p=4)
+
+
 def rank_noise(draw, n=500, a=0.12):
     """Each column's own values in the order of rank + normal noise; no method is named while none has it."""
     X = skewed(n, 4)
@@ -768,6 +787,9 @@ LINES = {
         correlated_noise,
         zero_preserving_noise,
         rank_noise,
+        missing_correlated,
+        missing_correlated_kim,
+        missing_less_correlated,
         wrong_codes_mdav,
         wrong_codes_40_mdav,
         wrong_codes_noise,
