@@ -4,11 +4,13 @@ import numpy as np
 
 
 def normal_likelihood(published, free, mean, sd, root, rows, originals):
-    """From cells and a normal law, -1/2 z'Jz - sum of log sd over the free cells of each pair."""
+    """From cells and a normal law, -1/2 z'Jz - sum of log sd over the free cells of each pair, J their precision."""
     found = []
     for u, i in zip(rows, originals, strict=True):
-        z = np.where(free[u], (published[u] - mean[i]) / sd[i], 0.0)
-        found.append(-0.5 * z @ root @ root.T @ z - np.log(sd[i][free[u]]).sum())
+        some = free[u]
+        z = ((published[u] - mean[i]) / sd[i])[some]
+        covariance = np.linalg.inv(root @ root.T)[np.ix_(some, some)]
+        found.append(-0.5 * z @ np.linalg.inv(covariance) @ z - np.log(sd[i][some]).sum())
     return np.array(found)
 
 
