@@ -4,7 +4,7 @@ import numpy as np
 
 
 def normal_likelihood(published, free, mean, sd, root, rows, originals):
-    """From cells and a normal law, -1/2 z'Jz - sum of log sd over the free cells of a pair, J their precision."""
+    """From cells and a normal law, -1/2 z'Jz - sum of log sd over the free cells of each pair."""
     found = []
     for u, i in zip(rows, originals, strict=True):
         some = free[u]
