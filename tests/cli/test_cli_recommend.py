@@ -254,8 +254,7 @@ def test_exit_code_1_one_line_and_no_file_where_nothing_meets(tmp_path, survey, 
     assert (done.stdout == "") == (more != ["--json"])  # the nearest miss
     assert re.fullmatch(
         r"not met: no setting meets dbrl of at most 0\.001; the nearest miss is \w+ \(\w+=[\d.]+\) with dbrl "
-        r"0\.\d+ \(limit 0\.001\): allow more risk or try other methods and stronger settings; drop or "
-        r"recode weight: what is published tells about records, known or not\n",
+        r"0\.\d+ \(limit 0\.001\): allow more risk or try other methods and stronger settings\n",
         said(done),
     ), done.stderr
     assert contents(tmp_path) == before

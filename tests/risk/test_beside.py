@@ -59,3 +59,26 @@ def test_classes_of_a_size_split_the_groups():
     sizes = np.searchsorted(np.quantile(table["x0"], [0.3, 0.6, 0.9]), table["x0"])
     masked, linkage = printed(table.with_columns(w=pl.Series(sizes)), untouched="w", unknown="w")
     assert linkage >= 0.95 * masked.n_unique() / len(table)
+
+
+def test_a_large_file_with_nothing_to_look_records_up_by():
+    """Only a column with a few wrong codes is known: no distance comes near what it tells."""
+    rng = np.random.default_rng(8)
+    table = pl.DataFrame({"x": rng.lognormal(size=3200), "region": rng.choice(["north", "south"], 3200)})
+    wrong = np.where(rng.random(3200) < 0.03, "north", table["region"].to_numpy())
+    masked = table.with_columns(x=pl.Series(rng.lognormal(size=3200)), region=pl.Series(wrong))
+    roles = {"columns": ["x"], "untouched": "region", "known": "region"}
+    assert 0 < sdc.evaluate(table, masked, metrics="linkage", **roles)["linkage"] < 0.01
+
+
+def test_suppression_alone_leaves_every_record_found():
+    table = firms(200).drop("region")
+    holes = np.random.default_rng(1).random((200, 3)) < 0.1
+    masked = pl.DataFrame({name: table[name].to_numpy().copy() for name in table.columns})
+    masked = masked.with_columns(
+        pl.Series(name, np.where(holes[:, j], np.nan, masked[name])).fill_nan(None)
+        for j, name in enumerate(masked.columns)
+    )
+    found = sdc.evaluate(table, masked, metrics=["linkage", "linkage_sure"])
+    assert found["linkage"] > 0.98
+    assert found["linkage_sure"] > 0.95

@@ -173,6 +173,7 @@ class MaskingCommand:
                 preexec_fn=self._announced if hasattr(os, "fork") else None,  # noqa: PLW1509 - see there
             )
         except OSError as error:
+            self._tell_guard(0)
             reason = "was not found" if isinstance(error, FileNotFoundError) else "cannot be started"
             remedy = "give the name of a program, or its path from {here}"
             raise MadeByError(f"{WHO} {reason}: {self.command.words[0]!r}; {remedy}") from error

@@ -56,6 +56,7 @@ FOLLOWS = 0.05  # share of a column's variance that others must explain, for it 
 PER_TERM = 10  # records for each coefficient that is learnt
 KEPT = 0.05  # share of equal cells below which distinct cells are a fresh numbering, which tells nothing
 CLASSES = 50  # values up to which a column is one of classes
+LEVELS = 20  # blocks that are told apart, at most
 BINS, PER_BIN = 400, (3, 6, 24, 96)  # of ranks that classes follow from, at most, and records of one
 FROM_ALL = 2.0  # records of all blocks that are added to those of one
 CLEARLY = 3.0  # standard errors by which bins must tell more than none
@@ -225,10 +226,12 @@ class _Inferred(NamedTuple):
 def inferred_columns(pair: Pair) -> list[Beside]:
     """Return the published columns that follow from what the intruder knows."""
     known, n, blocks = standardised(pair)[0], pair.original.n, facts_of(pair).blocks
-    if not known.shape[1] or n < PER_TERM:
+    columns = list(_unknown_columns(pair))
+    if not columns or not known.shape[1] or n < PER_TERM:
         return []
     blocks = np.zeros(n, np.int64) if blocks is None else blocks
-    large = blocks if blocks.max() < n / PER_TERM**2 else np.zeros(n, np.int64)  # enough to learn from
+    enough = blocks.max() < min(n / PER_TERM**2, LEVELS)  # records in each block to learn from
+    large = blocks if enough else np.zeros(n, np.int64)
     levels = np.eye(large.max() + 1)[large]
     folds = folds_of(n)
     classes: list[Beside] = []
@@ -236,7 +239,7 @@ def inferred_columns(pair: Pair) -> list[Beside]:
     forms = list(_forms(np.asarray(known_columns(pair, pair.original.values))))
     forms = forms if n >= PER_TERM * (levels.shape[1] + len(forms) * known.shape[1]) else forms[:1]
     design = np.nan_to_num(np.column_stack([levels, *forms]))
-    for column in _unknown_columns(pair):
+    for column in columns:
         values = np.unique(column[~np.isnan(column)])
         numbers = np.searchsorted(values, column)
         if number_values(row_marks(blocks, numbers)).max() == blocks.max():
@@ -337,15 +340,15 @@ def _class_of_a_variable(known: Floats, classes: Ints, blocks: Ints, folds: Ints
     It is left out where bins of no variable clearly tell more about unseen records than all of them together.
     """
     every, ranks = np.arange(len(known)), mid_ranks_of(known) - 0.5
-    each = [ClassColumn(np.zeros_like(classes), classes, blocks, folds)]
+    each = [np.zeros_like(classes)]
     for size in PER_BIN:
         bins = int(np.clip(len(known) // size, 1, BINS))
-        places = np.nan_to_num(ranks * bins / len(known), nan=bins).astype(np.int64)
-        each += [ClassColumn(column, classes, blocks, folds) for column in places.T]
-    told = [one.told(every, every) for one in each]
+        each += list(np.nan_to_num(ranks * bins / len(known), nan=bins).astype(np.int64).T)
+    told = [ClassColumn(bins, classes, blocks, folds).told(every, every) for bins in each]
     best = int(np.argmax([np.mean(one) for one in told]))
     gain = told[best] - told[0]
-    return [each[best]] if gain.mean() > CLEARLY * gain.std() / np.sqrt(len(known)) else []
+    clear = gain.mean() > CLEARLY * gain.std() / np.sqrt(len(known))
+    return [ClassColumn(each[best], classes, blocks, folds)] if clear else []
 
 
 def _unknown_columns(pair: Pair) -> Iterator[Floats]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -50,7 +51,9 @@ LARGE = 20_000  # records; a larger file is read by one law for all records, wit
 UNEQUAL = 0.5  # standard deviation of log scales above which values are also compared by their sizes
 FLAT = -60.0  # a log-likelihood so far below the best one tells nothing about the weights
 FARTHER = 100.0  # sum of squares beyond which a normal density falls no faster than a power
-EXACT, PER_CELL = 1e-10, 20  # variance without noise, as a share of the largest; residuals for each product
+ROOTS = 20_000_000  # numbers in the roots for all places of missing cells, at most
+SMALLEST = 1e-12  # variance, of residuals in standard deviations, that is never undercut
+EXACT, PER_CELL = 1e-9, 20  # variance without noise, as a share of the largest; residuals for each product
 STILL = 1e-9  # standard deviation of a cell that never moves, as a share of its column's largest
 LARGEST_STEP = 100.0  # of a log variance above the smallest one
 FAR = -4.0  # further fall of the rank estimate outside of all moves seen
@@ -91,9 +94,12 @@ class Normal:
         """
         inverse = np.where(self.sd > 0, 1 / np.where(self.sd > 0, self.sd, 1.0), 0.0)
         logs = np.log(np.where(self.sd > 0, self.sd, 1.0))
-        kinds = number_values(row_marks(free.astype(np.int64)))
-        places = np.unique(kinds, return_index=True)[1]
-        roots = np.stack([self._root_of(free[place]) for place in places])
+        kinds, p = number_values(row_marks(free.astype(np.int64))), len(self.root)
+        kept = free[np.unique(kinds, return_index=True)[1]]
+        if len(kept) * p**2 <= ROOTS:
+            roots = np.stack([self._root_of(one) for one in kept])
+        else:  # cells that are not free count as if they were where expected, and no direction as exact
+            kinds, roots = np.zeros_like(kinds), inverse_root(self.covariance, 1e-6)[None]
         squares = roots**2
         shares = (squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300)).sum(axis=2)
         _add_normal(read, free, self.mean, inverse, logs, roots, shares, kinds, rows, originals, found)
@@ -102,15 +108,18 @@ class Normal:
         """Return the root for records with these free cells, of which the others are not known to be 0."""
         key = free.tobytes()
         if key not in self.kept:
-            p = len(free)
             root = self.root
             if not free.all():
-                among = np.asarray(np.linalg.pinv(root @ root.T, hermitian=True), float)
-                part = inverse_root(among[np.ix_(free, free)])
-                root = np.zeros((p, part.shape[1]))
+                part = inverse_root(self.covariance[np.ix_(free, free)])
+                root = np.zeros((len(free), part.shape[1]))
                 root[free] = part
-            self.kept[key] = np.hstack([root, np.zeros((p, p - root.shape[1]))])
+            self.kept[key] = np.pad(root, ((0, 0), (0, len(free) - root.shape[1])))
         return self.kept[key]
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """The covariance of standardised residuals."""
+        return np.asarray(np.linalg.pinv(self.root @ self.root.T, hermitian=True), float)
 
 
 @kernel
@@ -660,7 +669,9 @@ def _fit_plain(original: Floats, published: Floats, seen: Bools) -> Normal:
 
     Means and products over other records for each variable would blur directions without noise.
     """
-    complete = seen & seen.all(axis=2, keepdims=True)
+    often = seen.mean(axis=(0, 1))
+    usual = often > often.max() / 2  # an empty column would leave no record complete
+    complete = seen & seen[:, :, usual].all(axis=2, keepdims=True)
     enough = complete.sum() > PER_CELL * seen.shape[2] ** 2
     seen = complete if enough else seen
     design, (centre, sd) = _design(original), _moments(original)
@@ -699,8 +710,9 @@ def inverse_root(covariance: Floats, least: float = 0.0) -> Floats:
     """
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     largest = max(float(values.max(initial=0.0)), 1e-300)
-    values = np.maximum(values, least * largest)
-    kept = values > largest * (1e-10 if least == 0 else 0)
+    if least > 0:
+        values = np.maximum(values, max(least * largest, SMALLEST))
+    kept = values > largest * 1e-10
     return np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 

@@ -250,7 +250,7 @@ def _near_pairs(rows: Ints, ours: Ints, search: Search, *, both: bool) -> tuple[
     if search.lists is not None and len(rows) * len(ours) <= COMPARED:
         places = search.lists(rows, ours, listed)
         found.append((np.arange(len(rows))[:, None] * len(ours) + places).ravel())
-    keys = np.unique(np.concatenate(found))
+    keys = np.unique(np.concatenate([np.zeros(0, np.int64), *found]))  # none where there is no space
     return rows[keys // len(ours)], ours[keys % len(ours)]
 
 

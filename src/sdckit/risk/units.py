@@ -261,7 +261,7 @@ def rows_in_units(pair: Pair, by: str) -> tuple[Posterior, Floats]:
         facts_of(pair).ours.blocks,
     )
     rows, (g, h) = _aligned_rows(pair, units), found.pairs[:2]
-    best = np.flatnonzero(found.both >= LEAST)
+    best = np.flatnonzero(found.both >= min(LEAST, found.both.max()))
     g, h, chance = g[best], h[best], found.both[best]
     u: list[Ints] = []
     i: list[Ints] = []
@@ -272,7 +272,9 @@ def rows_in_units(pair: Pair, by: str) -> tuple[Posterior, Floats]:
             for b in range(size):
                 theirs, ours = rows[units.starts[g[some]] + a], rows[units.starts[h[some]] + b]
                 alike = np.flatnonzero(blocks[theirs] == blocks[ours])
-                u, i, of_pair = [*u, theirs[alike]], [*i, ours[alike]], [*of_pair, some[alike]]
+                u.append(theirs[alike])
+                i.append(ours[alike])
+                of_pair.append(some[alike])
     theirs, ours, number = (np.concatenate(part) for part in (u, i, of_pair))
     pairs = Pairs(theirs, ours, np.log(chance[number]), np.ones(len(theirs)), pair.n)
     return Posterior(pairs), chance[number]

@@ -155,11 +155,16 @@ class Choice:
 
     def _more_to_read(self) -> str:
         """Return words on published columns that may stand in the way, though nobody knows their cells."""
-        roles = None if self.conditions is None else self.conditions.roles
-        names = () if roles is None else (*roles.unknown, *roles.confidential, *roles.columns_with("unit"))
-        if not names:
+        if self.conditions is None or not any(
+            risk.startswith(("linkage", "attribute")) for risk in self.limits
+        ):
             return ""
-        return f"; drop or recode {listed(names)}: what is published tells about records, known or not"
+        roles = self.conditions.roles
+        names = dict.fromkeys((*roles.unknown, *roles.confidential, *roles.columns_with("unit")))
+        plain = [name for name in names if name not in {*roles.variables, *roles.columns_with("recode")}]
+        if not plain:
+            return ""
+        return f"; or drop or recode {listed(plain)}, which may tell about records even where nobody knows it"
 
     def public(self, release: Evaluation | None = None) -> Choice:
         """Return a copy to publish, without losses that one record may dominate (see `Evaluation.public`).
