@@ -11,8 +11,6 @@ from types import SimpleNamespace
 import hypothesis
 import pytest
 
-import spark_once
-
 LONGER = 10  # so many times the examples has every test with --hypothesis-profile=long
 USUAL = 30
 hypothesis.settings.register_profile(
@@ -26,7 +24,7 @@ hypothesis.settings.load_profile("default")
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 if WORKER:  # there is one for each core, so that more threads would only wait for each other
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
-WHOLE = 2000  # so many tests need most kernels
+LONG = {"browser", "spark"}  # fixtures that start what takes long: tests that ask for them are long
 
 SKIPPED = pytest.StashKey[list]()
 
@@ -155,25 +153,9 @@ def run_once(place, *words):
     return SimpleNamespace(**json.loads(result.read_text(encoding="utf-8")))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def kernels_compiled_once(request):
-    """Where workers run the whole suite, one compiles the kernels of the demo while the others wait.
-
-    Then the tests on Spark begin, beside all others.
-    """
-    if WORKER and len(request.session.items) > WHOLE:
-        request.getfixturevalue("demo")
-    if WORKER:
-        spark_once.begin(request.session)
-
-
 def pytest_configure(config):
     config.stash[SKIPPED] = []
     config.pluginmanager.register(Skips(config), "skips")
-    if WORKER:
-        config.pluginmanager.register(spark_once.Once(), "spark once")
-    elif spark_once.REPORTS in os.environ:
-        config.pluginmanager.register(spark_once.Recorder(config), "spark recorder")
     if os.environ.get("SDCKIT_COVERAGE"):
         from statements import Statements
 
@@ -182,7 +164,16 @@ def pytest_configure(config):
             del os.environ["SDCKIT_COVERAGE"]  # no pytest that a test starts counts, too
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
+    """Mark what is long, and begin with the tests on Spark, which share a cluster and so a process."""
+    for item in items:
+        asked = LONG.intersection(getattr(item, "fixturenames", ()))
+        if asked:
+            item.add_marker("long")
+        if "spark" in asked:
+            item.add_marker(pytest.mark.xdist_group("spark"))  # for --dist loadgroup
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
     if config.getoption("--hypothesis-profile", None) == "long":
         for test in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
             lengthen(test)

@@ -77,7 +77,7 @@ def test_printed_is_not_below_the_attack(line):
     assert printed >= 0.95 * np.mean([file.found for file in files])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("line", ["large_multiplicative"])
 def test_printed_is_not_below_the_attack_on_a_large_file(line):
     file = releases.SLOW[line](DRAWS[0])

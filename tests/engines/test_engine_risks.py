@@ -189,7 +189,6 @@ def test_unique_records_are_counted_in_blocks(by, tmp_path, monkeypatch):
     assert any(note.startswith("of single strata") for note in found.notes) == (by is not None)
 
 
-@pytest.mark.spark
 def test_spark_has_the_figures_of_memory(tmp_path, spark):
     assert spark
     original, masked, told = CASES["key in other order"]()

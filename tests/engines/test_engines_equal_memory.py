@@ -113,7 +113,6 @@ def test_local_equals_memory(seed, tmp_path, small_buckets):
     compare(seed, tmp_path, engine="local")
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("seed", ON_SPARK)
 def test_spark_equals_memory(seed, tmp_path, small_buckets, spark):
     assert spark

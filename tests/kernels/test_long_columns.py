@@ -43,7 +43,7 @@ def masked_millions(millions):
     return y, (naive.exact_sum(gap), naive.exact_sum(gap * gap))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("quantised", [False, True])
 def test_millions_of_rows_equal_plain_numpy(millions, masked_millions, quantised, monkeypatch):
     _, ordered = millions

@@ -86,7 +86,7 @@ def textbook_groups(shape, n, p, k, seed):
     return textbook(mdav_points(table(shape, n, p, seed)), k)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("p", WIDTHS)
 @pytest.mark.parametrize("shape", MAIN)

@@ -176,7 +176,7 @@ def test_points_of_any_size(power):
 # --- V-MDAV ---
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("share", "gamma"), [(0.0, 1.1), (0.2, 0.0), (0.2, 0.2)])
 def test_vmdav_grows_the_groups_of_scans(shape, share, gamma):

@@ -201,7 +201,7 @@ def test_the_learnt_law_comes_near_the_stated_one(name):
     compare(CASES[name], DRAWS[:3])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_the_learnt_law_comes_near_the_stated_one_over_many_draws(name):
     compare(CASES[name], DRAWS)
