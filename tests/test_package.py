@@ -15,6 +15,7 @@ from packaging.version import Version
 
 import make_licences
 import try_package
+from cases import each
 
 REPOSITORY = Path(__file__).parent.parent
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -61,7 +62,7 @@ def test_the_address_of_an_index_would_be_found(text):
     assert ADDRESS.search(text)
 
 
-@pytest.mark.parametrize("one", declared(), ids=str)
+@each("one", declared())
 def test_the_lock_is_within_the_declared_bounds(one):
     assert locked()[canonicalize_name(one.name)] in one.specifier
 

@@ -101,6 +101,7 @@ def test_help_loads_nothing_heavy(tmp_path, record_property):
 # demo, metrics, methods
 
 
+@pytest.mark.long
 def test_demo_repeats_itself(tmp_path, demo):
     folder, first = demo
     names = ["original.csv", "masked.csv", "sweep.csv", "report.html", "made-by-sdckit-demo.txt", "private"]
@@ -258,6 +259,7 @@ def long_work(tmp_path):
     return [*["mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--set", "k=3"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopping_leaves_nothing(tmp_path, long_work, sent, code):
     before = contents(tmp_path)

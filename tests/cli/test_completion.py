@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sdckit as sdc
+from cases import each
 from command import HANGING, environment, put, put_survey
 from sdckit.cli import completion
 from sdckit.io.packing import packed
@@ -126,7 +127,7 @@ def test_packed_files_have_columns_too(tmp_path, suffix, mark):
         assert completion.header_of(path, given) == ["first", "second"]
 
 
-@pytest.mark.parametrize("suffix", READABLE)
+@each("suffix", READABLE)
 def test_files_are_proposed_as_they_can_be_read(suffix):
     assert completion.DataPath().fits(Path(f"a{suffix}"))
     assert completion.DataPath().fits(Path(f"A{suffix.upper()}"))

@@ -175,6 +175,7 @@ def test_window_of_rank_swapping_is_not_dropped_on_the_way(tmp_path):
     assert masked >= naive + 0.05
 
 
+@pytest.mark.long
 def test_ten_releases_of_a_file_masked_by_noise():
     table, size = amounts(160, 4, seed=14), 160
     data, noise = pl.DataFrame(table), {"percent": 50}

@@ -5,6 +5,8 @@ import pytest
 
 import instruction_sets
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def here():

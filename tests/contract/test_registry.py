@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from new_records import linked_package
 
 HERE = Path(__file__).parents[2]
@@ -154,7 +155,7 @@ def test_no_file_lists_metrics_or_methods():
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         "a = ['brmae', 'ks', 'rid']",

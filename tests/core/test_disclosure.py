@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.disclosure import Disclosure, disclosure_of
 from secret_bytes import entropy
 from sweeps import frame
@@ -195,7 +196,7 @@ def test_every_kind_of_table_has_columns(kind):
 # --- made by hand ---
 
 
-@pytest.mark.parametrize("name", sdc.METHODS)
+@each("name", sdc.METHODS)
 def test_one_made_by_hand_is_that_of_the_method(name):
     found = sdc.Disclosure(method=name)
     assert found == Disclosure.of(name, {})

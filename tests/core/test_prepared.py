@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.prepared import PreparedTable
 from sdckit.core.roles import Roles, resolve_roles
 from sdckit.core.table import Table
@@ -72,8 +73,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("call", CALLS)
+@each("wrong", WRONG)
+@each("call", CALLS)
 def test_every_function_refuses_the_same_roles_in_the_same_words(call, wrong):
     roles, message = WRONG[wrong]
     with pytest.raises((ValueError, TypeError), match=message):
@@ -177,8 +178,8 @@ CONTRADICTIONS = {
 }
 
 
-@pytest.mark.parametrize("option", CONTRADICTIONS)
-@pytest.mark.parametrize("call", CALLS)
+@each("option", CONTRADICTIONS)
+@each("call", CALLS)
 def test_an_option_that_contradicts_prepared_data_is_refused(call, option):
     value, message = CONTRADICTIONS[option]
     with pytest.raises(ValueError, match=message):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import naive
+from cases import each
 from columns import SHAPES, column, near
 from rank_checks import assert_order, assert_sums
 from sdckit.kernels import packed_sort
@@ -79,8 +80,8 @@ def test_sums_beyond_63_bits_are_exact(millions):
     assert gap_distance(ranks2 - ranks2[::-1]).squared4 == 4 * largest_squared(n)
 
 
-@pytest.mark.parametrize("spoil", [None, 0.3, 2.0**-40])
-@pytest.mark.parametrize("unit", [1.0, -1.0, 0.5, 1e10])
+@each("spoil", [None, 0.3, 2.0**-40])
+@each("unit", [1.0, -1.0, 0.5, 1e10])
 def test_whole_numbers_of_a_wide_range_beside_a_tied_original(unit, spoil):
     rng = np.random.default_rng(11)
     x = np.round(rng.lognormal(3, 1, 5000))

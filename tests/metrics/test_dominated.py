@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from command import good
 from naive_risk import dominated_sum
 from sdckit.metrics.blocks.contributions import Contributions
@@ -83,7 +84,7 @@ def test_a_sum_is_withheld_with_its_parts():
     assert set(hidden) == {("mae", s, v) for s in ("all", "s") for v in ("all", "odd")}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_rules_of_dominance_are_those_of_the_twin(seed):
     rng = np.random.default_rng(seed)
     values = rng.lognormal(sigma=rng.uniform(0, 4), size=rng.integers(1, 30)) * rng.choice([-1, 1])

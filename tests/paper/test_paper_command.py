@@ -15,6 +15,8 @@ from sdckit.io import output_folder
 from sdckit.paper import command, study
 from sdckit.report import charts
 
+pytestmark = pytest.mark.long
+
 NOTE = {"figure-1", "figure-2", "figure-3", "figure-5", "figure-7", "figure-8"}  # what one data set fills
 OURS = {"figure-3-ties", "figure-5-ties", "figure-7-ties", "tie-range", "tails-sample", "across-sample"}
 OURS |= {"risk-map-sample", "risk-outliers-sample", "attacks-sample"}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each
 from sdckit.selection import bisection, runner
 from sdckit.selection.bisection import Bisection
 from sdckit.selection.limits import LimitsMissed
@@ -334,8 +335,8 @@ def counts(seed, n=60):
     return sdc.prepare(pl.DataFrame(values, schema=["a", "b"]), columns=["a", "b"])
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("method", "limit"), [("mdav", 0.2), ("individual_ranking", 0.4)])
+@each("seed", range(6))
+@each(("method", "limit"), [("mdav", 0.2), ("individual_ranking", 0.4)])
 def test_the_search_judges_what_is_released_after_rounding(method, limit, seed):
     data, limits = counts(seed), {"linkage": limit}
     choice = searched(data, {method: {"k": range(2, 30)}}, limits, decimals="original")

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.randomness import derived, draw_generator, secret_order
 from secret_bytes import entropy
 from sweeps import frame
@@ -194,7 +195,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
     data = KINDS[kind](frame())
     release = sdc.release(data, "noise", percent=20, entropy=entropy(1), metrics=["brmae", "linkage"])

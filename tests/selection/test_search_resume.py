@@ -203,6 +203,7 @@ def start(folder, limit):
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_killed_and_interrupted_a_command_ends_with_the_same_release(tmp_path):
     frame(100).write_csv(tmp_path / "data.csv")
