@@ -166,17 +166,30 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark what is long, and begin with the tests on Spark, which share a cluster and so a process."""
     for item in items:
-        asked = LONG.intersection(getattr(item, "fixturenames", ()))
-        if asked:
+        if LONG.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("long")
-        if "spark" in asked:
-            item.add_marker(pytest.mark.xdist_group("spark"))  # for --dist loadgroup
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))  # they take longest
     if config.getoption("--hypothesis-profile", None) == "long":
         for test in {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}:
             lengthen(test)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Long tests that share what they start share a process: one cluster, one page, else by file."""
+    if config.option.markexpr != "long":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Shared(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.partition("::")[0]
+            folder = path.rpartition("/")[0]
+            return folder if folder in {"tests/engines", "tests/app"} else path
+
+    config.option.loadscopereorder = False  # in the order of the tests, not the largest file first
+    return Shared(config, log)
 
 
 def lengthen(test):
