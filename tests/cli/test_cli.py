@@ -296,6 +296,7 @@ cli.main()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quiet", [False, True])
 def test_quiet_shows_no_progress(tmp_path, long_work, quiet):
     words = [sys.executable, "-c", IMPATIENT, *long_work, *["--quiet"] * quiet]

@@ -129,6 +129,7 @@ def test_a_household_survey_gets_to_a_release_by_describing_recoding_and_droppin
     assert sorted(released["hhid"].unique()) != sorted(pl.read_csv(folder / "survey.csv")["hhid"].unique())
 
 
+@pytest.mark.long
 def test_a_plan_of_a_sweep_has_recodings_too(folder):
     roles = (
         'columns = ["income", "rent", "food", "transfers"]\nmetrics = ["linkage"]\n'

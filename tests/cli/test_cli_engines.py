@@ -53,6 +53,7 @@ def test_one_line_exit_code_2_and_no_trace(folder, case):
     assert "; " in done.stderr, "no remedy"
 
 
+@pytest.mark.long
 def test_no_java(folder):
     before = command.contents(folder)
     done = command.run(folder, *evaluate(where="--engine spark"), PATH=str(folder), JAVA_HOME="")

@@ -48,6 +48,7 @@ def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.long
 def test_several_files_for_people_and_as_csv(tmp_path, survey):
     assert survey.height
     lines = several(tmp_path, *METRICS).stdout.splitlines()
@@ -107,6 +108,7 @@ def test_notes_say_which_file_they_are_about(tmp_path, survey):
     assert not re.search(r"^note: c\.csv: suppressed", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_one_map_for_several_files(tmp_path, survey):
     assert survey.height
     done = several(tmp_path, *METRICS, "--report", "map.html")

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from cases import each
+from cases import each, few
 from contract import SHAPES, data, masked_by, needed, small, strong, suited
 from invariants import Masked, check_cells_shared, check_group_sizes, check_window
 from maskings import fails
@@ -123,6 +123,7 @@ def test_method_keeps_on_average_what_it_promises(name, phrase):
         assert not fails(PROMISES[words].check, draws), f"{options}: {words}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", METHODS)
 @settings(max_examples=15)
 @example(n=2, p=1, seed=0, digits=1)
@@ -165,7 +166,7 @@ def with_field(field):
     return [name for name, method in METHODS.items() if getattr(method, field) is not None]
 
 
-@pytest.mark.parametrize("name", with_field("window"))
+@pytest.mark.parametrize("name", few(with_field("window"), 2))
 def test_no_rank_moves_farther_than_the_window(name):
     for what, masked in outcomes(name, {}, complete=False):
         assert np.min(masked.window) >= 0

@@ -134,6 +134,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", COMMANDS)
 def test_commands_report_one_rise(folder, words):
     seen = Seen()

@@ -94,6 +94,7 @@ def test_method_in_a_sweep_costs_what_it_costs_alone(method, draws):
     assert next(rows, None) is None
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings(UNMASKED, "ignore:rows of .* stand for no original record")
 def test_method_in_a_sweep_keeps_the_roles_of_columns(method):
     """Metrics of other columns than the variables, which the test above has no values of."""

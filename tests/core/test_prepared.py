@@ -158,6 +158,7 @@ def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
     assert set(releases[0].evaluation.table["stratum"]) == {"all", "x", "y"}
 
 
+@pytest.mark.long
 def test_a_release_of_prepared_data_is_that_of_their_table():
     original = with_codes()
     ours = sdc.release(sdc.prepare(original, **ROLES), "noise", entropy=entropy(2))

@@ -116,6 +116,7 @@ LARGE = [  # blocks, interval dimensions, share of missing cells
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("blocks", "q", "missing"), LARGE)
 def test_trees_answer_as_a_look_at_all_records(blocks, q, missing):
     for places in (1, 3):

@@ -1,6 +1,7 @@
 """Trees: every answer equals that of a look at all records, whatever lies where."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,6 +141,7 @@ def test_the_check_sees_a_search_that_leaves_branches_out(monkeypatch):
     assert fails(check_beaten, *arguments)
 
 
+@pytest.mark.long
 @each("kind", KINDS)
 @each(("n", "p"), [(1, 2), (50, 1), (700, 3), (5000, 2), (5000, 13)])
 def test_boxes_hold_what_a_look_at_all_records_finds(kind, n, p):

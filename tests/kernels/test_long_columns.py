@@ -12,6 +12,7 @@ from sdckit.kernels.rank_distance import OrderedColumn, average_distance, gap_di
 from sdckit.kernels.rank_sums import largest_absolute, largest_squared
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SHAPES)
 def test_quantised_keys_give_the_same_order_and_distances(name, monkeypatch):
     monkeypatch.setattr(packed_sort, "QUANTISED", 1)  # as for columns whose labels leave too few bits

@@ -85,6 +85,7 @@ def test_scales_of_cells_stay_numbers_where_values_are_extreme():
 # --- what is found ---
 
 
+@pytest.mark.long
 def test_permuted_truth_is_found_by_chance():
     x = amounts(120, 3)
     draws = []
@@ -135,6 +136,7 @@ def test_a_wrongly_named_method_is_warned_of():
         linkage(x, masked, method="noise", parameters={"percent": 50})
 
 
+@pytest.mark.long
 def test_one_draw_of_a_rightly_named_method_is_no_reason_to_warn():
     x = amounts(160, 4, seed=14)
     for seed in range(10):

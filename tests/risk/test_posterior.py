@@ -33,6 +33,7 @@ def noisy_scores(n, p, sd, seed):
 # --- against slow twins ---
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [4, 5, 6, 7])
 def test_probabilities_come_near_enumeration(n):
     errors, twins = [], []

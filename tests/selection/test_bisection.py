@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
-from cases import each
+from cases import each, later
 from sdckit.selection import bisection, runner
 from sdckit.selection.bisection import Bisection
 from sdckit.selection.limits import LimitsMissed
@@ -60,7 +60,7 @@ def answer(choice):
 # --- search and grid ---
 
 
-@pytest.mark.parametrize("limit", [0.7, 0.3, 0.1, 0.02])
+@pytest.mark.parametrize("limit", [later(0.7), later(0.3), 0.1, later(0.02)])
 @pytest.mark.parametrize("method", GRIDS)
 def test_the_search_finds_what_the_grid_finds(method, limit, measured):
     plan, limits = {method: GRIDS[method]}, {"dbrl": limit}
@@ -126,6 +126,7 @@ def test_other_parameters_have_lines_of_their_own():
     assert {point.parameters.split("scale=")[1] for point in choice.safe} == {"sd", "variance"}
 
 
+@pytest.mark.long
 def test_neither_workers_nor_processes_change_the_answer(monkeypatch):
     expected = searched(frame(80), GRIDS, {"dbrl": 0.3})
     for name in ("WARM_UP", "WORKER_PAYS_FROM", "BATCH_SECONDS"):
@@ -154,6 +155,7 @@ def test_the_seed_decides():
     assert first.points == second.points
 
 
+@pytest.mark.long
 def test_strata_and_weights_and_gaps_are_those_of_the_sweep():
     data = frame(90).with_columns(
         g=pl.Series(["p", "q", "r"] * 30),

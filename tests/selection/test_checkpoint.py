@@ -160,6 +160,7 @@ def start(script, *words):
     )
 
 
+@pytest.mark.long
 def test_two_processes_append_whole_records(tmp_path):
     path = tmp_path / "cells.bin"
     children = [start(HALF, path, first) for first in (0, 1)]

@@ -238,6 +238,7 @@ def texts(lines):
     return [[one.parameters for one in settings] for settings in lines]
 
 
+@pytest.mark.long
 @each("method", METHODS.values())
 def test_parameters_come_back_as_they_were_given(method):
     data = frame(40)

@@ -19,6 +19,7 @@ def mean_of_x(data):
     return data["x"].mean()
 
 
+@pytest.mark.long
 def test_draws_follow_from_the_seed_and_errors_are_those_of_the_mean(panel):
     first, again, other = (
         sdc.compare(panel, panel, mean_of_x, resamples=300, rng=seed).table for seed in (1, 1, 2)
@@ -31,6 +32,7 @@ def test_draws_follow_from_the_seed_and_errors_are_those_of_the_mean(panel):
     assert row["se_original"] == pytest.approx(panel["x"].std() / np.sqrt(200), rel=0.2)
 
 
+@pytest.mark.long
 def test_units_are_drawn_as_a_whole(panel):
     (row,) = sdc.compare(panel, panel, mean_of_x, unit="unit", resamples=300, rng=1).table.rows(named=True)
     linear = sdc.estimates(panel, panel, "mean(x)", unit="unit").table["se_original"][0]
