@@ -70,6 +70,7 @@ def test_a_new_metric_and_a_new_method_are_in_the_reference_and_the_stubs(run):
     assert found.count("from sdckit.metrics.loss.changed import changed_cells as changed_cells") == 2
 
 
+@pytest.mark.long
 def test_a_new_metric_and_a_new_method_are_in_a_sweep_by_default(run, tmp_path):
     words = [
         "data.csv",

@@ -60,6 +60,7 @@ def test_a_recommended_release_meets_its_limit_against_the_slow_intruder(name):
     assert slow - LUCK <= release.evaluation["linkage"] + 1e-9 <= LIMIT + 2e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOPELESS)
 def test_nothing_is_recommended_where_columns_stand_in_the_way(name):
     mixed = FILES[name]()

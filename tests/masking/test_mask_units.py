@@ -146,6 +146,7 @@ def test_groups_of_a_single_variable_are_not_dominated_by_a_unit(method, how):
             assert shares.mean() <= 1 / k + 1e-9, name
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings(UNMASKED)
 @pytest.mark.parametrize("method", ["noise", "correlated_noise", "rank_swap", "mdav", *ALONE])
 def test_a_released_panel_keeps_what_is_constant_and_numbers_firms_anew(method):

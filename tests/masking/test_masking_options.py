@@ -263,6 +263,7 @@ def test_named_metrics_are_left_out_by_name_where_rows_are_not_paired():
     assert message.startswith("brmae, dbrl need paired rows and these are not; ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", UNPAIRED)
 def test_a_sweep_measures_unpaired_rows_by_what_makes_sense(name):
     plan = {name: {}, "noise": {"percent": [50]}}

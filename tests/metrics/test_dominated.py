@@ -50,6 +50,7 @@ def test_no_largest_value_follows_from_losses_of_one_variable(tarragona):
     assert found == 0
 
 
+@pytest.mark.long
 def test_commands_and_report_withhold_what_one_record_dominates(tmp_path):
     rng = np.random.default_rng(1)
     values = np.round(np.append(rng.uniform(1, 2, 199), 1e6), 3)

@@ -139,6 +139,7 @@ def test_the_command_line_limits_losses(gappy, tmp_path):
 # --- the bundled sample ---
 
 
+@pytest.mark.long
 def test_the_demo_keeps_cells_and_totals():
     sample = sdc.load_sample()
     names = [name for name in sample.columns if name not in {"firm", "sector", "weight"}]

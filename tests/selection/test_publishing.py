@@ -195,6 +195,7 @@ KINDS = {
 }
 
 
+@pytest.mark.long
 @each("kind", KINDS)
 def test_every_kind_of_table_is_shuffled_and_can_be_measured_again(kind):
     data = KINDS[kind](frame())
@@ -275,6 +276,7 @@ def test_numbers_of_records_follow_no_order(keep_order):
     assert np.abs(np.mean(found, axis=0)).max() < 5 / np.sqrt(20 * (N - 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray])
 def test_numbers_of_records_are_a_column_of_every_kind_of_table(kind):
     data = frame().to_numpy() if kind is np.asarray else kind(frame().to_dict(as_series=False))
