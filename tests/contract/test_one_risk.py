@@ -119,7 +119,7 @@ PAIRS = [
     pytest.param(file, method, id=f"{file}-{method.name}")
     for file, method in zip(cycle(FILES), sdc.METHODS.values(), strict=False)
 ]
-every_method = pytest.mark.parametrize(("folder", "method"), PAIRS, indirect=["folder"])
+every_method = pytest.mark.parametrize(("folder", "method"), few(PAIRS, 5), indirect=["folder"])
 
 
 @pytest.mark.filterwarnings(NOT_MASKED)
