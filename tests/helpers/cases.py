@@ -41,4 +41,6 @@ def few(cases, number):
 
 def later(case):
     """Return a case as a long test."""
+    if hasattr(case, "marks"):  # made by pytest.param
+        return pytest.param(*case.values, marks=[*case.marks, pytest.mark.long], id=case.id)
     return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.long)
