@@ -151,6 +151,7 @@ def pair(tmp_path, survey):
     return survey, masked
 
 
+@pytest.mark.long
 def test_a_key_puts_shuffled_records_in_order(tmp_path, pair):
     assert len(pair) == 2
     words = ["--weights", "weight", "--json"]
@@ -178,6 +179,7 @@ def test_records(tmp_path, pair):
     assert pl.read_csv(tmp_path / "r.csv")["record"].to_list() == list(range(1, 61))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "noted"), [(1, True), (2, True), (3, False)])
 def test_losses_of_tiny_strata_are_not_for_publication(tmp_path, size, noted):
     rows = [f"{'ab'[i < size]},{i * 7 % 20 + 1}.5\n" for i in range(20)]

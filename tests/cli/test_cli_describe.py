@@ -81,6 +81,7 @@ def test_a_stata_file_keeps_labels_of_recoded_columns(tmp_path):
     assert meta.variable_value_labels["region"][1] == "region 1"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", ["dta", "sav"])
 @pytest.mark.parametrize("way", ["year", "month"])
 def test_dates_of_stata_and_spss_files_are_recoded(tmp_path, suffix, way):

@@ -37,6 +37,7 @@ def several(folder, *words, files=FILES):
 # --- several files ---
 
 
+@pytest.mark.long
 def test_several_files_stand_beside_each_other_as_each_alone(tmp_path, survey):
     assert survey.height
     before = contents(tmp_path)
@@ -160,6 +161,7 @@ def test_ranks_of_a_single_pair_of_values_are_dashes(tmp_path):
     assert "brmae" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metrics", ["brmae", "linkage", "dbrl,linkage", "sdid,rid", "mse_marginal"])
 def test_any_metrics_make_a_report_and_ranks(tmp_path, survey, metrics):
     assert survey.height
@@ -214,6 +216,7 @@ def test_files_of_the_same_name_keep_their_folders(tmp_path, survey):
     assert "b/m.csv" in rows
 
 
+@pytest.mark.long
 def test_the_report_of_a_sweep(tmp_path, survey):
     assert survey.height
     words = ["sweep", "data.csv", "-o", "out", *ROLES, "--columns", "income,age", "--workers", "1"]
@@ -248,6 +251,7 @@ def test_a_published_window_helps_the_attacker(tmp_path, survey):
     assert wider["linkage"] == blind["linkage"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gaps", [False, True])
 def test_the_method_behind_a_file_tells_its_window(tmp_path, survey, gaps):
     data = survey if gaps else survey.with_columns(pl.col("rooms").fill_null(7))

@@ -150,6 +150,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.long
 def test_a_terminal_shows_one_bar_that_only_rises(folder, monkeypatch):
     bars, shown = set(), []
     update = rich.progress.Progress.update

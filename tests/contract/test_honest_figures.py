@@ -111,6 +111,7 @@ def test_places_of_missing_cells():
     assert_honest(made.evaluation["linkage"], slow, exactly=False)
 
 
+@pytest.mark.long
 def test_kept_zeros():
     both = ("linkage", "linkage:attacks=nearest")
     table = replaced(amounts(SIZE, 8, seed=8), 0.4, 0.0, seed=9)

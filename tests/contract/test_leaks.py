@@ -58,6 +58,7 @@ def test_the_report_leaks_nothing_even_where_masked_values_count_as_secret():
     assert search(reports.full(), masked=None) == []
 
 
+@pytest.mark.long
 def test_a_measured_report_leaks_nothing():
     found = sdc.evaluate(
         reports.original(),
@@ -107,6 +108,7 @@ def test_a_column_in_its_order_is_found():
     assert any("original column" in line for line in leaks(output, pl.DataFrame({"age": ages})))
 
 
+@pytest.mark.long
 def test_a_distinctive_value_is_found():
     value = reports.original()["turnover"].sort()[500]
     assert digits(value) >= 4

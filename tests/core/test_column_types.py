@@ -54,6 +54,7 @@ def masked(table, **options):
     return sdc.mask(table, "rank_swap", p=0.5, rng=3, untouched=left, **options)
 
 
+@pytest.mark.long
 @each("kind", list(tables()))
 @each("decimals", ["original", 0])
 def test_rounded_columns_keep_their_type(kind, decimals):

@@ -136,6 +136,7 @@ def test_strata_beside_a_method_are_those_of_the_masking(prepared, more):
     assert found.notes == release.evaluation.notes
 
 
+@pytest.mark.long
 def test_strata_of_a_window_come_from_the_prepared_data_too():
     data, release = swapped_in_strata()
     how = {"rows": release.rows, "metrics": NEAREST}
@@ -144,6 +145,7 @@ def test_strata_of_a_window_come_from_the_prepared_data_too():
     assert found.table.equals(told.table)
 
 
+@pytest.mark.long
 def test_a_file_masked_as_a_whole_may_be_shown_by_strata():
     """`stratified=False` says that strata are for measuring only, and so does a window by default."""
     data, release = swapped_in_strata()
@@ -160,6 +162,7 @@ def test_strata_that_do_not_exist_are_refused(known):
         sdc.evaluate(frame(), frame(), stratified=True, **known)
 
 
+@pytest.mark.long
 def test_a_number_by_stratum_needs_strata_of_the_masking():
     known = {"method": "rank_swap", "parameters": {"p": "x:0.1,y:0.2"}}
     masked = sdc.mask(strata(), "rank_swap", p={"x": 0.1, "y": 0.2}, by="g", rng=1)

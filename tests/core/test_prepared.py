@@ -126,6 +126,7 @@ def test_prepared_data_are_masked_into_the_type_of_their_table(kind):
     assert np.array_equal(masked, expected) if kind == "numpy" else masked.equals(expected)
 
 
+@pytest.mark.long
 def test_prepared_data_are_measured_like_their_table():
     original = with_codes()
     masked = sdc.mask(original, "rank_swap", p=0.2, rng=3, **ROLES)
@@ -134,6 +135,7 @@ def test_prepared_data_are_measured_like_their_table():
     assert sdc.evaluate(sdc.prepare(original, **ROLES), masked, **ROLES).table.equals(expected.table)
 
 
+@pytest.mark.long
 def test_prepared_data_are_swept_and_recommended_like_their_table():
     original, options = with_codes(), {"rng": 3, "workers": 1}
     prepared = sdc.prepare(original, **ROLES)
@@ -145,6 +147,7 @@ def test_prepared_data_are_swept_and_recommended_like_their_table():
     assert ours.conditions == theirs.conditions
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weights", ["w", "numbers"])
 def test_a_choice_is_applied_to_prepared_data_and_to_their_table(weights):
     original = with_codes()

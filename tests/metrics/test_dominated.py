@@ -34,6 +34,7 @@ def public_values(folder):
     return {row["metric"]: row["value"] for row in rows}, (folder / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_no_largest_value_follows_from_losses_of_one_variable(tarragona):
     found = tried = 0
     for column, k in product(tarragona.columns, (2, 3, 5)):

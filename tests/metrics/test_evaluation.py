@@ -23,6 +23,7 @@ def zero_inflated():
     return x, np.where(x == 0, 0.0, x * RNG.normal(1, 0.05, 60))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_the_random_level_of_il1_knows_zeros_and_no_units(unit):
     x, y = zero_inflated()

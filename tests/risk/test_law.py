@@ -121,6 +121,7 @@ def test_secret_borders_of_blocks_are_found_by_folds():
     assert found["folds"] >= 1.1 * found["dbrl"]
 
 
+@pytest.mark.long
 def test_a_wrongly_named_parameter_is_warned_of():
     x = amounts(300, 3)
     masked = sdc.mask(x, "noise", percent=20, rng=1)
@@ -129,6 +130,7 @@ def test_a_wrongly_named_parameter_is_warned_of():
         linkage(x, masked, method="noise", parameters={"percent": 60})
 
 
+@pytest.mark.long
 def test_a_wrongly_named_method_is_warned_of():
     x = amounts(300, 4)
     masked = sdc.mask(x, "multiplicative_noise", percent=50, rng=1)  # as likely in the mean as noise is
@@ -160,6 +162,7 @@ def test_mean_over_draws_is_not_below_any_single_attack():
         assert printed >= np.mean([one.parts["linkage"][name] for one in parts])
 
 
+@pytest.mark.long
 def test_a_sorted_file_is_read_by_its_rows():
     x = amounts(200, 3, seed=9)
     x = x[np.argsort(x[:, 0])]
@@ -170,6 +173,7 @@ def test_a_sorted_file_is_read_by_its_rows():
     assert linkage(x, y[rows], rows=rows, **named)["linkage"] < 0.3
 
 
+@pytest.mark.long
 def test_a_column_changed_in_some_records_is_read_by_folds():
     rng = np.random.default_rng(10)
     table = pl.DataFrame(amounts(300, 2), schema=["a", "b"]).with_columns(

@@ -131,6 +131,7 @@ def listed(scores):
     )
 
 
+@pytest.mark.long
 def test_lists_find_what_all_pairs_find():
     scores = noisy_scores(1500, 2, 0.06, 3)
     truth = np.arange(1500)

@@ -129,6 +129,7 @@ def assert_same_near_the_best(found, expected):
     assert (np.where(near | np.isinf(expected), -np.inf, found) < least + 1e-9).all()
 
 
+@pytest.mark.long
 @each("name", CASES)
 def test_the_stated_law_is_that_of_the_formula(name):
     case, n = CASES[name], 60
@@ -197,6 +198,7 @@ def compare(case, draws):
         assert value + 2 * error >= NEAR, said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["noise", "multiplicative_noise"])
 def test_the_learnt_law_comes_near_the_stated_one(name):
     compare(CASES[name], DRAWS[:3])

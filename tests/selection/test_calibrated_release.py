@@ -110,6 +110,7 @@ def test_the_larger_risk_is_taken_with_all_its_figures(original):
     assert same.table.equals(risky.table)
 
 
+@pytest.mark.long
 def test_a_calibrated_release_is_made_again_from_its_record(original, tmp_path):
     data, output, private = tmp_path / "data.csv", tmp_path / "public.csv", tmp_path / "record"
     original.write_csv(data)
