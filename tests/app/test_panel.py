@@ -69,7 +69,6 @@ def releases(survey):
     return {"mdav": released(survey, "mdav", k=5), "noise": released(survey, "noise", percent=20)}
 
 
-@pytest.mark.long
 def test_the_number_of_exposed_records_stands_before_all_figures(settings, releases):
     for method, panel in settings.items():
         found = exposed_of(releases[method].evaluation.parts)

@@ -58,7 +58,6 @@ def test_the_report_leaks_nothing_even_where_masked_values_count_as_secret():
     assert search(reports.full(), masked=None) == []
 
 
-@pytest.mark.long
 def test_a_measured_report_leaks_nothing():
     found = sdc.evaluate(
         reports.original(),

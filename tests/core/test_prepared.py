@@ -126,7 +126,6 @@ def test_prepared_data_are_masked_into_the_type_of_their_table(kind):
     assert np.array_equal(masked, expected) if kind == "numpy" else masked.equals(expected)
 
 
-@pytest.mark.long
 def test_prepared_data_are_measured_like_their_table():
     original = with_codes()
     masked = sdc.mask(original, "rank_swap", p=0.2, rng=3, **ROLES)

@@ -130,7 +130,6 @@ def test_a_wrongly_named_parameter_is_warned_of():
         linkage(x, masked, method="noise", parameters={"percent": 60})
 
 
-@pytest.mark.long
 def test_a_wrongly_named_method_is_warned_of():
     x = amounts(300, 4)
     masked = sdc.mask(x, "multiplicative_noise", percent=50, rng=1)  # as likely in the mean as noise is

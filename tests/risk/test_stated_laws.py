@@ -129,7 +129,6 @@ def assert_same_near_the_best(found, expected):
     assert (np.where(near | np.isinf(expected), -np.inf, found) < least + 1e-9).all()
 
 
-@pytest.mark.long
 @each("name", CASES)
 def test_the_stated_law_is_that_of_the_formula(name):
     case, n = CASES[name], 60

@@ -49,7 +49,6 @@ def test_an_exchange_is_told_from_any_other_permutation():
     assert not structure.is_exchanged(x, x + 1)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("digits", "options"),
     [(15, {}), (0, {}), (15, {"tails": 0.05}), (2, {"decimals": 2})],
