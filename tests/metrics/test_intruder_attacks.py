@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from cases import few
+from cases import each
 from intruder import linkage
 from intruder_cases import MASKINGS, drawn_case
 from sdckit.core.checks import NotApplicable
@@ -44,7 +44,7 @@ def test_every_method_is_among_the_cases():
     }  # no missing cells, or no rows kept
 
 
-@pytest.mark.parametrize("seed", few(SEEDS, 28))  # one of each masking
+@each("seed", SEEDS)
 def test_facts_and_nearest_records_equal_the_slow_intruder(seed):
     case, slow = attacked(seed)
     facts = facts_of(case.pair)
