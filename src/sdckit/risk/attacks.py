@@ -17,6 +17,7 @@ import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.classes import class_numbers
+from sdckit.core.text import listed
 from sdckit.kernels.candidates import Side
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.query_sample import estimate_of_largest
@@ -27,7 +28,7 @@ from sdckit.risk.distances import Credits, RecordClasses, mean_or_nan
 from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, Facts, facts_of, require_tied_rows
 from sdckit.risk.law import LARGE
 from sdckit.risk.shadows import OF_LARGE
-from sdckit.risk.units import row_credits_of_units, shows_units
+from sdckit.risk.units import ROW_ORDER, read_units, row_credits_of_units, shows_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -421,6 +422,15 @@ def linkage_notes(pair: Pair, parts: dict[str, float]) -> tuple[str, ...]:
         notes.append(
             f"rows are sorted by {columns}: linkage is {max(parts.values()):.3g} with the order of the rows, "
             f"{shuffled:.3g} once they are shuffled"
+        )
+    units = read_units(pair) if "rows_of_units" in parts else None
+    if units is not None and units.shown_by:
+        remedies = [
+            "shuffle the rows" if name == ROW_ORDER else f"drop or mask {name}" for name in units.shown_by
+        ]
+        notes.append(
+            f"rows of one {units.column}, which is not published, are shown by {listed(units.shown_by)}, and "
+            f"linkage reads them together: {listed(remedies)}, or name {units.column} as unit"
         )
     if intruder.looked_up_singly(pair):
         notes.append(

@@ -22,6 +22,7 @@ from sdckit.risk.facts import (
     aligned_column,
     blocks_of_original,
     facts_of,
+    hidden_of_original,
     units_of_original,
     unknown_of_original,
 )
@@ -159,7 +160,8 @@ def keep_columns(original: Original) -> None:
     """Read all that risks need of a table's other columns, to be kept without the table."""
     blocks_of_original(original)
     confidential_of_original(original)
-    unknown_of_original(original)
+    if unknown_of_original(original):
+        hidden_of_original(original)
     units_of_original(original)
 
 
@@ -171,6 +173,7 @@ def digest_of_columns(original: Original) -> bytes:
     digest.update(b"" if units is None else units.tobytes())
     digest.update(pickle.dumps(cells) if cells else b"")
     digest.update(pickle.dumps(unknown) if unknown else b"")
+    digest.update(pickle.dumps(hidden_of_original(original)) if unknown else b"")
     return digest.digest()
 
 

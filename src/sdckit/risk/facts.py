@@ -575,6 +575,38 @@ def unknown_of_original(original: Original) -> dict[str, Floats]:
     return original.kept["unknown"]
 
 
+def unmasked_unknown(pair: Pair) -> dict[str, Floats]:
+    """Return the columns that he does not know, published unmasked, as numbers, NaN where missing."""
+    found = unknown_of_original(pair.original)
+    if pair.table is None:
+        return found
+    names = [name for name in found if name in pair.table.names]
+    return {name: column_numbers(aligned_column(pair, name)) for name in names}
+
+
+def hidden_columns(pair: Pair) -> dict[str, Ints]:
+    """Return the original columns that are not published, each cell as a number, equal for equal cells."""
+    return (
+        hidden_of_original(pair.original) if pair.table is None else _hidden(pair.original, pair.table.names)
+    )
+
+
+def hidden_of_original(original: Original) -> dict[str, Ints]:
+    """Return the columns that releases do not publish as numbers; kept without the table."""
+    if "hidden" not in original.kept:
+        original.kept["hidden"] = _hidden(original, original.roles.published(original.table_names))
+    return original.kept["hidden"]
+
+
+def _hidden(original: Original, published: Iterable[str]) -> dict[str, Ints]:
+    """Return the columns that are neither published nor variables, if a cell repeats, as numbers."""
+    table, others = original.table, {*published, *original.columns}
+    if table is None:
+        return {}
+    found = {name: cell_numbers(table.column(name)) for name in table.names if name not in others}
+    return {name: cells for name, cells in found.items() if np.bincount(cells).max() > 1}
+
+
 def column_numbers(column: Any) -> Floats:
     """Return the numbers of a column, or those of its sorted texts; NaN where a cell is missing."""
     cells = polars_column(column)

@@ -24,7 +24,7 @@ from sdckit.risk.facts import DIRECTIONS, TO_ORIGINAL, facts_of, fits, require_t
 from sdckit.risk.law import LARGE
 from sdckit.risk.literature import DISTANCES
 from sdckit.risk.posterior import SURE
-from sdckit.risk.units import row_chances_by_facts, shows_units, unit_posterior, units_of
+from sdckit.risk.units import numbers_read, row_chances_by_facts, shows_units, unit_posterior
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats
@@ -189,7 +189,7 @@ def sure_links(pair: Pair) -> SureLinks:
         chances = row_chances_by_facts(pair)
         found.append(SureLinks(chances, int((chances > SURE).sum())))
     for by in laws if shows_units(pair) else ():  # rows whose unit is found by all its rows together
-        units, numbers = unit_posterior(pair, by), np.asarray(units_of(pair))
+        units, numbers = unit_posterior(pair, by), numbers_read(pair)
         truth = units.of_truth(units.bethe)[numbers]
         found.append(SureLinks(truth, int(np.isin(numbers, units.links_claimed).sum())))
     return max(found, key=lambda one: (int((one.truth > SURE).sum()), float(np.nanmean(one.truth))))
