@@ -21,7 +21,7 @@ from sdckit.core.text import listed
 from sdckit.kernels.candidates import Side
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.query_sample import estimate_of_largest
-from sdckit.metrics.score import Score, Values, WorstAttack
+from sdckit.metrics.score import Values, WorstAttack
 from sdckit.risk import distances, intruder, literature
 from sdckit.risk.beside import row_orders
 from sdckit.risk.distances import Credits, RecordClasses, mean_or_nan
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s
     from sdckit.metrics.query_sample import Queries
+    from sdckit.metrics.score import Score
     from sdckit.risk.literature import LinkageAttack
 
 BOTH = "both"
@@ -182,10 +183,6 @@ class AttackResult:
         """The attack, prepared from the pair."""
         return prepared_attack(self.pair, self.name, self.options)
 
-    def forget(self) -> None:
-        """Free the memory of what was prepared; it is prepared again if asked for."""
-        self.__dict__.pop("attack", None)
-
     def equal_records(self, rows: Ints) -> tuple[Ints, RecordClasses]:
         """Return all records that look like one of some records, those included, and their classes."""
         if self.kind.sees == "facts":  # true records are candidates: equal sets of them give equal credits
@@ -260,12 +257,7 @@ class AttackResult:
 @distances.once
 def marks_of_queries(pair: Pair, sees: str, direction: str) -> UInt64s:
     """Return a number for each query, equal for equal cells, or for equal points that are compared."""
-    files = pair.original.values, pair.masked
-    ours, theirs = (
-        distances.whitened(pair)
-        if sees == "points"
-        else (distances.known_columns(pair, file) for file in files)
-    )
+    ours, theirs = distances.whitened(pair) if sees == "points" else distances.known_files(pair)
     return distances.row_marks(theirs if direction == TO_ORIGINAL else ours)
 
 
@@ -300,7 +292,6 @@ def score_attacks(
     `parts` are stored in it; `tried` is the number of attacks of which it is the worst.
     """
     pair = attacks[0].pair
-    none = np.full(pair.p, np.nan)
     means = [mean_or_nan(attack.credits_of(queries).expected) for attack in attacks]
     worst = attacks[int(np.nanargmax(means)) if not np.isnan(means).all() else 0]
     found = worst.credits_of(queries)
@@ -309,16 +300,16 @@ def score_attacks(
         levels = [attack.chances(queries) for attack in attacks]
         size = max(level.size for level in levels)
         chances = np.max([np.broadcast_to(level, size) for level in levels], axis=0)
-        extra["random"] = Values(float(chances.mean()), none)
+        extra["random"] = float(chances.mean())
         low, high = mean_or_nan(found.strict), mean_or_nan(found.optimistic)
         if low < high:
+            none = np.full(pair.p, np.nan)
             extra |= {"tie_low": Values(low, none), "tie_high": Values(high, none)}
     if per_record:
         extra["records"] = queries.scatter(found.expected, pair.original.n)
-    return Score(
-        Values(mean_or_nan(found.expected), none),
-        pair.counts.both,
-        np.zeros(pair.p, np.int64),
+    return distances.score_of_file(
+        pair,
+        mean_or_nan(found.expected),
         parts=parts,
         attack=WorstAttack(worst.name, worst.direction),
         notes=notes,
@@ -380,7 +371,7 @@ def score_linkage(
     if queries.sample is not None:
         weak = distances.cached_value(pair.cache, f"weak {direction} {attacks} {share}", dict)
     strong = [attack for attack in every if attack not in weak]
-    means = weak | _means_of(strong, queries, len(every))
+    means = weak | {attack: mean_or_nan(attack.credits_of(queries).expected) for attack in strong}
     parts: dict[str, float] = {}
     for attack in every:
         parts[attack.name] = max(means[attack], parts.get(attack.name, means[attack]))
@@ -391,26 +382,7 @@ def score_linkage(
         own, largest = estimate_of_largest(means[attack] * queries.drawn, queries), score.estimate
         if own is not None and largest is not None and own.high < largest.low:  # no more is drawn for it
             weak[attack] = means[attack]
-            attack.forget()
     return score
-
-
-def _means_of(attacks: list[AttackResult], queries: Queries, tried: int) -> dict[AttackResult, float]:
-    """Return the mean success of each attack; free their memory once no larger sample will be drawn.
-
-    Of a large file the memory of each attack is freed at once, and prepared again for a larger sample.
-    """
-    means: dict[AttackResult, float] = {}
-    limit = None if queries.sample is None else queries.sample.limit
-    last = False
-    for attack in attacks:
-        means[attack] = mean_or_nan(attack.credits_of(queries).expected)
-        estimate = estimate_of_largest(means[attack] * queries.drawn, queries, tried)
-        last = last or (limit is not None and estimate is not None and estimate.low > limit)
-        large = queries.sample is not None and not literature.keeps_searches(attack.pair)
-        for done in means if last else [attack] if large else ():
-            done.forget()
-    return means
 
 
 def linkage_notes(pair: Pair, parts: dict[str, float]) -> tuple[str, ...]:

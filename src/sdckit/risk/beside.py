@@ -404,9 +404,7 @@ def _ordered_cells(pair: Pair) -> Iterator[tuple[str, Floats]]:
         gone = (column.original == -1) | (column.published == -1)
         yield column.name, np.where(gone, np.nan, column.original)
     key, table = pair.original.roles.key, pair.original.table
-    if table is None:
-        return
-    if key:
+    if key and table is not None:
         numbers = [converted_numbers(polars_column(table.column(name)))[0] for name in key]
         yield ", ".join(key), class_numbers(numbers, pair.original.n).astype(float)
 

@@ -21,6 +21,7 @@ from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s, kernel
 from sdckit.kernels.rank_distance import OrderedColumn
 from sdckit.kernels.scaling import powers_of_two, whitening_axes
 from sdckit.metrics.pair import Pair, pair_of
+from sdckit.metrics.score import Score, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +62,19 @@ def cached_value(store: dict[str, Any], name: str, compute: Callable[[], Any]) -
     return store[name]
 
 
+def last_value(store: dict[str, Any], name: str, key: Any, compute: Callable[[], Found]) -> Found:
+    """Return the value last stored under a name if it was that of the same key; else compute and store it."""
+    kept = store.get(name)
+    if kept is None or not np.array_equal(kept[0], key):
+        kept = store[name] = key, compute()
+    return kept[1]
+
+
+def known_files(pair: Pair) -> tuple[Floats, Floats]:
+    """Return the variables that the intruder knows, of the original and of the masked file."""
+    return known_columns(pair, pair.original.values), known_columns(pair, pair.masked)
+
+
 def measured(name: str, original: Any, masked: Any, **options: Any) -> float:
     """Return a risk of two tables, by the name of its metric and with options that are checked."""
     metric = METRICS[name]
@@ -72,6 +86,15 @@ def measured(name: str, original: Any, masked: Any, **options: Any) -> float:
 def mean_or_nan(values: Floats | Bools) -> float:
     """Return the mean of the values, or the share of True; NaN without any."""
     return float(values.mean()) if values.size else math.nan
+
+
+def score_of_file(
+    pair: Pair, value: float, *, used: Ints | None = None, random: float | None = None, **more: Any
+) -> Score:
+    """Return a score with a value of the file and none of single variables, in which no cell is left out."""
+    none, used = np.full(pair.p, np.nan), pair.counts.both if used is None else used
+    level = None if random is None else Values(random, none)
+    return Score(Values(value, none), used, np.zeros(pair.p, np.int64), random=level, **more)
 
 
 def known_columns(pair: Pair, values: Floats) -> Floats:
@@ -166,7 +189,7 @@ def whitened(pair: Pair) -> tuple[Floats, Floats]:
     Directions without variance are left out, such as that of a total that is the sum of its parts. A missing
     cell is set to the masked file's mean; a record without any value is NaN.
     """
-    files = [known_columns(pair, values) for values in (pair.original.values, pair.masked)]
+    files = known_files(pair)
     scale = column_scale(files[1])
     filled = [np.where(np.isnan(values), scale.mean, scale.apply(values)) for values in files]
     release = filled[1] - scale.mean

@@ -21,7 +21,7 @@ A relation is a fact only if it holds for every true pair, so the true record is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -58,7 +58,6 @@ class Facts:
     blocks: Ints | None = None  # classes by untouched columns of cases a and b; None without any
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     run_again: bool = False  # the method draws nothing, and the intruder knows all that it reads
-    kept: dict[str, Any] | None = None  # searches among originals that the next masked file needs, too
 
     @property
     def n(self) -> int:
@@ -108,25 +107,7 @@ def facts_of(pair: Pair) -> Facts:
     """Return the facts of a pair of files, computed once; those of a stratum are a part of the file's."""
     if pair.whole is not None and pair.rows is not None:
         return facts_of(pair.whole).take(pair.rows)
-    found = _Collection(pair).facts()
-    if pair.sample is None or found.equalities:
-        return found
-    ours, kept = keep_side(pair.original, found.ours)
-    cache = {(TO_ORIGINAL, "records"): distances.cached_value(kept, "records", lambda: Records(ours))}
-    return replace(found, ours=ours, cache=cache, kept=kept)
-
-
-def keep_side(original: Original, side: Side) -> tuple[Side, dict[str, Any]]:
-    """Return facts about originals, equal ones of an earlier file if kept, and a cache for what they need.
-
-    A search measures many masked files. Windows of ranks say the same about originals whatever their width,
-    so that trees of originals need not be built again for every file. They are large: those of one side are
-    kept.
-    """
-    kept = original.cache.get("risk: side of originals")
-    if kept is None or not all(np.array_equal(a, b) for a, b in zip(kept[0], side, strict=True)):
-        kept = original.cache["risk: side of originals"] = (side, {})
-    return kept
+    return _Collection(pair).facts()
 
 
 def require_tied_rows(

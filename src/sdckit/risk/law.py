@@ -62,16 +62,6 @@ FAR = -4.0  # further fall of the rank estimate outside of all moves seen
 # --- estimates -------------------------------------------------------------------------------------------
 
 
-def _same(values: Floats) -> Floats:
-    """Return the values as they are: most estimates compare cells."""
-    return values
-
-
-def _read_cells(values: Floats) -> Floats:
-    """Return the values row by row, 0 where missing."""
-    return np.nan_to_num(np.ascontiguousarray(values))
-
-
 @dataclass(frozen=True)
 class Normal:
     """Published cells are normal around a mean for each original cell, with pooled correlations."""
@@ -79,12 +69,13 @@ class Normal:
     mean: Floats
     sd: Floats
     root: Floats  # variable x direction: its product with itself is the precision of standardised residuals
-    transform: Callable[[Floats], Floats] = _same
+    transform: Callable[[Floats], Floats] | None = None
     kept: dict[bytes, Floats] = field(default_factory=dict, repr=False)  # roots by which cells are free
 
     def read(self, published: Floats) -> Floats:
         """Return the published cells, transformed as the method's own law asks for; 0 where missing."""
-        return _read_cells(self.transform(published))
+        cells = published if self.transform is None else self.transform(published)
+        return np.nan_to_num(np.ascontiguousarray(cells))
 
     def add(self, read: Floats, free: Bools, rows: Ints, originals: Ints, found: Floats) -> None:
         """Add -1/2 z'Jz - sum of log sd over the free cells of each pair.
@@ -299,11 +290,7 @@ class Law:
     def read(self, published: Floats) -> Reading:
         """Return what the estimates compare of a published file."""
         states = self.states.of(published)
-        cells = _read_cells(published)
-        read = {
-            name: cells if isinstance(one, Normal) and one.transform is _same else one.read(published)
-            for name, one in self.estimates.items()
-        }
+        read = {name: one.read(published) for name, one in self.estimates.items()}
         return Reading(self, states, states == 0, read)
 
 
@@ -458,7 +445,7 @@ def _normal_of(stated: Stated) -> Normal:
     mean, sd = stated.mean, stated.sd
     unit = np.where(sd.max(axis=0) > 0, sd.max(axis=0), np.abs(mean).max(axis=0))
     sd = np.where(sd > 0, sd, STILL * np.where(unit > 0, unit, 1.0))
-    return Normal(mean, sd, inverse_root(stated.correlation), stated.transform or _same)
+    return Normal(mean, sd, inverse_root(stated.correlation), stated.transform)
 
 
 # --- weights ---------------------------------------------------------------------------------------------

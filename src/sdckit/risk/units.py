@@ -13,8 +13,7 @@ from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.core.registry import metric
 from sdckit.kernels.candidates import Side, count_candidates, no_facts, take
 from sdckit.kernels.nearest import count_nearest
-from sdckit.metrics.score import Score, Values
-from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, standardised
+from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, score_of_file, standardised
 from sdckit.risk.facts import (
     DIRECTIONS,
     TO_ORIGINAL,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.metrics.pair import Pair
+    from sdckit.metrics.score import Score
     from sdckit.risk.facts import Sides
 
     Ends = tuple[Floats, Floats]  # of intervals, record x dimension
@@ -457,12 +457,11 @@ def score_linkage_units(pair: Pair, *, detail: bool = False, per_record: bool = 
         every = [*(found for _, found in unit_credits(pair, Units(numbers))), *units_by_law(pair)]
         parts["unit_to_unit"] = max(float(found.mean()) for found in every)
     chance = float((np.bincount(numbers) ** 2).sum() / numbers.size**2)  # two random rows are of one unit
-    none = np.full(pair.p, np.nan)
-    return Score(
-        Values(max(parts.values()), none),
-        np.full(pair.p, pair.original.n),
-        np.zeros(pair.p, np.int64),
-        random=Values(chance, none) if detail else None,
+    return score_of_file(
+        pair,
+        max(parts.values()),
+        used=np.full(pair.p, pair.original.n),
+        random=chance if detail else None,
         records=shares if per_record else None,
         parts=parts,
     )
