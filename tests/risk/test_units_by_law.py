@@ -8,7 +8,9 @@ import pytest
 
 import attacker
 import sdckit as sdc
-from sdckit.risk.units import ALL_ROWS, _best_pairing
+from sdckit.metrics.pair import Pair, pair_of
+from sdckit.risk.attribute_disclosure import keep_columns
+from sdckit.risk.units import ALL_ROWS, _best_pairing, read_units
 
 COLUMNS = ["a", "b"]
 
@@ -176,3 +178,14 @@ def test_regions_of_many_rows_are_no_units():
     table = panel().drop("month").with_columns(firm=pl.col("firm") % 4)
     found = hidden(with_weight(table, np.arange(4)), untouched="weight", unknown="weight")
     assert "firm" not in " ".join(found.notes)
+
+
+def test_searches_read_the_units_that_a_release_shows():
+    table = with_weight(panel(), 1 + np.arange(40) / 7)
+    roles = {"columns": COLUMNS, "drop": "firm", "untouched": "month", "unknown": "weight"}
+    original = sdc.prepare(table, **roles)
+    released = pair_of(original, table.drop("firm"))
+    keep_columns(original)
+    searched = Pair(original.without_table(), original.values)
+    assert read_units(searched).shown_by == read_units(released).shown_by == ("weight",)
+    assert np.array_equal(read_units(searched).numbers, read_units(released).numbers)

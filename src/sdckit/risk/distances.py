@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 REGULAR = 1e-10  # share of the largest eigenvalue below which a direction has no variance
 TYPICAL = 1_000  # records from which the typical value of a column is taken
 FARTHEST = 1e140  # standard deviations; squares of what lies beyond might leave the range of numbers
-SHORT = 2**20  # different last digits of marks that are compared first
 MOST, FEWEST = 20, 2  # permutations of short and of long files
 PERMUTED = 200_000  # records in all, within these bounds: a mean over many records needs few permutations
 HANDBOOK = "Hundepool et al. 2012, Statistical Disclosure Control, Wiley, doi:10.1002/9781118348239"
@@ -335,11 +334,7 @@ def row_marks(*parts: Floats | Ints | UInt64s) -> UInt64s:
 
 def rows_like(marks: UInt64s, rows: Ints) -> Ints:
     """Return all rows whose mark is that of one of the given rows, in ascending order."""
-    short = (marks & np.uint64(SHORT - 1)).astype(np.int64)
-    seen = np.zeros(SHORT, np.bool_)
-    seen[short[rows]] = True
-    some = np.flatnonzero(seen[short])  # few, so that whole marks are compared for few
-    return some[np.isin(marks[some], marks[rows])]
+    return np.flatnonzero(pl.Series(marks).is_in(pl.Series(marks[rows])))
 
 
 class RecordClasses:

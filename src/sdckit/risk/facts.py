@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 TO_ORIGINAL, TO_MASKED = DIRECTIONS = ("masked_to_original", "original_to_masked")
 ROUNDING = 1e-9  # relative widening of half a base, for what floating point makes of halves
-KINDS = 4_000_000  # pairs of kinds of records up to which kinds are compared instead of records
 
 Sides = tuple[Side, Side]  # of originals and of published records, or of targets and of queries
 
@@ -125,24 +124,13 @@ def fits(ours: Side, theirs: Side) -> Bools:
 
 
 def count_by_kind(targets: Side, queries: Side) -> tuple[Ints, UInt64s]:
-    """Return the number of candidates of each query and a mark of their set, by kinds where these are few."""
+    """Return the number of candidates of each query and a mark of their set; equal queries are asked once."""
     if not targets.low.shape[1]:
         sizes = np.bincount(targets.blocks, minlength=int(queries.blocks.max()) + 1)
         return sizes[queries.blocks], distances.row_marks(queries.blocks)
-    ours, theirs = (distances.RecordClasses(distances.row_marks(*side)) for side in (targets, queries))
-    if len(ours.sizes) * len(theirs.sizes) > KINDS:
-        return count_candidates(targets, queries)
-    blocks, lows, highs = take(targets, ours.firsts)
-    fit = np.array(
-        [
-            (blocks == block) & ((low <= highs) & (lows <= high)).all(axis=1)
-            for block, low, high in zip(*take(queries, theirs.firsts), strict=True)
-        ]
-    )
-    marks = np.where(fit, distances.row_marks(np.arange(len(ours.sizes))), np.uint64(0)).sum(
-        axis=1, dtype=np.uint64
-    )
-    return (fit @ ours.sizes)[theirs.numbers], marks[theirs.numbers]
+    kinds = distances.RecordClasses(distances.row_marks(*queries))
+    counts, marks = count_candidates(targets, take(queries, kinds.firsts))
+    return counts[kinds.numbers], marks[kinds.numbers]
 
 
 # --- relations -------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from sdckit.masking import rounded
 from sdckit.metrics.query_sample import LOOKED_UP
 from sdckit.risk import law, posterior, shadows, structure
 from sdckit.risk.beside import read_beside, row_orders, with_more
-from sdckit.risk.distances import Credits, known_columns, last_value, once
+from sdckit.risk.distances import Credits, Found, known_columns, last_value, once
 from sdckit.risk.facts import TO_MASKED, TO_ORIGINAL, facts_of
 from sdckit.risk.law import LARGE
 from sdckit.risk.posterior import Search
@@ -101,20 +101,21 @@ def _masked_reading(pair: Pair, by: str) -> Search:
     with np.errstate(over="ignore"):
         theirs = np.clip(shadows.release_as_shadow(pair) / unit, -FARTHEST, FARTHEST)
     ours, theirs = np.ascontiguousarray(ours / unit), np.ascontiguousarray(theirs)
-    return law.laws_of_folds(ours, theirs) if by == "folds" else _kept_law(pair, ours).read(theirs).search
+    if by == "folds":
+        return law.laws_of_folds(ours, theirs)
+    return _of_setting(pair, "law", lambda: _law_of_shadows(pair, ours, unit)).read(theirs).search
 
 
-def _kept_law(pair: Pair, ours: Floats) -> law.Law:
-    """Return the law of shadows; that of a setting is kept while a search draws other tables with it."""
+def _of_setting(pair: Pair, name: str, compute: Callable[[], Found]) -> Found:
+    """Return what shadows of a setting show; it is kept while a search draws other tables with it."""
     if not pair.trial:
-        return _law_of_shadows(pair, ours)
+        return compute()
     setting = f"{pair.disclosure.method} {pair.disclosure.parameters!r} {pair.known_variables}"
-    return last_value(pair.original.cache, "law", setting, lambda: _law_of_shadows(pair, ours))
+    return last_value(pair.original.cache, name, setting, compute)
 
 
-def _law_of_shadows(pair: Pair, ours: Floats) -> law.Law:
+def _law_of_shadows(pair: Pair, ours: Floats, unit: Floats) -> law.Law:
     """Return the law that shadows show; searches take the method's own where it states one."""
-    unit = units_of_columns(known_columns(pair, pair.original.values))
     stated = shadows.stated_law(pair) if (unit == 1).all() else None
     if pair.trial and stated is not None:
         return law.law_as_stated(ours, stated)
@@ -193,10 +194,14 @@ def exchanged_codes(pair: Pair) -> list[structure.Codes]:
         return []
     steps = [shadows.published_steps(pair)[j] for j in pair.known_variables]
     ours = rounded(known_columns(pair, pair.original.values), steps)
-    columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEWEST))
-    if columns:
-        columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW))
+
+    def proven() -> list[int]:
+        """Return the columns that all shadows exchange; a few show it for most methods."""
+        columns = structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEWEST))
+        return structure.exchanged_columns(ours, shadows.shadows_of(pair, shadows.FEW)) if columns else []
+
     theirs, strata = shadows.release_as_shadow(pair), seen_strata(pair)
+    columns = _of_setting(pair, "exchanged columns", proven)
     return [structure.codes_of(ours[:, j], theirs[:, j], strata) for j in columns]
 
 

@@ -402,9 +402,8 @@ def unseen(shadows: Floats) -> Floats:
 
 def law_as_stated(original: Floats, stated: Stated) -> Law:
     """Return the law that a method states of itself, with no shadow: for searches."""
-    none = np.zeros((1, *original.shape))
-    states = _fit_states(original, none * np.nan, np.zeros(len(original), np.bool_))
-    states = States(states.heaps, states.lines, np.zeros_like(states.tables))
+    n, p = original.shape
+    states = States([np.empty(0)] * p, np.zeros((n, p), np.int64), np.zeros((p, 1, 2)))  # they tell nothing
     return Law(states, {"stated": _normal_of(stated)}, np.ones(1))
 
 
@@ -577,8 +576,8 @@ def _add_odds(found: Floats, row: int, score: Floats, top: float, mean: Floats, 
 
 def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) -> Law:
     """Return the law without weights, from published files of an original and the rows to learn from."""
-    states = _fit_states(original, published, train)
     ranks = mid_ranks_of(original)
+    states = _fit_states(original, ranks, published, train)
     own = np.stack([states.of(one) == 0 for one in published]) & train[:, None] & ~np.isnan(original)
     seen = ~np.isnan(published) & train[:, None] & ~np.isnan(original)
     local, own_scale = _fit_local(original, published, own, ranks, effects=effects and len(published) > 2)
@@ -592,13 +591,12 @@ def _fit(original: Floats, published: Floats, train: Bools, *, effects: bool) ->
     return Law(states, found, effects=own_scale)
 
 
-def _fit_states(original: Floats, published: Floats, train: Bools) -> States:
+def _fit_states(original: Floats, ranks: Floats, published: Floats, train: Bools) -> States:
     """Return frequent values, and how often each kind of original cell becomes each state.
 
     Some methods break ties by the order of the rows: of shadows, equal originals are told apart by it.
     """
     n, p = original.shape
-    ranks = mid_ranks_of(original)
     heaps = [_frequent(published[:, train, j]) for j in range(p)]
     states, parts = max(len(found) for found in heaps) + 2, ORDERED if len(published) > 1 else 1
     size = states * parts + 8
