@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.core.warning_texts import warn
-from sdckit.rules import near, project, repair
+from sdckit.rules import project, repair
+from sdckit.rules.discover import discovered
 from sdckit.rules.parse import EXAMPLES, parsed
 
 if TYPE_CHECKING:
@@ -104,9 +104,8 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     ----------
     given
         None; a rule such as "TOTAL = A + B", "TOTAL = A + B +- 2", "0 <= AGE <= 120" or "TAX <= INCOME";
-        "discover", which finds totals that are the sum of other columns in every complete record, or in
-        99.8 % of them within a tolerance of a few grid steps, and columns without a negative value; a list of
-        these; or rules that were made before.
+        "discover", which finds totals that are the sum of other columns in every complete record, and columns
+        without a negative value; a list of these; or rules that were made before.
     names, values
         The table's numeric columns.
 
@@ -114,10 +113,6 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     -------
     Rules or None
         None where there is no rule.
-
-    Notes
-    -----
-    Sums that hold in at least 80 % of the records, but not so nearly, are not enforced: a warning names each.
 
     Examples
     --------
@@ -138,24 +133,11 @@ def rules_of(given: Any, names: Sequence[str], values: Floats) -> Rules | None:
     declared = [text for text in texts if not asks_to_discover(text)]
     found = [rule for text in declared for rule in parsed(text, list(names))]
     if len(declared) < len(texts):
-        found += _discovered(names, values, found)
+        found += discovered(names, values)
     rules = _collected(found, names)
     if rules is not None and declared:
         _refuse_contradictions(rules, values[:, [list(names).index(name) for name in rules.columns]])
     return rules
-
-
-def _discovered(names: Sequence[str], values: Floats, declared: Sequence[Rule]) -> list[Rule]:
-    """Return the rules that hold in the data; warn of sums that many records, but not nearly all, satisfy.
-
-    The tolerance of a declared sum stays as declared.
-    """
-    known = {rule.equation for rule in declared}
-    rules, doubtful = near.discovered_with_near(names, values)
-    for counted in doubtful:
-        if counted.rule.equation not in known:
-            warn(near.proposal(counted))
-    return [rule for rule in rules if not (rule.tolerance and rule.equation in known)]
 
 
 def _collected(found: Sequence[Rule], names: Sequence[str]) -> Rules | None:

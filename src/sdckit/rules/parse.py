@@ -60,14 +60,10 @@ class Rule:
     @cached_property
     def meaning(self) -> tuple[object, ...]:
         """Canonical form of the rule as a tuple, equal for all texts with the same meaning."""
-        return (*self.equation, self.tolerance)
-
-    @cached_property
-    def equation(self) -> tuple[object, ...]:
-        """Canonical form of the rule without its tolerance."""
         ordered = sorted(self.terms)
         sign = -1 if self.equality and ordered[0][1] < 0 else 1
-        return (*((name, sign * factor) for name, factor in ordered), self.equality, sign * self.constant)
+        terms = ((name, sign * factor) for name, factor in ordered)
+        return (*terms, self.equality, sign * self.constant, self.tolerance)
 
     @cached_property
     def halves(self) -> tuple[Rule, ...]:
@@ -79,10 +75,6 @@ class Rule:
             Rule(self.terms, False, self.tolerance + self.constant, self.text),
             Rule(turned, False, self.tolerance - self.constant, self.text),
         )
-
-    def within(self, tolerance: Fraction) -> Rule:
-        """Return the rule, an equality, with another tolerance."""
-        return rule_of(dict(self.terms), self.constant, equality=True, tolerance=tolerance)
 
     def broken(self, cells: Sequence[Floats]) -> Bools:
         """Return which records break the rule, given one array of cells for each of its columns."""
