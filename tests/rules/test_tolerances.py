@@ -18,7 +18,7 @@ from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.statistics import guarded_values
 from sdckit.risk.distances import breaks_rules
-from sdckit.rules import blocks, repair_vertices, rules_of
+from sdckit.rules import repair, rules_of
 
 NOTHING = np.zeros((0, 3))
 POSITIVE = [((-1, 0, 0), False, 0), ((0, -1, 0), False, 0), ((0, 0, -1), False, 0)]
@@ -158,15 +158,15 @@ def test_no_grid_point_is_nearer(name, table, free):
 @settings(max_examples=3)
 def test_the_programme_finds_the_nearest_point_by_itself(table):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repair_vertices, "MOST", -1)
-        patch.setattr(blocks.Block, "disjoint_sums", [])
+        patch.setattr(repair, "MOST", -1)
+        patch.setattr(repair.Block, "disjoint_sums", [])
         check_repair(*rules_named("linked sums"), table)
 
 
 def test_linked_sums_are_restored_without_the_solver(monkeypatch):
     rules = rules_of(["A = B + C +- 1", "D = E + F +- 1", "A <= D + 90"], list("ABCDEF"), np.zeros((0, 6)))
     table = np.array([[9.0, 1, 1, 1, 9, 1], [1, 9, 1, 9, 1, 1], [9, 1, 1, 9, 1, 1], [1, 9, 1, 1, 9, 1]])
-    monkeypatch.setattr("sdckit.rules.repair_milp.solved", None)
+    monkeypatch.setattr("sdckit.rules.repair.solved", None)
     found = rules.repaired(table, [0] * 6, [True] * 6)
     assert not rules.broken(found).any()
 
