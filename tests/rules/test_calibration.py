@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import naive_calibration as naive
 from calibrations import NAMES, RULES, check_kept, least_by_scipy, problem_of
-from sdckit.rules import rules_of
 from sdckit.rules.calibration import Problem, Totals, calibrated, exact_total, grid, one_column
+from sdckit.rules.rules import rules_of
 
 NAN = float("nan")
 

@@ -11,7 +11,8 @@ from maskings import NAN, fails, generator
 from repairs import NAMES, check_repair
 from sdckit.core.decimals import Step
 from sdckit.masking import column_steps, rounded
-from sdckit.rules import Rules, repair, rules_of
+from sdckit.rules import repair
+from sdckit.rules.rules import Rules, rules_of
 
 SUM = ((1, -1, -1), True, 0)
 POSITIVE = [((-1, 0, 0), False, 0), ((0, -1, 0), False, 0), ((0, 0, -1), False, 0)]

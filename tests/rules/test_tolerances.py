@@ -18,7 +18,8 @@ from sdckit.metrics.original import prepare
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.statistics import guarded_values
 from sdckit.risk.distances import breaks_rules
-from sdckit.rules import repair, rules_of
+from sdckit.rules import repair
+from sdckit.rules.rules import rules_of
 
 NOTHING = np.zeros((0, 3))
 POSITIVE = [((-1, 0, 0), False, 0), ((0, -1, 0), False, 0), ((0, 0, -1), False, 0)]

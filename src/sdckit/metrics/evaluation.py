@@ -44,8 +44,7 @@ from sdckit.metrics.scenario_risks import require_columns, scenario_table
 from sdckit.metrics.stratified_risk import measures_linkage
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.risk.intruder import checked_known_share, known_share_notes, looked_up_singly
-from sdckit.rules import Rules, rules_of
-from sdckit.rules.edits import named_columns
+from sdckit.rules.rules import Rules, named_columns, rules_of
 
 
 @on_engines("evaluation", tables=2)

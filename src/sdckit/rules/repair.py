@@ -85,7 +85,7 @@ def repaired(
     Examples
     --------
     >>> import numpy as np
-    >>> from sdckit.rules import rules_of
+    >>> from sdckit.rules.rules import rules_of
     >>> table = np.array([[5.0, 2.0, 3.0], [9.0, 4.0, 4.0], [3.0, -2.0, 4.0]])
     >>> rules = rules_of(["total = a + b", "a >= 0"], ["total", "a", "b"], table)
     >>> print(rules.repaired(table, [0, 0, 0], [True, True, True]))

@@ -18,9 +18,8 @@ from sdckit.masking.mask_table import warn_of_codes_hit
 from sdckit.metrics.estimates.measuring import require_readable
 from sdckit.metrics.estimates.parse import parse_estimates
 from sdckit.metrics.estimates.survey_file import survey_files
-from sdckit.rules import Rules, asks_to_discover, rules_of
 from sdckit.rules.calibration import Problem, Totals, calibrated, exact_total
-from sdckit.rules.edits import named_columns
+from sdckit.rules.rules import Rules, asks_to_discover, named_columns, rules_of
 from sdckit.selection.published_totals import require_safe
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.metrics.estimates.parse import Request
     from sdckit.metrics.estimates.survey_file import SurveyFile
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 REASON = f"fewer than {FEWEST_REPORTED} records contribute to it or one of them dominates it"
 REMEDY = "take larger domains or drop this total"

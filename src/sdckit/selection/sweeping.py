@@ -23,7 +23,7 @@ from sdckit.metrics.original import Original
 from sdckit.metrics.query_sample import sampling_of
 from sdckit.metrics.scenario_risks import original_in
 from sdckit.progress import ProgressCallback, reported_to
-from sdckit.rules.edits import edits_of
+from sdckit.rules.rules import edits_of
 from sdckit.selection import notes
 from sdckit.selection.conditions import Conditions
 from sdckit.selection.plan import Setting, runs_of, settings_of

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.original import Original
     from sdckit.metrics.query_sample import Sampling
     from sdckit.metrics.score import Score
-    from sdckit.rules.edits import Edits
+    from sdckit.rules.rules import Edits
     from sdckit.selection.checkpoint import Checkpoint
     from sdckit.selection.plan import Run, Setting
 

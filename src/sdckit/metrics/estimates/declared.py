@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.estimates.parse import Request
     from sdckit.metrics.original import Original
     from sdckit.metrics.pair import Pair
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 KEPT = "estimates"  # under this name, prepared data and pairs keep what was measured
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Ints
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 EXACT = 2.0**47  # grid steps up to this number are added without any rounding
 
