@@ -13,7 +13,7 @@ from sdckit.metrics.estimates.guards import EXACT
 from sdckit.metrics.notes import NOT_UNDONE
 from sdckit.record.replay import replay
 from sdckit.record.store import Store
-from sdckit.selection.calibrated_release import UNDONE, with_larger_risks
+from sdckit.selection.calibration import UNDONE, with_larger_risks
 
 COLUMNS = ["turnover", "wages", "materials"]
 TOTALS = ["total(turnover) by sector", "total(wages) by sector"]

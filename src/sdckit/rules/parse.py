@@ -58,6 +58,16 @@ class Rule:
         return tuple(name for name, _ in self.terms)
 
     @cached_property
+    def bounds(self) -> tuple[Fraction | None, Fraction | None]:
+        """Lowest and highest value that a rule on one column allows; None where it has no such bound."""
+        ((_, factor),) = self.terms  # 1 or -1
+        bound = self.constant * factor
+        return (
+            bound if self.equality or factor < 0 else None,
+            bound if self.equality or factor > 0 else None,
+        )
+
+    @cached_property
     def meaning(self) -> tuple[object, ...]:
         """Canonical form of the rule as a tuple, equal for all texts with the same meaning."""
         ordered = sorted(self.terms)

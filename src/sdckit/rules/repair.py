@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from math import ceil, floor, inf
 from typing import TYPE_CHECKING
@@ -22,8 +23,7 @@ from sdckit.kernels.scaling import spread
 from sdckit.progress import track
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from fractions import Fraction
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Ints
     from sdckit.rules.parse import Rule
@@ -171,12 +171,8 @@ def blocks_of(
     halves = [half for rule in rules for half in rule.halves]
     known = [(rule, tuple(place[name] for name in rule.columns)) for rule in halves]
     known = [(rule, column_numbers) for rule, column_numbers in known if any(free[j] for j in column_numbers)]
-    groups: list[set[int]] = []
-    for _, column_numbers in known:
-        joined = set(column_numbers).union(*(group for group in groups if group & set(column_numbers)))
-        groups = [group for group in groups if not group & joined] + [joined]
     found = []
-    for group in sorted(groups, key=min):
+    for group in joined_sets(set(column_numbers) for _, column_numbers in known):
         inside = sorted(group)
         mine = [
             (rule, tuple(inside.index(j) for j in column_numbers))
@@ -233,14 +229,11 @@ class Block:
         """Lowest and highest value that the rules allow in each column to repair, rounded to its decimals."""
         found = np.array([[-inf], [inf]]) * np.ones(len(self.columns))
         for rule, (j, *others) in zip(self.rules, self.column_numbers, strict=True):
-            if others or not self.free[j]:
-                continue
-            factor = rule.terms[0][1]
-            bound = rule.constant * factor * self.unit
-            if rule.equality or factor < 0:
-                found[0, j] = max(found[0, j], _on_grid(bound, self.steps[j], up=True))
-            if factor > 0:  # the factor of an equality is 1, see `rule_of`
-                found[1, j] = min(found[1, j], _on_grid(bound, self.steps[j], up=False))
+            if not others and self.free[j]:
+                low, high = (None if bound is None else bound * self.unit for bound in rule.bounds)
+                step = Fraction(self.steps[j]) or None
+                found[0, j] = max(found[0, j], on_grid(low, step, up=True))
+                found[1, j] = min(found[1, j], on_grid(high, step, up=False))
         return found
 
     @cached_property
@@ -392,12 +385,25 @@ def _others(record: Floats, factors: Floats, j: int) -> float:
     return found
 
 
-def _on_grid(bound: Fraction, step: float, *, up: bool) -> float:
-    """Return the bound rounded to a multiple of `step`, up or down so that it stays satisfied."""
-    if step == 0:
+def on_grid(bound: Fraction | None, step: Fraction | None, *, up: bool) -> float:
+    """Return a bound rounded to a multiple of `step`, up or down so that it stays satisfied.
+
+    Without a step it is not rounded; without a bound, the result is infinite.
+    """
+    if bound is None:
+        return -inf if up else inf
+    if step is None:
         return float(bound)
-    steps = bound / int(step)
-    return float(ceil(steps) if up else floor(steps)) * step
+    return float((ceil(bound / step) if up else floor(bound / step)) * step)
+
+
+def joined_sets(sets: Iterable[set[int]]) -> list[set[int]]:
+    """Return the given sets with those joined that share a number, in the order of their least numbers."""
+    groups: list[set[int]] = []
+    for one in sets:
+        joined = one.union(*(group for group in groups if group & one))
+        groups = [group for group in groups if not group & joined] + [joined]
+    return sorted(groups, key=min)
 
 
 # --- rules that overlap: all vertices, or a mixed-integer programme ---

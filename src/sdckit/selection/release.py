@@ -19,7 +19,7 @@ from sdckit.metrics.original import Original  # noqa: TC001 - typing.get_type_hi
 from sdckit.metrics.pair import Pair  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.progress import ProgressCallback, reported_to, track
 from sdckit.selection import wording
-from sdckit.selection.calibrated_release import with_larger_risks
+from sdckit.selection.calibration import with_larger_risks
 from sdckit.selection.limits import (
     LimitsMissed,
     require_limits,
