@@ -22,21 +22,20 @@ from sdckit.core.decimals import usual_step
 from sdckit.core.quoting import quoted
 from sdckit.core.table import Table, decimals_of, names_of
 from sdckit.core.text import listed, plural
+from sdckit.estimation.compare import published_survey, require_readable, survey_options
+from sdckit.estimation.parse import parse_estimates
+from sdckit.estimation.survey_file import SurveyFile, survey_files
 from sdckit.masking.mask_table import warn_of_codes_hit
 from sdckit.masking.mask_units import warn_of_split_units
-from sdckit.metrics.estimates.declared import published_survey, survey_options
-from sdckit.metrics.estimates.measuring import require_readable
-from sdckit.metrics.estimates.parse import parse_estimates
-from sdckit.metrics.estimates.survey_file import SurveyFile, survey_files
 from sdckit.metrics.guarded_figures import tells_a_record
 from sdckit.metrics.notes import NOT_UNDONE
 from sdckit.rules.calibrate import Problem, Totals, calibrated, exact_total, rows_by_domain
 from sdckit.rules.rules import Rules, asks_to_discover, named_columns, rules_of
 
 if TYPE_CHECKING:
+    from sdckit.estimation.parse import Request
     from sdckit.kernels.jit import Floats, Ints
     from sdckit.masking import Masking
-    from sdckit.metrics.estimates.parse import Request
     from sdckit.metrics.evaluation_result import Evaluation
     from sdckit.metrics.original import Original
     from sdckit.rules.calibrate import Calibrated

@@ -16,7 +16,7 @@ from sdckit.core.quoting import quoted
 from sdckit.core.randomness import stream_generator
 from sdckit.core.settings import function_options
 from sdckit.core.version import INTRUDER_VERSION, VERSION
-from sdckit.metrics.estimates.declared import declared_of, withheld_losses
+from sdckit.estimation.compare import declared_of, withheld_losses
 from sdckit.metrics.evaluation_table import FIGURES, table_figures, whole_file_figures
 from sdckit.metrics.pair import Pair
 from sdckit.metrics.stratified_risk import score_within_strata
