@@ -62,6 +62,13 @@ class Figures:
         for part in (self.errors, self.low, self.high, *((self.values,) if value else ())):
             part[domains] = np.nan
 
+    def enter(self, domain: int, value: float, error: float) -> None:
+        """Enter the value of a domain with its standard error and interval."""
+        self.values[domain], self.errors[domain] = value, error
+        self.low[domain], self.high[domain] = value - FACTOR * error, value + FACTOR * error
+        if np.isnan(error):
+            self.reasons[domain] = "one unit, so no standard error"
+
 
 def absent(count: int, records: Ints) -> Figures:
     """Return figures without a value, to be filled in where there is one."""

@@ -6,7 +6,6 @@ Standard errors are sandwich errors, robust (HC1) or clustered by unit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,38 +16,25 @@ from sdckit.core.checks import NotApplicable
 from sdckit.core.classes import number_values
 from sdckit.core.quoting import shown
 from sdckit.core.text import plural
-from sdckit.estimation.estimators import FACTOR, NO_VALUE, NO_WEIGHT, Figures, absent
+from sdckit.estimation.estimators import NO_VALUE, NO_WEIGHT, Figures, absent
 from sdckit.estimation.parse import OWN, PLACEHOLDER
 from sdckit.metrics.loss.propensity import logistic
 from sdckit.rules.parse import quoted
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from sdckit.estimation.parse import Formula, Request
     from sdckit.estimation.survey_file import SurveyFile
     from sdckit.kernels.jit import Bools, Floats, Ints
 
 
-@dataclass(frozen=True)
-class Classes:
+class Classes(NamedTuple):
     """Cells that name classes: the labels of all classes, and the number of each record's, -1 for none."""
 
-    labels: tuple[str, ...]
+    labels: Sequence[str]
     codes: Ints
-
-    def __len__(self) -> int:
-        """Return the number of records."""
-        return len(self.codes)
-
-    def indicators(self) -> list[Floats]:
-        """Return for each class a column that is 1 in its records and 0 elsewhere."""
-        return list((self.codes == np.arange(len(self.labels))[:, None]).astype(float))
-
-
-if TYPE_CHECKING:
-    Cells = Floats | Classes
 
 
 class ModelMatrix(NamedTuple):
@@ -59,7 +45,7 @@ class ModelMatrix(NamedTuple):
     names: tuple[str, ...]
 
 
-def model_matrix(formula: Formula, columns: Sequence[Cells]) -> ModelMatrix:
+def model_matrix(formula: Formula, columns: Sequence[Floats | Classes]) -> ModelMatrix:
     """Return response and terms of a model for each record by formulaic, given the columns of its formula.
 
     Cells are floats, NaN where missing, or classes. A term that cannot be computed, such as the log of 0, is
@@ -102,15 +88,6 @@ def formula_terms(formula: Formula) -> Any:
     return found
 
 
-def count_terms(formula: Formula, classes: Mapping[str, int]) -> int:
-    """Return how many terms a formula has at most, given the number of classes of columns that have some."""
-    count = 0
-    for term in formula_terms(formula).rhs:
-        names = {formula.columns[int(place)] for place in PLACEHOLDER.findall(str(term))}
-        count += math.prod(classes[name] for name in names & classes.keys())
-    return count
-
-
 def _formula_error(formula: Formula, error: Exception) -> ValueError:
     """Return the error for a formula that formulaic refuses, with the first line of its own words."""
     reason = _own_names((str(error).splitlines() or [type(error).__name__])[0], formula).rstrip(".")
@@ -138,7 +115,6 @@ def _own_names(text: str, formula: Formula) -> str:
 
 # --- weighted regression ---
 
-
 DEPENDENT = 1e-9  # of a term's length: what other terms do not explain of it
 STEPS = 40  # of Newton's method, which needs about 8
 HALVINGS = 30
@@ -160,42 +136,43 @@ class ModelData(NamedTuple):
         return ModelData(self.response[rows], self.terms[rows], self.weights[rows], units, self.names)
 
 
-class Fit(NamedTuple):
-    """Coefficients of a model and their standard errors."""
+def fit(kind: str, data: ModelData) -> tuple[Floats, Floats]:
+    """Return the coefficients of a linear model or, for "logit", of a logistic one, and their errors.
 
-    coefficients: Floats
-    errors: Floats
-
-
-def fit_linear(data: ModelData) -> Fit:
-    """Return weighted least squares; raise NotApplicable where coefficients are not determined."""
-    terms, scales = _scaled(data)
-    roots = np.sqrt(data.weights)
-    whole = triangle(np.column_stack([terms, data.response]) * roots[:, None])
-    upper, projected = whole[:-1, :-1], whole[:-1, -1]
-    # What is left of a term beside others grows by the root of the largest weight at most: most files need no
-    # second decomposition.
-    if _rest(upper, len(terms)).min() <= DEPENDENT * roots.max():
-        _require_independent(terms, data.names)
-    coefficients = np.asarray(np.linalg.solve(upper, projected), np.float64)
-    scores = terms * (data.weights * (data.response - times(terms, coefficients)))[:, None]
-    inverse = np.asarray(np.linalg.inv(upper), np.float64)
-    return Fit(coefficients / scales, _sandwich_errors(inverse @ inverse.T, scores, data) / scales)
-
-
-def fit_logistic(data: ModelData) -> Fit:
-    """Return a logistic regression by Newton's method; raise NotApplicable under perfect separation."""
-    if not np.isin(data.response, (0.0, 1.0)).all():
+    Least squares by a QR decomposition, the largest likelihood by Newton's method. Raises NotApplicable where
+    coefficients are not determined, as under perfect separation.
+    """
+    if kind == "logit" and not np.isin(data.response, (0.0, 1.0)).all():
         raise NotApplicable("the response has values other than 0 and 1")
-    if np.ptp(data.response) == 0:
+    if kind == "logit" and np.ptp(data.response) == 0:
         raise NotApplicable(f"the response is always {data.response[0]:g}")
-    terms, scales = _scaled(data)
-    _require_independent(terms, data.names)
-    coefficients = _maximise(terms, data.response, data.weights)
-    fitted = logistic(times(terms, coefficients))
-    bread = np.asarray(np.linalg.inv(_information(terms, fitted, data.weights)), np.float64)
+    n, p = data.terms.shape
+    if n <= p:
+        raise NotApplicable(f"{n} {plural(n, 'record')} for {p} {plural(p, 'coefficient')}")
+    scales = np.sqrt((data.terms**2).mean(0))
+    if not scales.all():
+        name = shown(data.names[int(np.argmin(scales))])  # that of a category is a cell
+        raise NotApplicable(f"the term {name} is 0 in all records")
+    terms = data.terms / scales
+    if kind == "logit":
+        _require_independent(terms, data.names)
+        coefficients = _maximise(terms, data.response, data.weights)
+        fitted = logistic(times(terms, coefficients))
+        bread = np.linalg.inv(_information(terms, fitted, data.weights))
+    else:
+        roots = np.sqrt(data.weights)
+        whole = triangle(np.column_stack([terms, data.response]) * roots[:, None])
+        upper, projected = whole[:-1, :-1], whole[:-1, -1]
+        # What is left of a term beside others grows by the root of the largest weight at most: most files
+        # need no second decomposition.
+        if _rest(upper, n).min() <= DEPENDENT * roots.max():
+            _require_independent(terms, data.names)
+        coefficients = np.asarray(np.linalg.solve(upper, projected), np.float64)
+        fitted = times(terms, coefficients)
+        inverse = np.linalg.inv(upper)
+        bread = inverse @ inverse.T
     scores = terms * (data.weights * (data.response - fitted))[:, None]
-    return Fit(coefficients / scales, _sandwich_errors(bread, scores, data) / scales)
+    return coefficients / scales, _sandwich_errors(bread, scores, data.units) / scales
 
 
 def _maximise(terms: Floats, response: Floats, weights: Floats) -> Floats:
@@ -231,18 +208,6 @@ def _likelihood(terms: Floats, response: Floats, weights: Floats, coefficients: 
     return float((weights * (response * predictor - np.logaddexp(0.0, predictor))).sum())
 
 
-def _scaled(data: ModelData) -> tuple[Floats, Floats]:
-    """Return terms with a mean square of 1 and their scales; raise NotApplicable where that cannot be."""
-    n, p = data.terms.shape
-    if n <= p:
-        raise NotApplicable(f"{n} {plural(n, 'record')} for {p} {plural(p, 'coefficient')}")
-    scales = np.sqrt((data.terms**2).mean(0))
-    if not scales.all():
-        name = shown(data.names[int(np.argmin(scales))])  # that of a category is a cell
-        raise NotApplicable(f"the term {name} is 0 in all records")
-    return data.terms / scales, scales
-
-
 def _require_independent(terms: Floats, names: Sequence[str]) -> None:
     """Raise NotApplicable where a term of mean square 1 follows from those before it."""
     rest = _rest(triangle(terms), len(terms))
@@ -256,12 +221,12 @@ def _rest(upper: Floats, n: int) -> Floats:
     return np.asarray(np.abs(np.diag(upper)) / np.sqrt(n))
 
 
-def _sandwich_errors(bread: Floats, scores: Floats, data: ModelData) -> Floats:
+def _sandwich_errors(bread: Any, scores: Floats, units: Ints | None) -> Floats:
     """Return standard errors from the scores of records, n / (n - p), or of units, G/(G-1) (n-1)/(n-p)."""
     n, p = scores.shape
     factor = n / (n - p)
-    if data.units is not None:
-        groups = number_values(data.units)
+    if units is not None:
+        groups = number_values(units)
         count = int(groups.max()) + 1
         if count < 2:
             return np.full(p, np.nan)
@@ -305,35 +270,33 @@ def _blocks(matrix: Floats) -> Iterator[slice]:
 
 # --- coefficients in each domain ---
 
-
-FITS = {"model": fit_linear, "logit": fit_logistic}
 MOST_TERMS = 2000  # more take minutes and much memory
-NO_LEVEL = "no record of the domain has this class"
 Levels = dict[tuple[str, str], list[str]]  # classes, by the text of a model and a column that it takes so
 
 
 def levels_of(file: SurveyFile, requests: Sequence[Request]) -> Levels:
     """Return the classes of the columns that each model takes as categories, those of this file in order.
 
-    Raises ValueError for a model with more terms than can be fitted.
+    These are columns that are no numbers, or stand in C(). Raises ValueError for a model with more terms than
+    can be fitted.
     """
     found: Levels = {}
     for one in requests:
-        if one.formula is not None:
-            own = {name: file.domains([name]).labels for name in _categories(file, one)}
-            found |= {(one.text, name): labels for name, labels in own.items()}
-            counts = {name: len(labels) for name, labels in own.items()}
-            _require_few_terms(one.text, count_terms(one.formula, counts))
+        if one.formula is None:
+            continue
+        names = [name for name in one.columns if name in one.formula.categories or not file.is_number(name)]
+        own = {name: file.domains([name]).labels for name in names}
+        found |= {(one.text, name): labels for name, labels in own.items()}
+        count = 0
+        for term in formula_terms(one.formula).rhs:
+            inside = {one.columns[int(place)] for place in PLACEHOLDER.findall(str(term))}
+            count += math.prod(len(own[name]) for name in inside & own.keys())
+        if count > MOST_TERMS:
+            raise ValueError(
+                f"estimate {one.text!r} has up to {count:,} terms and at most {MOST_TERMS:,} are fitted; "
+                "recode or leave out columns with many classes"
+            )
     return found
-
-
-def _require_few_terms(text: str, count: int) -> None:
-    """Raise ValueError if a model has too many terms."""
-    if count > MOST_TERMS:
-        raise ValueError(
-            f"estimate {text!r} has up to {count:,} terms and at most {MOST_TERMS:,} are fitted; recode or "
-            "leave out columns with many classes"
-        )
 
 
 def shared_levels(first: Levels, second: Levels) -> Levels:
@@ -346,14 +309,22 @@ def shared_levels(first: Levels, second: Levels) -> Levels:
 def model_data(file: SurveyFile, request: Request, levels: Levels) -> tuple[ModelData, Bools]:
     """Return the terms of a model for all records, and which records have a value of each of them."""
     assert request.formula is not None  # noqa: S101 - a model has one
-    columns = [_cells(file, name, levels.get((request.text, name))) for name in request.columns]
-    matrix = model_matrix(request.formula, columns)
+    columns: list[Floats | Classes] = []
+    known = np.ones(file.n, np.bool_)
+    for name in request.columns:
+        labels = levels.get((request.text, name))
+        if labels is None:
+            columns.append(file.numbers(name))
+            continue
+        own = file.domains([name])
+        places = {label: place for place, label in enumerate(labels)}
+        codes = np.array([*(places[label] for label in own.labels), -1], np.int64)[own.numbers]
+        columns.append(Classes(labels, codes))
+        known &= codes >= 0
+    response, terms, names = model_matrix(request.formula, columns)
     weights = np.ones(file.n) if file.weights is None else file.weights
-    seen = np.isfinite(matrix.response) & np.isfinite(matrix.terms).all(1)
-    for column in columns:
-        if isinstance(column, Classes):
-            seen &= column.codes >= 0
-    return ModelData(matrix.response, matrix.terms, weights, file.design.unit, matrix.names), seen
+    seen = known & np.isfinite(response) & np.isfinite(terms).all(1)
+    return ModelData(response, terms, weights, file.design.unit, names), seen
 
 
 def coefficients(file: SurveyFile, request: Request, levels: Levels) -> dict[str, Figures]:
@@ -366,49 +337,18 @@ def coefficients(file: SurveyFile, request: Request, levels: Levels) -> dict[str
         rows = grouping.by_domain[begin:end]
         chosen = rows[seen[rows]]
         own = data.take(chosen[data.weights[chosen] > 0])
-        _fill(found, domain, own, request.kind, weightless=chosen.size > 0)
+        present = (own.terms != 0).any(axis=0)
+        names = [name for name, used in zip(data.names, present, strict=True) if used]
+        for name in found.keys() - set(names):
+            found[name].reasons[domain] = "no record of the domain has this class"
+        try:
+            if not own.response.size:
+                raise NotApplicable(NO_WEIGHT if chosen.size else NO_VALUE)  # noqa: TRY301 - as fits do
+            fitted = fit(request.kind, own._replace(terms=own.terms[:, present], names=names))
+        except NotApplicable as reason:
+            for figures in found.values():
+                figures.reasons[domain] = str(reason)
+            continue
+        for name, value, error in zip(names, *fitted, strict=True):
+            found[name].enter(domain, value, error)
     return found
-
-
-def _fill(found: Mapping[str, Figures], domain: int, data: ModelData, kind: str, *, weightless: bool) -> None:
-    """Fit a model in one domain and enter its coefficients, or the reason why there are none."""
-    present: Bools = np.asarray((data.terms != 0).any(axis=0))
-    for name, used in zip(data.names, present, strict=True):
-        if not used:
-            found[name].reasons[domain] = NO_LEVEL
-    names = [name for name, used in zip(data.names, present, strict=True) if used]
-    try:
-        if not data.response.size:
-            raise NotApplicable(NO_WEIGHT if weightless else NO_VALUE)  # noqa: TRY301 - as fits do
-        fit = FITS[kind](data._replace(terms=data.terms[:, present], names=names))
-    except NotApplicable as error:
-        for figures in found.values():
-            figures.reasons[domain] = str(error)
-        return
-    _enter({name: found[name] for name in names}, domain, fit)
-
-
-def _enter(found: Mapping[str, Figures], domain: int, fit: Fit) -> None:
-    """Enter coefficients and their intervals into the figures of a domain."""
-    for figures, value, error in zip(found.values(), fit.coefficients, fit.errors, strict=True):
-        figures.values[domain], figures.errors[domain] = value, error
-        figures.low[domain], figures.high[domain] = value - FACTOR * error, value + FACTOR * error
-        if np.isnan(error):
-            figures.reasons[domain] = "one unit, so no standard error"
-
-
-def _categories(file: SurveyFile, request: Request) -> list[str]:
-    """Return the columns of a model that are no numbers, or stand in C()."""
-    assert request.formula is not None  # noqa: S101 - a model has one
-    inside = request.formula.categories
-    return [name for name in request.columns if name in inside or not file.is_number(name)]
-
-
-def _cells(file: SurveyFile, name: str, labels: Sequence[str] | None) -> Cells:
-    """Return the cells of a column as floats or, where labels of classes are given, as these."""
-    if labels is None:
-        return file.numbers(name)
-    own = file.domains([name])
-    places = {label: place for place, label in enumerate(labels)}
-    numbers = np.array([*(places[label] for label in own.labels), -1], np.int64)
-    return Classes(tuple(labels), numbers[own.numbers])
