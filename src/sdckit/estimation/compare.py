@@ -452,10 +452,6 @@ class Declared:
         found = {key: interval_overlap(ours, masked.get(key, ABSENT)) for key, ours in self.rows.items()}
         return {key: value for key, value in found.items() if not np.isnan(value)}
 
-    def comparison(self, masked: Rows, guards: Guards, *, computable: bool, kind: str) -> Estimates:
-        """Return the exact figures of both files, which are for the owner alone."""
-        return Estimates(comparison_table(self.rows, masked), guards, computable, kind)
-
     @property
     def beside(self) -> set[str]:
         """Columns of weights and units."""
@@ -499,20 +495,15 @@ def declared_of(original: Original) -> Declared | None:
     Raises ValueError or TypeError for an estimate that the data or their roles do not allow.
     """
     if original.roles.estimates and KEPT not in original.kept:
-        original.kept[KEPT] = _declared(original)
+        requests, roles = parse_estimates(original.roles.estimates), original.roles
+        file = published_survey(original, requests)
+        needed = [*_columns_of(requests), *roles.columns_with("weights"), *roles.columns_with("unit")]
+        kept = Table(file.table.take(list(dict.fromkeys(needed))))
+        if file.table.frame is None:
+            kept.names = list(dict.fromkeys(needed))  # an array's columns are numbered anew
+        original.kept[KEPT] = Declared(requests, SurveyFile(kept, "original", file.options))
     found: Declared | None = original.kept.get(KEPT)
     return found
-
-
-def _declared(original: Original) -> Declared:
-    """Return the declared estimates of prepared data, with a table of the columns that they need."""
-    requests, roles = parse_estimates(original.roles.estimates), original.roles
-    file = published_survey(original, requests)
-    needed = [*_columns_of(requests), *roles.columns_with("weights"), *roles.columns_with("unit")]
-    kept = Table(file.table.take(list(dict.fromkeys(needed))))
-    if file.table.frame is None:
-        kept.names = list(dict.fromkeys(needed))  # an array's columns are numbered anew
-    return Declared(requests, SurveyFile(kept, "original", file.options))
 
 
 def published_survey(
@@ -569,18 +560,12 @@ def masked_rows(pair: Pair, metric: str) -> tuple[Declared, Rows]:
             raise checks.NotApplicable(
                 f"{metric} needs estimates that users of the file compute; name them with estimates="
             )
-        if pair.rows is not None:
-            declared = _of_stratum(declared, pair.original, pair.rows)
+        if pair.rows is not None:  # a stratum, measured once for all masked files
+            if KEPT not in pair.original.kept:
+                pair.original.kept[KEPT] = declared.take(pair.rows)
+            declared = pair.original.kept[KEPT]
         pair.cache[KEPT] = declared, declared.rows_of(_masked_file(declared, pair))
     found: tuple[Declared, Rows] = pair.cache[KEPT]
-    return found
-
-
-def _of_stratum(declared: Declared, stratum: Original, rows: Ints) -> Declared:
-    """Return the declared estimates of a stratum in its rows, measured once for all masked files."""
-    if KEPT not in stratum.kept:
-        stratum.kept[KEPT] = declared.take(rows)
-    found: Declared = stratum.kept[KEPT]
     return found
 
 
@@ -595,7 +580,7 @@ def comparison_of(pair: Pair, metrics: Iterable[Metric]) -> Estimates | None:
     totals = pair.disclosure.calibrated
     exact = parse_estimates(totals) if totals else ()
     guards = declared.protection(pair.rules).guards(masked, exact)
-    return declared.comparison(masked, guards, computable=computable, kind=pair.original.kind)
+    return Estimates(comparison_table(declared.rows, masked), guards, computable, pair.original.kind)
 
 
 def withheld_losses(original: Original, rules: Rules | None) -> frozenset[str]:

@@ -480,9 +480,13 @@ class Protection:
     def _offending(self, guards: Guards, masked: Rows) -> set[tuple[Key, bool]]:
         """Return the estimates whose classes tell too much, with True where it is that in percent."""
         slacks = {
-            share.key: _slack_of(share, guards[share.key], masked.get(share.key, ABSENT).value)
+            share.key: Slack(
+                percent_slack(share.row, own.value, guard.percent),
+                error_slack(share.row, own.value, guard.errors),
+            )
             for share in self.shares
-            if not guards[share.key].reason
+            for guard, own in [(guards[share.key], masked.get(share.key, ABSENT))]
+            if not guard.reason
         }
         found: set[tuple[Key, bool]] = set()
         for share in self.shares:
@@ -534,13 +538,6 @@ def _first_guard(share: Share) -> Guard:
     percent = next((end for end in PERCENTS if half_width(PERCENTS, end) / 100 >= least), None)
     wide = (end for end in ERRORS if error > 0 and half_width(ERRORS, end) * error >= least * value)
     return Guard("", percent, next(wide, None)).checked
-
-
-def _slack_of(share: Share, guard: Guard, masked: float) -> Slack:
-    """Return what the classes of an estimate leave unknown of it."""
-    return Slack(
-        percent_slack(share.row, masked, guard.percent), error_slack(share.row, masked, guard.errors)
-    )
 
 
 def _coarsened(
@@ -629,16 +626,11 @@ def public_rows(found: Estimates) -> list[PublicRow]:
     A domain or class that the masked file does not have is not named: of a masked column, its label is a
     value of the original.
     """
-    rows = (row for row in found.table.iter_rows(named=True) if _has_public_name(row))
     return [
         _public_row(row, found.guards.get((row["estimate"], row["domain"]), UNKNOWN), found.computable)
-        for row in rows
+        for row in found.table.iter_rows(named=True)
+        if row["masked"] is not None or (row["domain"] == WHOLE and row["estimate"].count("[") < 2)
     ]
-
-
-def _has_public_name(row: Mapping[str, Any]) -> bool:
-    """Return True if the masked file has the estimate, or if its name holds no cell of the original."""
-    return row["masked"] is not None or (row["domain"] == WHOLE and row["estimate"].count("[") < 2)
 
 
 def _public_row(row: Mapping[str, Any], guard: Guard, computable: bool) -> PublicRow:  # noqa: FBT001 - private

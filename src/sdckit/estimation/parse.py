@@ -103,7 +103,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
 }
 FUNCTIONS = (*OWN, "C", "I", "center", "scale", "poly")  # the last five are formulaic's own
-TILDE, POWER, COMMA = Word("mark", "~"), Word("mark", "^"), Word("mark", ",")
+TILDE, POWER = Word("mark", "~"), Word("mark", "^")
 LARGEST_POWER = 9
 PLACEHOLDER = re.compile(r"column_(\d+)_")
 
