@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from sdckit.kernels.jit import Bools, Floats, Int, Ints
-    from sdckit.rules import Rules
+    from sdckit.rules.rules import Rules
 
 
 CELLS_AT_ONCE = 1 << 18  # in columns that are sorted together

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.metrics.estimates.parse import parse_estimate, parse_estimates
+from sdckit.estimation.parse import parse_estimate, parse_estimates
 
 DATA = pl.DataFrame(
     {

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.metrics.estimates.declared import declared_of
+from sdckit.estimation.compare import declared_of
 from sdckit.selection.conditions import Conditions
 from sdckit.selection.plan import runs_of, settings_of
 from sdckit.selection.sweeping import make_task

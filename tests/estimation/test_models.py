@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
-from sdckit.metrics.estimates.row_blocks import cross, times, triangle
+from sdckit.estimation.models import cross, times, triangle
 from surveys import DESIGN, survey
 
 

@@ -8,12 +8,11 @@ import pytest
 
 import sdckit as sdc
 from estimates_intruder import interval, is_told, sums_of, total_of, value_of
-from sdckit.metrics.estimates.guarded import public_rows, public_table, summary_sentences
-from sdckit.metrics.estimates.guards import Guard, Protection
-from sdckit.metrics.estimates.measuring import measure
-from sdckit.metrics.estimates.models import levels_of
-from sdckit.metrics.estimates.parse import parse_estimates
-from sdckit.metrics.estimates.survey_file import survey_files
+from sdckit.estimation.compare import measure
+from sdckit.estimation.guards import Guard, Protection, public_rows, public_table, summary_sentences
+from sdckit.estimation.models import levels_of
+from sdckit.estimation.parse import parse_estimates
+from sdckit.estimation.survey_file import survey_files
 
 NEAR = 1.0005  # a masking that changes so little that all changes are in the first classes
 

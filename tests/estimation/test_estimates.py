@@ -8,9 +8,8 @@ import pytest
 
 import naive_estimates as naive
 import sdckit as sdc
-from sdckit.metrics.estimates.domains import Domains
-from sdckit.metrics.estimates.grouping import Design, Grouping
-from sdckit.metrics.estimates.ordering import Ordering
+from sdckit.estimation.estimators import Ordering
+from sdckit.estimation.survey_file import Design, Domains, Grouping
 from surveys import DESIGN, survey
 
 FUNCTIONS = {
