@@ -21,18 +21,16 @@ PACKAGE = Path(sdckit.__file__).parent
 
 CALLER = """
 from sdckit.kernels.jit import kernel
-from sdckit.kernels.near_ties import count_collisions
+from sdckit.kernels.ranks import mean_gap
 
 @kernel
-def collisions(keys):
-    return count_collisions(keys, 0, 0, keys.size)
+def gap(a):
+    return mean_gap(a, a, a + 3, a + 3)
 """
 QUESTION = """
-import numpy as np
-from sdckit.kernels.caller import collisions
+from sdckit.kernels.caller import gap
 
-found = collisions(np.array([1, 1, 2, 2, 2]))
-print(found, sum(collisions.stats.cache_hits.values()))
+print(int(gap(1)), sum(gap.stats.cache_hits.values()))
 """
 
 
@@ -42,7 +40,7 @@ def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
     (copy / "kernels" / "caller.py").write_text(CALLER)
 
     def answer():
-        """Return the number of equal neighbours, and how many kernels came from the cache."""
+        """Return the distance of two ranks, and how many kernels came from the cache."""
         environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run(
             [sys.executable, "-c", QUESTION], env=environment, capture_output=True, text=True, check=True
@@ -51,10 +49,10 @@ def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
 
     assert answer() == [3, 0]
     assert answer() == [3, 1]
-    file = copy / "kernels" / "near_ties.py"
-    honest = "        found += ((part[t]"
+    file = copy / "kernels" / "ranks.py"
+    honest = "        return abs((a + b) - (c + d)) / 2.0"
     assert honest in file.read_text()
-    file.write_text(file.read_text().replace(honest, "        found -= ((part[t]"))
+    file.write_text(file.read_text().replace(honest, honest.replace("abs", "-abs")))
     assert answer() == [-3, 0]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from sdckit.engines.row_parts import RowParts, by_bucket, joined
 from sdckit.engines.transport import Message
 from sdckit.engines.value_buckets import values_by_piece
-from sdckit.kernels.rank_distance import sorted_rows
+from sdckit.kernels.ranks import sorted_rows
 from sdckit.masking.group_means import run_aggregates
 from sdckit.masking.swapping_kernels import partner_ranks
 
