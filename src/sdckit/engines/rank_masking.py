@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sdckit.engines.transport import Block
     from sdckit.engines.value_buckets import Buckets
-    from sdckit.kernels.cell_draws import CellDraws
+    from sdckit.kernels.draws import CellDraws
     from sdckit.kernels.jit import Floats, Ints
 
 VALUES, PARTNERS, ROWS, MOVED = range(4)  # kinds of messages

@@ -13,8 +13,7 @@ from sdckit.core.in_blocks import InBlocks
 from sdckit.core.law import independent
 from sdckit.core.parameters import Parameter
 from sdckit.core.registry import method
-from sdckit.kernels.cell_draws import CellDraws
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import CellDraws, normals
 from sdckit.kernels.ranks import SMALL, OrderedColumn
 from sdckit.kernels.scaling import powers_of_two
 from sdckit.masking.group_means import FEWEST

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, inlined, inner, kernel
-from sdckit.kernels.kd_tree import SAMPLE, partition_at
 from sdckit.kernels.mdav.state import LEFT, WORK
+from sdckit.kernels.trees import SAMPLE, partition_at
 
 WIDTH = 64  # most records in a leaf
 FEW = WIDTH // 2  # fewer records with (or without) a value of a column are not parted from the others

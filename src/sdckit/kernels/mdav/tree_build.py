@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit.kernels.jit import Bools, Floats, Int, Ints, Singles, inlined, kernel, uncounted, uncounted_inner
-from sdckit.kernels.kd_tree import SAMPLE, partition_at
 from sdckit.kernels.mdav.float32_copy import RoundedCopy, set_absolute_margin
 from sdckit.kernels.mdav.lanes import LANES
 from sdckit.kernels.mdav.state import MdavState  # noqa: TC001 - kernels read it
+from sdckit.kernels.trees import SAMPLE, partition_at
 
 WIDTH = LANES  # records in a leaf, and children of a node: as many as are measured at once
 DEEP = 256  # size of the stack of nodes to visit; a tree of 2**60 records needs less

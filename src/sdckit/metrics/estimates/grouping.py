@@ -9,7 +9,7 @@ import numpy as np
 
 from sdckit.core.classes import number_values
 from sdckit.core.quoting import shown
-from sdckit.kernels.cell_moments import NOTHING, cell_moments
+from sdckit.kernels.sums import NOTHING, cell_moments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
