@@ -22,7 +22,7 @@ from sdckit.engines.parquet_output import Output, PartWriter, published_type, re
 from sdckit.engines.rule_scan import count_broken, declared_rules, rule_columns
 from sdckit.engines.source import Source
 from sdckit.engines.whole_columns import count_columns
-from sdckit.kernels.cell_draws import CellDraws, entropy_bytes
+from sdckit.kernels.draws import CellDraws, entropy_bytes
 from sdckit.masking.group_means import note_on_gaps
 from sdckit.masking.mask_matrix import warn_of_unmasked
 from sdckit.masking.mask_table import NO_RULE, notes_by_stratum, warn_of_codes_hit

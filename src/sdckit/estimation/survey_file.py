@@ -17,7 +17,7 @@ from sdckit.core.converted_cells import NUMBER, converted, polars_column
 from sdckit.core.quoting import shown
 from sdckit.core.table import Table, is_missing, names_of
 from sdckit.core.text import plural
-from sdckit.kernels.cell_moments import NOTHING, cell_moments
+from sdckit.kernels.sums import NOTHING, cell_moments
 from sdckit.metrics.original import Original
 
 if TYPE_CHECKING:

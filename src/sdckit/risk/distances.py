@@ -18,7 +18,7 @@ from sdckit.core import parameters
 from sdckit.core.classes import number_values
 from sdckit.core.registry import METRICS
 from sdckit.kernels.jit import Bools, Floats, Ints, UInt64s, kernel
-from sdckit.kernels.rank_distance import OrderedColumn
+from sdckit.kernels.ranks import OrderedColumn
 from sdckit.kernels.scaling import powers_of_two, whitening_axes
 from sdckit.metrics.pair import Pair, pair_of
 from sdckit.metrics.score import Score, Values

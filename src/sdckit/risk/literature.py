@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from sdckit.core import checks
-from sdckit.kernels import candidates, kd_tree
+from sdckit.kernels import candidates, trees
 from sdckit.kernels.jit import Bools, Floats, Ints, kernel
 from sdckit.metrics.pair import Pair
 from sdckit.risk.distances import (
@@ -80,8 +80,8 @@ class NearestAttack:
         """Return each query's success: 1 if no candidate is nearer than the true one, shared among ties."""
         queries = self.queries if rows is None else self.queries.take(rows, axis=0)
         if self.sides is None and self.complete:
-            tree = cached_value(self.store, f"tree {self.name}", lambda: kd_tree.build(self.targets))
-            counts = kd_tree.count_closer(tree, queries, truth, TOLERANCE, self.places)
+            tree = cached_value(self.store, f"tree {self.name}", lambda: trees.build(self.targets))
+            counts = trees.count_closer(tree, queries, truth, TOLERANCE, self.places)
         else:
             ours, theirs = self.sides or map(candidates.no_facts, (len(self.targets), len(self.queries)))
             theirs = theirs if rows is None else candidates.take(theirs, rows)

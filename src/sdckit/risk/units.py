@@ -11,8 +11,7 @@ from sdckit.core import checks
 from sdckit.core.classes import class_sizes, number_values
 from sdckit.core.converted_cells import converted_numbers, polars_column
 from sdckit.core.registry import metric
-from sdckit.kernels.candidates import Side, count_candidates, no_facts, take
-from sdckit.kernels.nearest import count_nearest
+from sdckit.kernels.candidates import Side, count_candidates, count_nearest, no_facts, take
 from sdckit.risk.distances import OF_ROWS, OVERVIEW, measured, once, row_marks, score_of_file, standardised
 from sdckit.risk.facts import (
     DIRECTIONS,

@@ -1,10 +1,10 @@
-"""Sums of floating-point numbers without any rounding, so that they do not depend on how a file is cut."""
+"""Sums of floating-point numbers without any rounding, and moments of groups of cells."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sdckit.kernels.jit import Floats, Ints, kernel
+from sdckit.kernels.jit import Floats, Int32s, Ints, kernel
 
 EXPONENTS = 2048  # of float64, those of infinite numbers included
 DIGITS, HALF = 52, 26  # binary digits after the first one, and those of the lower part of a number
@@ -47,3 +47,35 @@ def exact_sum(values: Floats) -> int:
 def rounded_mean(total: int, n: int) -> float:
     """Return an exact sum divided by n, rounded once; NaN for n = 0."""
     return total / (n << BELOW) if n else float("nan")
+
+
+NOTHING = np.empty(0)
+
+
+@kernel
+def cell_moments(
+    cells: Int32s,
+    weights: Floats,
+    values: Floats,
+    others: Floats,
+    slopes: Floats,
+    centres: Floats,
+    shifts: Floats,
+) -> tuple[Floats, Floats]:
+    """Return each cell's sum and sum of squares of w (a - slope b - centre) - shift over its records.
+
+    `slopes`, `centres` and `shifts` have a number for each cell; without `others` (b) or `weights`, which are
+    empty then, b is 0 and w is 1.
+    """
+    sums, squares = np.zeros(shifts.size), np.zeros(shifts.size)
+    for i in range(cells.size):
+        cell = cells[i]
+        rest = values[i] - centres[cell]
+        if others.size:
+            rest -= slopes[cell] * others[i]
+        if weights.size:
+            rest *= weights[i]
+        rest -= shifts[cell]
+        sums[cell] += rest
+        squares[cell] += rest * rest
+    return sums, squares

@@ -12,25 +12,27 @@ from typing import NamedTuple
 import numpy as np
 
 from sdckit.kernels.jit import Int, Ints, Singles, inlined, uncounted
-from sdckit.kernels.mdav.float32_copy import (
-    RoundedCopy,
-    far_limit,
-    measure_block,
-    near_limit,
-    set_absolute_margin,
-)
 from sdckit.kernels.mdav.state import (
     FORMED,
+    LANES,
     LEFT,
     WORK,
     MdavState,
+    RoundedCopy,
     clear_heap,
+    far_limit,
     farthest_from_centroid,
     group_the_rest,
+    lanes_beyond,
+    lanes_within,
+    lowest_lane,
+    near_limit,
     needs_resort,
     number_group,
+    record_distances,
     replace_largest,
     resort_if_needed,
+    set_absolute_margin,
     squared_distance,
 )
 
@@ -73,12 +75,15 @@ def scan_blocks(store: BlockStore, row: Int, size: int, far: float) -> Int:
     farthest = len(state.slots)
     point, query = state.points[row], store.rounded.points[row]
     closest, widest = np.float32(inf), np.float32(far)
-    for b in range((state.counters[LEFT] + WIDTH - 1) // WIDTH):
-        if measure_block(store.blocks[b], query, closest, widest, distances, WIDTH) == 0:
-            continue
-        for i in range(WIDTH):
-            if distances[i] <= closest or distances[i] >= widest:
-                other = store.rows[b * WIDTH + i]
+    for slot in range(0, state.counters[LEFT], LANES):
+        lane = slot % WIDTH
+        record_distances(store.blocks[slot // WIDTH], lane, query, distances)
+        lanes = lanes_within(distances, lane, closest) | lanes_beyond(distances, lane, widest)
+        while lanes > 0:
+            i = lowest_lane(lanes)
+            lanes &= lanes - 1
+            if distances[lane + i] <= closest or distances[lane + i] >= widest:
+                other = store.rows[slot + i]
                 distance = squared_distance(state.points, other, point)
                 if distance < near[0] or (distance == near[0] and other < group[0]):
                     replace_largest(near, group, size, distance, other)
