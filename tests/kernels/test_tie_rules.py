@@ -11,8 +11,7 @@ import naive
 import sdckit as sdc
 from cases import each
 from columns import SHAPES, column
-from sdckit.kernels.rank_distance import OrderedColumn, tie_sum
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import OrderedColumn, largest_absolute, largest_squared, tie_sum
 from sdckit.kernels.tie_rules import TIES, AlignedColumn, distance, random_level
 
 pytestmark = pytest.mark.usefixtures("short_columns")

@@ -12,7 +12,7 @@ import sdckit as sdc
 from cases import each
 from maskings import NAN, cell, check_missing_kept, fails, generator
 from sdckit.core.registry import METHODS
-from sdckit.kernels.rank_sums import largest_absolute, largest_squared
+from sdckit.kernels.ranks import largest_absolute, largest_squared
 from sdckit.masking.coding import (
     bases_of,
     coding_window,

@@ -14,7 +14,7 @@ import naive_masking_shuffles as slow
 import sdckit as sdc
 from cases import each
 from maskings import NAN, cell, check_missing_kept, fails, generator
-from sdckit.kernels.normal_draws import normals
+from sdckit.kernels.draws import normals
 from sdckit.masking.shuffling import (
     Scores,
     classes_of,

@@ -32,7 +32,7 @@ from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
 from sdckit.metrics.rank_summary import rank_table_of_pair
 from sdckit.selection import recommendation, sweeping, wording
-from sdckit.selection.calibrated_release import calibration_task
+from sdckit.selection.calibration import calibration_task
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
 MEASURING = 0.9  # share of the progress of `evaluate` at which tables of ranks begin

@@ -12,18 +12,18 @@ import polars as pl
 
 from sdckit.core import checks, registry
 from sdckit.core.warning_texts import collect_warnings
+from sdckit.estimation.compare import declared_of
 from sdckit.kernels.tie_rules import TIES
 from sdckit.masking import column_steps
 from sdckit.masking.mask_units import require_whole_units
 from sdckit.metrics import METRICS
 from sdckit.metrics.default_metrics import metrics_for_columns
-from sdckit.metrics.estimates.declared import declared_of
 from sdckit.metrics.evaluation_table import FIGURES, SCHEMA
 from sdckit.metrics.original import Original
 from sdckit.metrics.query_sample import sampling_of
 from sdckit.metrics.scenario_risks import original_in
 from sdckit.progress import ProgressCallback, reported_to
-from sdckit.rules.edits import edits_of
+from sdckit.rules.rules import edits_of
 from sdckit.selection import notes
 from sdckit.selection.conditions import Conditions
 from sdckit.selection.plan import Setting, runs_of, settings_of

@@ -1,1 +1,1 @@
-"""Estimates that users of a file compute, in the original and in the masked file, with standard errors."""
+"""`compare`: a function of a table in both files."""

@@ -11,12 +11,9 @@ import numpy as np
 from sdckit.core import checks
 from sdckit.core.frame_kinds import kind_of
 from sdckit.core.randomness import entropy_of
-from sdckit.metrics.estimates.comparing import comparison_table
-from sdckit.metrics.estimates.domains import WHOLE
-from sdckit.metrics.estimates.figures import CONFIDENCE
-from sdckit.metrics.estimates.measuring import Row, Rows
-from sdckit.metrics.estimates.result import Estimates
-from sdckit.metrics.estimates.survey_file import SurveyFile, survey_files
+from sdckit.estimation.compare import Estimates, comparison_table
+from sdckit.estimation.estimators import CONFIDENCE, Row, Rows
+from sdckit.estimation.survey_file import WHOLE, SurveyFile, survey_files
 
 if TYPE_CHECKING:
     from sdckit.kernels.jit import Ints
