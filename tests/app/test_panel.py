@@ -118,6 +118,7 @@ def test_the_plan_is_that_of_the_release_of_a_search(survey):
     assert minimise == choice.minimise
 
 
+@pytest.mark.long
 def test_the_same_click_shows_the_same_figures(survey, settings):
     assert survey.panel("noise", percent=20) == settings["noise"]
     assert survey.panel("noise", secret=entropy(17), percent=20).values != settings["noise"].values

@@ -194,6 +194,7 @@ def test_a_search_ends_with_its_server_and_so_do_its_workers(folder):
     assert search_in(folder).kept(folder / "kept").runs >= 3
 
 
+@pytest.mark.long
 def test_stopped_by_the_server_and_watched_by_two_pages(folder, monkeypatch):
     monkeypatch.setattr(server_side, "PROGRAM", ("-c", DRIVER))
     monkeypatch.setenv(HOLD, str(6 * RECORD))

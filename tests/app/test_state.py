@@ -273,6 +273,7 @@ def test_two_servers_do_not_overwrite_each_other(folder):
     assert history_in(folder).current == state(0.5)
 
 
+@pytest.mark.long
 def test_a_changed_data_file_is_noticed_and_only_then_read(folder, monkeypatch):
     data, work = folder / "survey.csv", WorkFolder(folder, "survey.csv")
     history = work.open_history(state())

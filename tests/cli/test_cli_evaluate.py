@@ -309,6 +309,7 @@ def test_stratified_needs_strata(tmp_path, survey, known):
     assert done.stderr == "error: --stratified and --unstratified exclude each other; drop one of them\n"
 
 
+@pytest.mark.long
 def test_a_parameter_by_stratum_is_one_of_the_strata(tmp_path, survey):
     widths = {name: 0.1 * (i + 1) for i, name in enumerate(survey["region"].unique(maintain_order=True))}
     roles = {"columns": VARIABLES, "key": "id", "weights": "weight", "by": "region"}
@@ -349,6 +350,7 @@ def test_variables_that_have_no_value_of_their_own(tmp_path, survey):
     assert head.split()[1:] == ["brmae", "linkage", "rid"]
 
 
+@pytest.mark.long
 def test_strata_that_a_metric_does_not_suit(tmp_path):
     frame = pl.DataFrame({"g": ["a"] * 2 + ["b"] * 28, "x": [i * 7 % 31 + 0.5 for i in range(30)]})
     frame.write_csv(tmp_path / "data.csv")

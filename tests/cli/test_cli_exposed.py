@@ -64,6 +64,7 @@ def test_numbers_are_null_and_no_line_is_printed_where_sure_links_are_not_measur
     assert "exposed" not in good(folder, *words).stdout
 
 
+@pytest.mark.long
 def test_each_of_several_files_has_its_numbers(folder):
     masked(folder)
     good(folder, "mask", "data.csv", "--method", "mdav", "--set", "k=5", "-o", "g.csv")
@@ -97,6 +98,7 @@ def test_recommend_meets_the_default_limit_and_says_that_it_is_one(folder):
     assert [line for line in checked if "linkage_sure" in line and f"limit 0.03 ({DEFAULT}) met" in line]
 
 
+@pytest.mark.long
 def test_a_limit_that_is_set_replaces_the_default_and_one_lets_all_pass(folder):
     given = {}
     for limit in ("0.1", "1"):
@@ -112,6 +114,7 @@ def test_a_limit_that_is_set_replaces_the_default_and_one_lets_all_pass(folder):
     assert strict["choice"]["parameters"]["percent"] > free["choice"]["parameters"]["percent"]
 
 
+@pytest.mark.long
 def test_a_job_file_sets_the_limit(folder):
     recommended(folder, *LIMIT, "--max-risk", "linkage_sure=1", *NOISE, "--save-job", "job.toml")
     assert "linkage_sure = 1" in (folder / "job.toml").read_text()

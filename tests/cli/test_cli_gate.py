@@ -194,6 +194,7 @@ def test_a_shuffled_file_without_key_and_crosswalk_is_not_called_safe_in_silence
         assert "warning: rows are paired by their order" in good(tmp_path, *words, *limits).stderr
 
 
+@pytest.mark.long
 def test_no_limit_is_judged_where_unmasked_columns_show_that_rows_do_not_correspond(folder, tmp_path):
     data = pl.read_csv(folder / "data.csv").with_row_index("row").with_columns(pl.col("row") // 2)
     data.write_csv(tmp_path / "data.csv")

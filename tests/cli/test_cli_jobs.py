@@ -160,6 +160,7 @@ def survey(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_the_draft_of_describe_runs_once_its_questions_are_answered(survey):
     done = good(survey, "describe", "survey.csv", "-o", "jobs/job.toml", "--na", "-999", "--untouched", "age")
     assert "wrote jobs/job.toml: edit it, then sdckit run jobs/job.toml" in done.stdout

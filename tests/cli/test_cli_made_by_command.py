@@ -87,6 +87,7 @@ def facts(folder):
 # --- what it does ---
 
 
+@pytest.mark.long
 def test_the_figure_is_that_of_the_same_masking_in_python(folder):
     found = json.loads(good(folder, *words("--json", *command())).stdout)
 

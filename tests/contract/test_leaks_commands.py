@@ -184,6 +184,7 @@ def test_an_evaluation_leaks_nothing(folder, original, maskings, place):
         assert_silent(output, original, figures=figures)
 
 
+@pytest.mark.long
 def test_a_map_of_several_files_leaks_nothing(folder, original, maskings):
     words = ["evaluate", "data.csv", *maskings, *WORDS, *METRICS, "--overwrite"]
     done = good(folder, *words, "--report", "map.html", "--json")
@@ -193,6 +194,7 @@ def test_a_map_of_several_files_leaks_nothing(folder, original, maskings):
         assert_silent(output, original, figures=figures)
 
 
+@pytest.mark.long
 def test_a_report_on_heavy_tails_shows_no_extreme(tmp_path):
     """One giant among small firms, a code at the end, many zeros: no bin, axis or sentence tells of them."""
     rng = np.random.default_rng(2)

@@ -49,6 +49,7 @@ def run(package, tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_the_added_modules_are_those_of_the_folder(run, package):
     found = run(
         "-c", "import sdckit; print(sdckit.__file__, sdckit.loss.changed_cells is sdckit.changed_cells)"

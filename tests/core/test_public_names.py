@@ -105,6 +105,7 @@ def test_earlier_names_go_on_working(old, new):
     assert old not in sdc.METRICS
 
 
+@pytest.mark.long
 def test_earlier_names_go_on_working_on_the_command_line(tmp_path):
     for name, values in (("a", X), ("b", Y)):
         pl.DataFrame(values, schema=["u", "v"]).write_csv(tmp_path / f"{name}.csv")
@@ -119,6 +120,7 @@ def test_what_has_no_value_is_not_applicable():
         sdc.il_correl(X, Y)
 
 
+@pytest.mark.long
 def test_type_checkers_see_that_the_table_keeps_its_type(tmp_path):
     for name, text in STUBS.items():
         (tmp_path / name).mkdir()

@@ -294,6 +294,7 @@ def test_an_unwritable_folder_is_refused():
         write("/proc/x.txt", ONE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv.gz", ".parquet", ".arrow"])
 def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, suffix):
     pytest.importorskip("resource", reason="this system has no limit on file sizes")

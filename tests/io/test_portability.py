@@ -38,6 +38,7 @@ def open_files():
     return {str(one.readlink()) for one in folder.iterdir() if one.exists()} if folder.is_dir() else set()
 
 
+@pytest.mark.long
 def test_every_module_is_imported_without_the_modules_of_unix():
     done = subprocess.run([sys.executable, "-c", IMPORT_ALL], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

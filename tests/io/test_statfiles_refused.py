@@ -98,6 +98,7 @@ def test_other_files_do_not_load_pyreadstat(tmp_path):
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=HANGING)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, suffix):
     pytest.importorskip("resource", reason="this system has no limit on file sizes")
@@ -109,6 +110,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_old_file(tmp_path, suffix):
     assert contents(tmp_path) == {target.name: b"before"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_damaged_files_are_read_or_refused_but_never_end_the_process(tmp_path, suffix):
     pytest.importorskip("resource", reason="this system has no limit on memory")

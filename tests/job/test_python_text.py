@@ -49,6 +49,7 @@ def call_of(text, name):
     return {word.arg: ast.literal_eval(word.value) for word in found.keywords}
 
 
+@pytest.mark.long
 @given(st.lists(NAMES, min_size=1, max_size=12, unique=True), NAMES)
 @settings(deadline=None, max_examples=40)
 def test_names_stand_in_the_script_as_they_are(columns, path):

@@ -72,6 +72,7 @@ def permuted_inside(pair, rng):
     return other
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["dbrl", "dbrl_mahalanobis", "dbrl_rank", "matching", "guess"])
 @pytest.mark.parametrize("direction", ["masked_to_original", "original_to_masked"])
 def test_records_permuted_inside_the_facts_are_found_by_chance(name, direction):
@@ -153,6 +154,7 @@ def test_matching_has_the_links_of_the_slow_intruder(seed):
         assert result.credits.expected == pytest.approx(expected, abs=1e-9), case.name
 
 
+@pytest.mark.long
 def test_rules_that_move_no_value_leave_the_window_to_the_intruder():
     x = np.round(np.random.default_rng(0).lognormal(size=(200, 3)), 3)
     rules = ["x1 >= 0", "x2 >= 0", "x3 >= 0"]  # hold for any swapped value

@@ -92,6 +92,7 @@ def test_unique_survey_weights_give_everyone_away():
     assert attacked(original, "mdav", {"k": 10}, FOUR, **roles)[0]["linkage"] == pytest.approx(0.1)
 
 
+@pytest.mark.long
 def test_places_of_missing_cells_give_records_away():
     table = replaced(amounts(SIZE, 8, seed=6), 0.1, None, seed=7)
     found, naive = attacked(table, "noise", {"percent": 150}, tuple(table))
@@ -99,6 +100,7 @@ def test_places_of_missing_cells_give_records_away():
     assert found["linkage"] >= 0.2  # true: 0.212
 
 
+@pytest.mark.long
 def test_kept_zeros_give_records_away():
     table = replaced(amounts(SIZE, 8, seed=8), 0.4, 0.0, seed=9)
     found, naive = attacked(table, "zero_preserving_noise", {"percent": 150}, tuple(table))
@@ -149,6 +151,7 @@ def test_pca_microaggregation_can_be_run_again():
     assert found["linkage"] == pytest.approx(0.2)  # true: 0.200
 
 
+@pytest.mark.long
 def test_noise_averages_out_over_ten_releases():
     original = amounts(160, 4, seed=14)
     release = describe(original, "noise", {"percent": 50}, FOUR)
@@ -161,6 +164,7 @@ def test_noise_averages_out_over_ten_releases():
     assert sdc.evaluate(pl.DataFrame(original), frames, **known)["linkage"] >= 0.95 * found["linkage"]
 
 
+@pytest.mark.long
 def test_window_of_rank_swapping_narrows_the_candidates():
     original = amounts(SIZE, 4, seed=15)
     masked = published(original, "rank_swap", FOUR, p=0.15)

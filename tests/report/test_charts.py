@@ -50,6 +50,7 @@ def sweep(replications=3, settings=(2.0, 3.0, 5.0)):
     )
 
 
+@pytest.mark.long
 def test_every_point_survives_compression():
     chart = cloud(200)
     assert points(charts.svg(chart)) == 2 * 200
@@ -74,6 +75,7 @@ def test_points_are_where_vega_put_them():
     np.testing.assert_allclose(np.concatenate(found)[:60], expected, atol=0.06)
 
 
+@pytest.mark.long
 def test_the_compact_picture_looks_the_same_and_is_much_smaller():
     chart = cloud(400)
     drawn = vl_convert.vegalite_to_svg(chart.to_dict())
@@ -127,6 +129,7 @@ def test_more_rows_than_altair_allows_leave_its_settings_alone():
     assert (alt.data_transformers.active, dict(alt.data_transformers.options), alt.theme.active) == before
 
 
+@pytest.mark.long
 def test_importing_the_module_imports_no_drawing_library():
     code = (
         "import sys, sdckit.report.charts, sdckit.paper.figures; "

@@ -327,6 +327,7 @@ def test_too_few_records_at_risk_are_reported_in_words():
     assert "Not shown: fewer than 10 records." in Read(bare(evaluation=few)).text
 
 
+@pytest.mark.long
 def test_the_scripts_are_kept_and_a_damaged_copy_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setattr(scripts, "cache_folder", lambda: tmp_path / "cache")
     text = scripts.bundle.__wrapped__()

@@ -127,6 +127,7 @@ def test_cells_with_many_digits_are_proven():
     assert columns_proven(x, sdc.mask(x, "rank_swap", p=0.3, rng=1), "rank_swap", {"p": 0.3}) == 3
 
 
+@pytest.mark.long
 def test_swaps_within_strata_are_undone_where_strata_share_values():
     rng = np.random.default_rng(11)
     stratum = np.repeat(np.arange(4), 50)

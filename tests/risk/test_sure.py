@@ -39,6 +39,7 @@ def test_groups_of_k_hide_everybody(method, missing, named):
     assert found.parts["linkage_sure"]["exposed"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [("noise", {"percent": 30}), ("rank_noise", {"a": 0.05}), ("rank_swap", {"p": 0.2})],

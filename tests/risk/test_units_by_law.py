@@ -67,6 +67,7 @@ def test_firms_are_found_less_often_where_nothing_aligns_their_rows():
     assert told["linkage_units"] > kept["linkage_units"] > 1 / 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("aligned", [True, False])
 def test_firms_of_a_large_file_are_found_by_all_their_rows_together(aligned, monkeypatch):
     roles = {"untouched": "month"} if aligned else {}

@@ -112,6 +112,7 @@ def test_an_empty_grid_is_refused(given):
         grid_values(K, given)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "text"),
     [

@@ -225,6 +225,7 @@ def test_records_follow_the_original_order():
     assert again["brmae"] == release.evaluation["brmae"] == expected["brmae"]
 
 
+@pytest.mark.long
 def test_a_kept_order_is_measured():
     """The file is sorted by income, so that a row's place finds its record; shuffled, it does not."""
     how = {"method": "noise", "percent": 300, "metrics": "linkage"}
