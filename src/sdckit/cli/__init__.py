@@ -83,13 +83,14 @@ def main(words: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, closed the pipe
         streams.discard_output("stdout")
+    except (KeyboardInterrupt, click.Abort, streams.Ended) as stop:
+        code = stop.code if isinstance(stop, streams.Ended) else 130
+        told = stop.__cause__ if isinstance(stop, click.Abort) else stop
+        words: list[Any] = [*getattr(told, "__notes__", ()), *(told.args if told and code == 130 else ())]
+        text = str([*words, "interrupted; no unfinished file is left"][0])
+        terminal.print_to_stderr("stopped", text)
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
-    except (KeyboardInterrupt, click.Abort) as stop:
-        texts = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
-        code = 130
-        text = str(texts[0])
-        terminal.print_to_stderr("stopped", text)
     except parsing.EXPECTED as error:
         wrong = isinstance(error, click.ClickException)
         code = 2 if wrong else getattr(error, "exit_code", 2)  # 1 if limits could not be met

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import json_output, work_log
+from sdckit.cli.streams import Ended
 from sdckit.cli.tables import WIDTH, console, fitting_tables, screen_width, wrapped
 from sdckit.core.exposed_records import exposed_content, exposed_of
 from sdckit.core.text import as_sentence, number, plural, printable, shortened
@@ -102,13 +103,13 @@ def print_to_stderr(kind: str, text: str) -> None:
 
 @contextmanager
 def resumable(folder: Path | None) -> Iterator[None]:
-    """Let Ctrl-C inside the `with` say that finished runs are kept in a folder; None changes nothing."""
+    """Let Ctrl-C or a signal inside the `with` say that finished runs are kept in a folder, if any."""
     try:
         yield
-    except KeyboardInterrupt as stop:
-        if folder is None:
-            raise
-        raise KeyboardInterrupt(f"finished runs are in '{folder}'; the same command resumes") from stop
+    except (KeyboardInterrupt, Ended) as stop:
+        if folder is not None:
+            stop.add_note(f"finished runs are in '{folder}'; the same command resumes")
+        raise
 
 
 def check_format(given: dict[str, Any]) -> None:
