@@ -86,8 +86,8 @@ def main(words: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort, streams.Ended) as stop:
         code = stop.code if isinstance(stop, streams.Ended) else 130
         told = stop.__cause__ if isinstance(stop, click.Abort) else stop
-        words: list[Any] = [*getattr(told, "__notes__", ()), *(told.args if told and code == 130 else ())]
-        text = str([*words, "interrupted; no unfinished file is left"][0])
+        said = [*getattr(told, "__notes__", ()), *(told.args if told and code == 130 else ())]
+        text = str([*said, "interrupted; no unfinished file is left"][0])
         terminal.print_to_stderr("stopped", text)
     except SystemExit as stop:  # 1 is how click and rich answer a broken pipe
         code = 0 if stop.code == 1 else stop.code
