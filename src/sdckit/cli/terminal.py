@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sdckit.metrics.knowledge import Knowledge
 
 MANY = 10  # largest number of names that are listed in full
+LONGEST = 1_000  # characters of an error or a warning
 LABEL = 12  # characters of the labels in lists of metrics and methods
 ARGUMENT = re.compile(  # of the library's functions, as its errors and notes name them
     r"\b(columns|confidential|data|decimal_comma|delimiter|drop|encoding|engine|estimates|groups|key"
@@ -90,8 +91,12 @@ def with_options(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return an error or a warning as the command line prints it: on one line, with options."""
-    return printable(" ".join(with_options(str(text)).split()))
+    """Return an error or a warning as the command line prints it: on one line of some length, with options.
+
+    What is too long is cut in the middle, as the remedy stands at the end.
+    """
+    line = printable(" ".join(with_options(str(text)).split()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST * 3 // 4]} … {line[-LONGEST // 4 :]}"
 
 
 def print_to_stderr(kind: str, text: str) -> None:
