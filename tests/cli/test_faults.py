@@ -6,7 +6,9 @@ import pytest
 
 import sdckit as sdc
 from command import put, put_survey, run_here
+from full_disk import full_disk
 from sdckit.cli import commands
+from sdckit.report import charts
 
 MASK = ["mask", "data.csv", "-o", "out.csv", "--method", "mdav"]
 RECORDS = "Zürich,1234.5,77\nBasel,888.5,99\n"
@@ -72,3 +74,27 @@ def test_a_long_error_is_cut_and_keeps_what_to_do(tmp_path):
     assert done.returncode == 2
     assert len(done.stderr) < 1_100
     assert done.stderr.endswith("rename one of them\n")
+
+
+def test_a_sweep_writes_all_of_its_files_or_none(tmp_path, monkeypatch):
+    put_survey(tmp_path)
+    words = [
+        "sweep",
+        "data.csv",
+        "-o",
+        "out",
+        "--grid",
+        "mdav.k=3:4",
+        "--columns",
+        "income,age",
+        "--workers",
+        "1",
+    ]
+    monkeypatch.setattr(charts, "svg", lambda _: "x" * 3 * 2**20)
+    with full_disk(2**20):  # takes the tables, and not the chart
+        done = run_here(tmp_path, *words, "--metrics", "brmae")
+    assert done.returncode == 2
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["private"]
+    monkeypatch.undo()
+    assert run_here(tmp_path, *words, "--metrics", "brmae").returncode == 0
+    assert len(list((tmp_path / "out").iterdir())) == 4
