@@ -98,3 +98,20 @@ def test_a_sweep_writes_all_of_its_files_or_none(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert run_here(tmp_path, *words, "--metrics", "brmae").returncode == 0
     assert len(list((tmp_path / "out").iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("cell", "warned"), [("=1+A1", 1), ("@SUM(A1)", 1), ("-2+cmd|x", 1), ("-5.5", 0), ("-", 0)]
+)
+def test_a_release_with_formulas_in_its_text_is_warned_of(tmp_path, cell, warned):
+    frame = put_survey(tmp_path)
+    grades = [cell if i < 3 else "x" for i in range(60)]
+    frame.with_columns(grade=pl.Series(grades)).write_csv(tmp_path / "data.csv")
+    roles = ["--key", "id", "--drop", "weight", "--untouched", "grade,region", "--private", "record"]
+    done = run_here(tmp_path, *MASK, "--release", *roles)
+    assert done.returncode == 0
+    assert ("formulas by spreadsheet programs: 3 of 'grade'" in done.stderr) == bool(warned)
+    assert cell not in done.stderr.replace("=, +, - or @", "") or not warned
+    words = ["mask", "data.csv", "-o", "out.parquet", "--method", "mdav"]
+    done = run_here(tmp_path, *words, "--release", *roles)
+    assert "formulas" not in done.stderr
