@@ -246,7 +246,10 @@ def evaluate(
         every=sample_queries is not None and sampling is None,
         known_share=share,
     )
-    pairs = [pair_of(prepared, one.masked, rows=one.rows) for one in releases]
+    pairs = [
+        pair_of(prepared, one.masked, rows=one.rows, paired=found.paired)
+        for one, found in zip(releases, disclosed, strict=True)
+    ]
     for pair, known_of in zip(pairs, disclosed, strict=True):
         require_published(pair.original.roles, published_names(pair))
         warn_of_doubts(pair, paired=known_of.paired)
