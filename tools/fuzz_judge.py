@@ -10,7 +10,6 @@ import tempfile
 import traceback
 import warnings
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,8 +93,7 @@ def broken_files(case: Case, folder: Path, code: object) -> list[str]:
         and not (allowed and name in case.words[2:])
     ]
     drafts = [str(path.relative_to(folder)) for path in folder.rglob(".sdckit-*")]
-    logs = {name for option, name in pairwise(case.words) if option == "--log"}  # which hold the error
-    left = [name for name in there if name not in {*case.files, *logs} and "private/" not in name]
+    left = [name for name in there if name not in case.files and "private/" not in name]
     found = [f"changed the input {name}" for name in changed]
     found += [f"left the draft {name}" for name in drafts]
     return found + [f"ended with {code} and left {name}" for name in left if code == 2]

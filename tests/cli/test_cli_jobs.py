@@ -47,7 +47,7 @@ def given_to(name):
     """Every option and argument of a command with a value that is not its default."""
     fields = {("original" if (name, f.name) == ("evaluate", "data") else f.name): f for f in fields_of(name)}
     left = {"seed": 7, "overwrite": True, "quiet": True, "as_json": True, "as_csv": True}
-    left |= {"save_job": Path("job.toml"), "log": Path("work.log")}
+    left |= {"save_job": Path("job.toml")}
     left |= {"made_by_command": "cp {input} {output}", "made_by_seconds": "9"}
     return {p.name: GIVEN[fields[p.name].kind] if p.name in fields else left[p.name] for p in params(name)}
 

@@ -37,7 +37,6 @@ from sdckit.cli.options import (
     known_share_option,
     limit_options,
     listing,
-    log_option,
     made_by_options,
     measured_roles,
     measuring,
@@ -71,7 +70,6 @@ if TYPE_CHECKING:
 def main(words: Sequence[str] | None = None) -> None:
     """Run a command of the command line; wrong input prints one line and exits with code 2."""
     code: int | str | None = 0
-    text = ""
     held_warnings = Warnings()
     warnings.showwarning = lambda message, *_rest, **_more: held_warnings.add(str(message))
     try:
@@ -88,15 +86,11 @@ def main(words: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort) as stop:
         texts = [*stop.args, *getattr(stop.__cause__, "args", ()), "interrupted; no unfinished file is left"]
         code = 130
-        text = str(texts[0])
-        terminal.print_to_stderr("stopped", text)
+        terminal.print_to_stderr("stopped", str(texts[0]))
     except parsing.EXPECTED as error:
         wrong = isinstance(error, click.ClickException)
         code = 2 if wrong else getattr(error, "exit_code", 2)  # 1 if limits could not be met
-        text = parsing.error_text(error)
-        terminal.print_to_stderr("error" if code == 2 else "not met", text)
-    if held_warnings.log is not None:
-        held_warnings.log.finish(code, terminal.one_line(text))
+        terminal.print_to_stderr("error" if code == 2 else "not met", parsing.error_text(error))
     streams.finish(code)
 
 
@@ -123,7 +117,6 @@ def sdckit(context: click.Context) -> None:
     "-o", "--output", metavar="FOLDER", default="sdckit-demo", show_default=True, help="Folder to write."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print no table.")
-@log_option
 def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a command's flag
     """Mask a bundled sample with 20 settings, choose one and report.
 
@@ -145,7 +138,6 @@ def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a c
 @described_roles
 @dialect_options
 @listing
-@log_option
 def describe(data: Path, **given: Any) -> None:
     """Show each column, its role, and recodings worth trying.
 
@@ -193,7 +185,6 @@ def describe(data: Path, **given: Any) -> None:
 @engine_options
 @dialect_options
 @outputs
-@log_option
 def mask(data: Path, output: Path, **given: Any) -> None:
     """Mask a file; print information loss and disclosure risk.
 
@@ -245,7 +236,6 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @engine_options
 @dialect_options
 @outputs
-@log_option
 def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
     """Measure information loss and disclosure risk of a masked file.
 
@@ -291,7 +281,6 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 @search_measuring
 @dialect_options
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress and no table.")
-@log_option
 def sweep(data: Path, output: Path, **given: Any) -> None:
     """Mask a file with many settings and measure each result.
 
@@ -342,7 +331,6 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 @no_seed_option
 @dialect_options
 @outputs
-@log_option
 def recommend(data: Path, output: Path, **given: Any) -> None:
     """Find the masking of least loss within limits on risk and loss.
 
@@ -360,7 +348,6 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
 @click.argument("job", type=DataPath(".toml"))
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @outputs
-@log_option
 def run(job: Path, **given: Any) -> None:
     """Do what a job file says: search and mask, mask, or evaluate.
 

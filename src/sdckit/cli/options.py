@@ -393,11 +393,3 @@ save_job_option = click.option(
     type=click.Path(path_type=Path),
     help="Write these options to a job file (.toml), for sdckit run.",
 )
-log_option = click.option(
-    "--log",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Append what is done to a file, a JSON object on a line for each event: the start with its options, "
-    "warnings, notes, the end with exit code and seconds; no seed, no private place and no cell of the data, "
-    "which messages then do not quote either.",
-)

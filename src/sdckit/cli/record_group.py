@@ -9,7 +9,7 @@ import click
 
 from sdckit.cli import examples
 from sdckit.cli.completion import DataPath
-from sdckit.cli.options import listing, log_option, private_option
+from sdckit.cli.options import listing, private_option
 from sdckit.cli.parsing import SingleValueCommand
 
 
@@ -20,7 +20,6 @@ from sdckit.cli.parsing import SingleValueCommand
 @private_option
 @click.option("--overwrite", is_flag=True, help="Replace an output file that exists.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing.")
-@log_option
 def replay(release: str, data: Path, output: Path, **given: Any) -> None:
     """Make the file of a release again, byte for byte.
 
@@ -47,7 +46,6 @@ def releases(**given: Any) -> None:
 @click.argument("data", type=DataPath(), required=False)
 @private_option
 @listing
-@log_option
 def check(masked: Path, data: Path | None, **given: Any) -> None:
     """Check a published file against the private record.
 

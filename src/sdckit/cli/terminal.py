@@ -10,7 +10,7 @@ import textwrap
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sdckit.cli import json_output, work_log
+from sdckit.cli import json_output
 from sdckit.cli.tables import WIDTH, console, fitting_tables, screen_width, wrapped
 from sdckit.core.exposed_records import exposed_content, exposed_of
 from sdckit.core.text import as_sentence, number, plural, printable, shortened
@@ -275,8 +275,6 @@ def show_result(
 ) -> None:
     """Print an evaluation as a table, JSON or CSV, with notes; `about` is what `file_facts` returns."""
     everything = [*result.notes, *notes]
-    work_log.note(everything)
-    work_log.note((one.line for one in verdicts), "limit")
     if given["as_json"] or given["as_csv"]:
         result = publishable(result, given)
     if given["as_json"]:
@@ -300,8 +298,7 @@ def show_result(
 
 
 def print_notes(notes: Sequence[str], given: dict[str, Any]) -> None:
-    """Print notes, one on a line, unless --quiet is given; the log has them either way."""
-    work_log.note(notes)
+    """Print notes, one on a line, unless --quiet is given."""
     for note in notes if not given["quiet"] else ():
         print_note(f"note: {note}")
 
@@ -316,9 +313,6 @@ def show_results(
 ) -> None:
     """Print the evaluations of several files as one table, JSON or CSV, with notes."""
     import polars as pl  # noqa: PLC0415
-
-    work_log.note(notes)
-    work_log.note((one.line for one in verdicts), "limit")
 
     if given["as_json"] or given["as_csv"]:
         results = {name: publishable(result, given) for name, result in results.items()}

@@ -14,7 +14,6 @@ LEFT_OUT = {  # options that no job has, and why
     "quiet": "give it to sdckit run",
     "as_json": "give it to sdckit run",
     "as_csv": "give it to sdckit run",
-    "log": "give it to sdckit run",
     "save_job": "it names the job itself",
     "made_by_command": "no job file starts a program",
     "made_by_seconds": "no job file starts a program",
