@@ -38,7 +38,6 @@ _MODULES = {
     "Release": "selection.release",
     "Sweep": "selection.sweep_result",
     "calibrate": "selection.calibration",
-    "compare": "metrics.estimates.bootstrap",
     "describe": "core.description",
     "estimates": "metrics.estimates.functions",
     "evaluate": "metrics.evaluation",
@@ -55,6 +54,9 @@ _MODULES = {
     "score": "risk.trade_off_score",
     "show_progress": "progress",
     "sweep": "selection.sweeping",
+}
+_GONE = {  # names of version 0.1, and what to use in their place
+    "compare": 'sdc.estimates(original, masked, ["mean(wages)"]) compares what users of a file compute',
 }
 
 
@@ -73,6 +75,8 @@ def _public_names() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _public_names()
+    if name in _GONE:
+        raise AttributeError(f"sdc.{name} is gone: {_GONE[name]}")
     if name in _MODULES:
         value = getattr(import_module(f"sdckit.{_MODULES[name]}"), name)
     elif name.startswith("_") or find_spec(f"sdckit.{name}") or name not in _metrics():

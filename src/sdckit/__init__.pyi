@@ -11,7 +11,6 @@ from sdckit.masking import mask as mask
 from sdckit.metrics import METRICS as METRICS
 from sdckit.metrics import loss as loss
 from sdckit.metrics import risk as risk
-from sdckit.metrics.estimates.bootstrap import compare as compare
 from sdckit.metrics.estimates.functions import estimates as estimates
 from sdckit.metrics.estimates.result import Estimates as Estimates
 from sdckit.metrics.evaluation import evaluate as evaluate
