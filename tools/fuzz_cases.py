@@ -115,7 +115,7 @@ def odd_case(seed: int, number: int) -> Case:
     mask = ["mask", victim, "-o", f"out{rng.choice(SUFFIXES)}", "--method", method, seen]
     evaluate, report = (
         ["evaluate", victim, victim],
-        rng.choice(["--variables", "--ranks", "--records=r.csv", "--unpaired"]),
+        rng.choice(["--variables", "--records=r.csv", "--unpaired"]),
     )
     words = rng.choice([mask, mask, mask, ["describe", victim], [*evaluate, report]])
     return Case(name, found, [*words, *rng.choice([[], ["--key", "id"]])])

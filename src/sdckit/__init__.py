@@ -46,7 +46,6 @@ _MODULES = {
     "loss": "metrics",
     "mask": "masking",
     "prepare": "metrics.original",
-    "rank_table": "metrics.rank_summary",
     "recode": "core.recode",
     "recommend": "selection.recommendation",
     "release": "selection.release_function",
@@ -57,6 +56,7 @@ _MODULES = {
 }
 _GONE = {  # names of version 0.1, and what to use in their place
     "compare": 'sdc.estimates(original, masked, ["mean(wages)"]) compares what users of a file compute',
+    "rank_table": 'sdc.evaluate(x, y, metrics=["rank_mae", "brmae"]).table has a row for each variable',
 }
 
 

@@ -39,7 +39,6 @@ from sdckit.metrics.loss.rank_means import rank_mse as rank_mse
 from sdckit.metrics.loss.suppression import suppressed as suppressed
 from sdckit.metrics.original import Original as Original
 from sdckit.metrics.original import prepare as prepare
-from sdckit.metrics.rank_summary import rank_table as rank_table
 from sdckit.progress import show_progress as show_progress
 from sdckit.risk.attribute_disclosure import attribute as attribute
 from sdckit.risk.groups import dominance as dominance

@@ -35,7 +35,7 @@ SHARED = """--columns --key --weights --by --na --ties --missing --delimiter --d
 COMMANDS = {
     "demo": ["--output", "--quiet"],
     "mask": f"--output --method --seed --set --decimals --metrics {SHARED}".split(),
-    "evaluate": f"--seed --variables --ranks --records --window --report --metrics {SHARED}".split(),
+    "evaluate": f"--seed --variables --records --window --report --metrics {SHARED}".split(),
     "recommend": (
         f"--output --max-risk --minimise --grid --replications --workers --decimals --report {SHARED}".split()
     ),
@@ -192,24 +192,11 @@ def test_tables_for_people(tmp_path, pair, columns):
     assert pair[0].columns == pair[1].columns
     metrics = ["--metrics", "brmae,brmse,il1s,linkage"]
     words = ["evaluate", "data.csv", "masked.csv", *metrics, *ROLES, "--by", "region", "--variables"]
-    words = [*words, "--ranks"]
     shown = good(tmp_path, *words, COLUMNS=columns).stdout
     tables = [line for line in shown.splitlines() if not line.startswith("note: ")]  # a note is one line
     assert max(map(len, tables)) <= int(columns)
-    for word in (*VARIABLES, "süd", "brmae", "il1s", "by chance", "expected", "tie_sd", "what it means"):
+    for word in (*VARIABLES, "süd", "brmae", "il1s", "by chance", "what it means"):
         assert re.search(rf"\b{word}\b", shown), word
-    for metric in ("brmae", "brmse"):
-        assert re.search(rf"^( +{metric}){{4,}} *$", shown, re.MULTILINE), metric
-    note = "note: the tables of ranks do not use the weights\n"
-    assert note in shown
-    assert note not in good(tmp_path, *words[:-1], COLUMNS=columns).stdout
-    assert note not in good(tmp_path, *words[:5], "--ranks", COLUMNS=columns).stdout
-
-
-def test_ranks_in_json(tmp_path, pair):
-    done = good(tmp_path, "evaluate", "data.csv", "masked.csv", *ROLES, "--ranks", "--json")
-    expected = sdc.rank_table(*pair, columns=VARIABLES)
-    assert json.loads(done.stdout)["ranks"] == expected.rows(named=True)
 
 
 def test_identical_files_lose_nothing(tmp_path, survey):

@@ -52,7 +52,6 @@ COMMANDS = [
         "--key",
         "id",
         "--variables",
-        "--ranks",
         "--by",
         "region",
         "--scenario",

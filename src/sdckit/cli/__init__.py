@@ -200,7 +200,6 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 @click.argument("original", type=DataPath())
 @click.argument("masked", type=DataPath(), nargs=-1, required=True)
 @click.option("--variables", is_flag=True, help="Also show every variable.")
-@click.option("--ranks", is_flag=True, help="Also show rank differences: means, maxima, tie range.")
 @click.option(
     "--records",
     type=click.Path(path_type=Path),

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 WORD = re.compile(r"--?[\w-]+ (?:'[^']*'|[^\s-]\S*)|(?:'[^']*'|\S)+")  # an option goes with its value
-GONE = {"--log": "no log is kept; write `2> FILE` after the command to keep its warnings and errors"}
+GONE = {
+    "--log": "no log is kept; write `2> FILE` after the command to keep its warnings and errors",
+    "--ranks": "write --variables --metrics rank_mae,rank_mse,brmae,brmse, and --ties for another rule",
+}
 EXPECTED = (click.ClickException, MemoryError, ValueError, TypeError, OSError)  # errors that get one line
 
 

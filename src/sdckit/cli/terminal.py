@@ -165,22 +165,6 @@ def detail_tables(result: Evaluation, given: dict[str, Any]) -> list[Table]:
     return [table for rows_by, wanted in asked.items() if wanted for table in tables_by(result, rows_by)]
 
 
-def rank_tables(ranks: pl.DataFrame) -> list[Table]:
-    """Return rich tables of rank statistics by variable: distances, brMAE and brMSE."""
-    distances = ["variable", "n", *(name for name in ranks.columns if name.startswith("rank_"))]
-    rules = ["min", "average", "expected", "max"]
-    absolute = ["variable", *(f"brmae_{rule}" for rule in rules)]
-    squared = ["variable", *(f"brmse_{rule}" for rule in [*rules, "tie_sd"])]
-    return [
-        table
-        for names in (distances, absolute, squared)
-        for table in fitting_tables(
-            [name.replace("_", "\n", 1) for name in names],
-            [[_cell_text(row.get(name)) for name in names] for row in ranks.iter_rows(named=True)],
-        )
-    ]
-
-
 def _cell_text(value: Any) -> str:
     """Return a cell of a table as text; numbers rounded, None as a dash."""
     return number(value) if value is None or isinstance(value, float) else str(value)
