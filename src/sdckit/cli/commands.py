@@ -298,7 +298,7 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     if not given["quiet"]:
         for line in terminal.knowledge_lines(known):
             terminal.print_note(line)
-        terminal.print_tables(sweep_output.overview_tables(found))
+        terminal.print_tables([sweep_output.overview_table(found)])
     terminal.print_notes(found.notes, given)
     if not given["quiet"]:
         terminal.print_note(f"wrote {', '.join(str(file) for file in written)}")
