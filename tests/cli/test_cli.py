@@ -297,3 +297,26 @@ def test_quiet_shows_no_progress(tmp_path, long_work, quiet):
         errors = process.communicate(timeout=HANGING)[1]
     assert ("masking: " in errors) == (not quiet)
     assert process.returncode == 130
+
+
+def test_shells_complete_commands_options_and_files(tmp_path):
+    put(tmp_path, "data.csv", "a\n1\n")
+    for words, found in {
+        "mas": "plain,mask",
+        "mask data.csv --metho": "plain,--method",
+        "describe da": "file,da",
+    }.items():
+        asked = environment(
+            _SDCKIT_COMPLETE="bash_complete",
+            COMP_WORDS=f"sdckit {words}",
+            COMP_CWORD=str(len(words.split())),
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "sdckit"],
+            cwd=tmp_path,
+            env=asked,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [found]

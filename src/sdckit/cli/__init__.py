@@ -11,7 +11,6 @@ import click
 
 from sdckit.cli import (
     app_command,
-    completion,
     examples,
     listing_group,
     paper_command,
@@ -20,7 +19,6 @@ from sdckit.cli import (
     streams,
     terminal,
 )
-from sdckit.cli.completion import DataPath
 from sdckit.cli.held_warnings import Warnings
 from sdckit.cli.options import (
     calibrate_option,
@@ -75,7 +73,6 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         streams.prepare_streams()
         streams.exit_on_signals()
-        completion.prepare()
         sdckit.main(words, prog_name="sdckit", standalone_mode=False, obj=held_warnings)
         held_warnings.show()
         sys.stdout.flush()
@@ -130,7 +127,7 @@ def demo(output: str, quiet: bool, **_given: Any) -> None:  # noqa: FBT001 - a c
 
 
 @sdckit.command(epilog=examples.DESCRIBE)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Start a job file (.toml)."
 )
@@ -150,13 +147,12 @@ def describe(data: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.MASK)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @click.option(
     "--method",
     metavar="NAME",
     required=True,
-    shell_complete=completion.methods,
     help="How to mask; see `sdckit methods`.",
 )
 @set_option
@@ -197,8 +193,8 @@ def mask(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.EVALUATE)
-@click.argument("original", type=DataPath())
-@click.argument("masked", type=DataPath(), nargs=-1, required=True)
+@click.argument("original", type=click.Path(path_type=Path))
+@click.argument("masked", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--variables", is_flag=True, help="Also show every variable.")
 @click.option(
     "--records",
@@ -248,7 +244,7 @@ def evaluate(original: Path, masked: tuple[Path, ...], **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.SWEEP)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the results."
 )
@@ -292,7 +288,7 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.RECOMMEND)
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @limit_options(required=True)
 @scenario_option
@@ -301,7 +297,6 @@ def sweep(data: Path, output: Path, **given: Any) -> None:
     metavar="LOSS",
     default="brmae",
     show_default=True,
-    shell_complete=completion.metric("loss"),
     help="Loss to minimise.",
 )
 @method_option
@@ -344,7 +339,7 @@ def recommend(data: Path, output: Path, **given: Any) -> None:
 
 
 @sdckit.command(epilog=examples.RUN)
-@click.argument("job", type=DataPath(".toml"))
+@click.argument("job", type=click.Path(path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Replace output files that exist.")
 @outputs
 def run(job: Path, **given: Any) -> None:

@@ -8,14 +8,13 @@ from typing import Any
 import click
 
 from sdckit.cli import examples
-from sdckit.cli.completion import DataPath
 from sdckit.cli.options import listing, private_option
 from sdckit.cli.parsing import SingleValueCommand
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.REPLAY)
 @click.argument("release", metavar="ID")
-@click.argument("data", type=DataPath())
+@click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="File to write.")
 @private_option
 @click.option("--overwrite", is_flag=True, help="Replace an output file that exists.")
@@ -42,8 +41,8 @@ def releases(**given: Any) -> None:
 
 
 @click.command(cls=SingleValueCommand, epilog=examples.CHECK)
-@click.argument("masked", type=DataPath())
-@click.argument("data", type=DataPath(), required=False)
+@click.argument("masked", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path), required=False)
 @private_option
 @listing
 def check(masked: Path, data: Path | None, **given: Any) -> None:
