@@ -56,7 +56,7 @@ class Risks:
 
     @cached_property
     def points(self) -> pl.DataFrame:
-        """Table of medians over replications by setting, with the strongest attack and marks of the frontier."""
+        """Table of medians over replications by setting, with the strongest attack and the frontier."""
         medians = self.measured.group_by(KEYS, maintain_order=True).agg(pl.col(METRICS).median())
         found = []
         for part in medians.partition_by("dataset", maintain_order=True):
