@@ -6,7 +6,6 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from sdckit.cli import terminal
-from sdckit.cli.tables import fitting_tables
 from sdckit.core.exposed_records import SURE
 from sdckit.core.text import number
 from sdckit.io import datasets, files, output_folder
@@ -113,7 +112,7 @@ def _print_summary(
         "risk of outliers",
         "sure links",
     ]
-    terminal.print_tables(fitting_tables(columns, rows, right=2, labels=2))
+    terminal.print_tables([terminal.table_of(columns, rows, right=2)])
     first, *others = choice.sentences
     for line in [first, *terminal.exposed_lines(result, {"n": records}), *others]:
         terminal.print_note(line)

@@ -361,16 +361,14 @@ def check_evaluate_options(given: dict[str, Any], masked: Sequence[Path], *, pai
         raise ValueError("--stratified and --unstratified exclude each other; drop one of them")
     if given["stratified"] and not given["by"]:
         raise ValueError("--stratified needs strata; name their column with --by")
-    if given["ranks"] and given["as_csv"]:
-        raise ValueError("--ranks and --csv exclude each other; drop one of them or use --json")
     checked_scenarios(parse_scenarios(given["scenario"]))
-    for option in ("records", "ranks", "variables", "scenario", "private_report"):
+    for option in ("records", "variables", "scenario", "private_report"):
         if given[option] and len(masked) > 1:
             fact = f"--{option.replace('_', '-')} is for one masked file and there are {len(masked)}"
             raise ValueError(f"{fact}; evaluate them one by one")
     _check_together(given, masked)
     why = "--unpaired" if given["unpaired"] else f"--made-by {given['made_by']}"
-    for option in [name for name in ("records", "ranks", "window") if given[name] and not paired]:
+    for option in [name for name in ("records", "window") if given[name] and not paired]:
         raise ValueError(f"--{option} compares rows, and by {why} they are not paired; drop one of them")
     if len({path.resolve() for path in masked}) < len(masked):
         raise ValueError("a masked file is named twice; name each once")
