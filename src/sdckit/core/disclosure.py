@@ -240,8 +240,8 @@ class Method:
     ) -> None:
         if not (masking is None or isinstance(masking, str) or callable(masking)):
             raise TypeError(
-                f"the masking is a {type(masking).__name__}; give a name of sdc.METHODS or a function of table "
-                "and random generator"
+                f"the masking is a {type(masking).__name__}; give a name of sdc.METHODS, or a function of "
+                "table and random generator"
             )
         self.name: str | None = masking if isinstance(masking, str) else None
         self.function: Callable[[Any, Any], Any] | None = masking if callable(masking) else None
@@ -251,13 +251,14 @@ class Method:
         self.parameters: Mapping[str, Any] = frozen(parameters)
 
     def __repr__(self) -> str:
-        shown: list[Any] = [repr(self.name)] if self.name else []
+        shown = [repr(self.name)] if self.name else []
         shown += [getattr(self.function, "__name__", "function")] if self.function else []
-        given = {name: value for name, value in self._stated.items() if name not in {"method", "parameters"}}
-        return f"Method({', '.join([*shown, *(f'{k}={v!r}' for k, v in (given | {**self.parameters}).items())])})"
+        given = {name: value for name, value in self.stated.items() if name not in {"method", "parameters"}}
+        shown += [f"{name}={value!r}" for name, value in {**given, **self.parameters}.items()]
+        return f"Method({', '.join(shown)})"
 
     @property
-    def _stated(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         """What is said of the masking, the function apart, by name."""
         found = {"method": self.name, "parameters": self.parameters or None, "window": self.window}
         found |= {"stratified": self.stratified, "paired": None if self.paired else False}
@@ -273,19 +274,21 @@ def disclosure_of(
     `stratified`, and by default where it is named or its window is given by stratum.
     """
     if disclosure is not None:
-        for name in method._stated:  # noqa: SLF001 - of this module
-            raise ValueError(f"the disclosure says how the file was masked and {name} is given too; drop one")
+        for given in method.stated:
+            raise ValueError(
+                f"the disclosure says how the file was masked and {given} is given too; drop one"
+            )
         return disclosure
     name, window, stratified = method.name, method.window, method.stratified
     if name is not None and window is not None:
         raise ValueError(f"the method {name} determines the window and window is given too; drop one")
     if name is not None and by and stratified is False:
         settings.require_one_value(registry.method_named(name), method.parameters)
-    given = None if window is None else GivenWindow(window)
+    bound = None if window is None else GivenWindow(window)
     if isinstance(window, Mapping) and list(window) != ["all"]:
         stratified = _stratified_by_window(by, stratified=stratified)
     strata = _strata_of_masking(by, name, stratified=stratified)
-    found = Disclosure(name, method.parameters, given, rules, strata)
+    found = Disclosure(name, method.parameters, bound, rules, strata)
     return found if method.paired else replace(found, paired=False)
 
 

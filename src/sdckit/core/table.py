@@ -1,7 +1,8 @@
 """Tables of any dataframe type: columns read as float64, results returned in the same type.
 
 pandas, polars, pyarrow and whatever else narwhals knows, lazy frames collected; anything with the Arrow
-stream interface; numpy arrays of one or two dimensions; lists of numbers. The caller's object is never changed.
+stream interface; numpy arrays of one or two dimensions; lists of numbers. The caller's object is never
+changed.
 """
 
 from __future__ import annotations
@@ -265,7 +266,7 @@ def _require_unique_names(names: list[str]) -> list[str]:
 
 
 def _collected(data: Any) -> Any:
-    """Return a lazy frame, such as one of polars or a DuckDB relation, collected; an Arrow stream as polars."""
+    """Return a lazy frame, as of polars or DuckDB, collected, and an Arrow stream as a table of polars."""
     if isinstance(data, (list, tuple, np.ndarray)):
         return data
     found = nw.from_native(data, allow_series=True, pass_through=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sdckit.core.engine_choice import is_spark_frame
+from sdckit.core.engine_choice import is_path, is_spark_frame
 from sdckit.core.roles import OPTIONS
 from sdckit.core.table import Table
 from sdckit.engines.masking import mask_files
@@ -42,6 +42,8 @@ def mask_data(
     """Return data masked on the engine local or spark, or the path of the output; `options` are `mask`'s."""
     if output is not None:
         return mask_on_engine(settings, data, method, output, options, overwrite=overwrite).path
+    if is_path(data):
+        raise ValueError("the data are a file and there is no output; name the file to write with output=")
     if is_spark_frame(data):
         return _masked_frame(settings, data, method, options)
     with settings.folder() as folder:

@@ -147,7 +147,8 @@ class Evaluation:
             for row in self.summary.iter_rows(named=True)
         ]
         return [
-            (name, "no value" if value is None else f"{value:.6g}", self.meaning[name]) for name, value in rows
+            (name, "no value" if value is None else f"{value:.6g}", self.meaning[name])
+            for name, value in rows
         ]
 
     def _sentences(self) -> list[str]:
@@ -156,7 +157,10 @@ class Evaluation:
         known += [
             f"{name}: {line}"
             for name, one in self.files.items()
-            for line in (*([one.knowledge.sentence] if one.knowledge else ()), *_scenario_lines(one.scenarios))
+            for line in (
+                *([one.knowledge.sentence] if one.knowledge else ()),
+                *_scenario_lines(one.scenarios),
+            )
         ]
         return [*known, *_scenario_lines(self.scenarios), *(f"note: {note}" for note in self.notes)]
 

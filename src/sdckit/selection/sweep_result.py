@@ -12,6 +12,7 @@ import polars as pl
 
 from sdckit.core import checks, frame_kinds, notebook, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
+from sdckit.core.scenarios import limits_of
 from sdckit.core.text import number
 from sdckit.io.atomic import AnyPath  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.metrics.evaluation_result import (
@@ -197,6 +198,10 @@ class Sweep:
         limits = check_limits_and_loss(max_risk, minimise, known, max_loss)
         minimise = registry.current_name(minimise)
         conditions = self.conditions and replace(self.conditions, decimals=places)
+        if conditions and limits_of(conditions.scenarios):
+            raise ValueError(
+                "the intruders of the data have limits, which a sweep does not measure; use data.recommend()"
+            )
         return choose(self.curves, limits, minimise, maskings=self.files, conditions=conditions)
 
     def to_html(self, name: str | None = None) -> str:
