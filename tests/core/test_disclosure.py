@@ -331,8 +331,8 @@ def test_an_explicit_no_is_said_twice_as_well():
         ({"method": "rank_swap", "parameters": {"q": 1}}, "method 'rank_swap' has no parameter 'q'"),
         ({"method": "rank_swap", "parameters": {"p": {"x": 0.1}}}, "there are no strata; give one number"),
         (
-            {"disclosure": Disclosure(by=("g",)), "by": "h"},
-            "by is h and the file was masked within strata of g",
+            {"disclosure": Disclosure(by=("g",)), "by": "a"},
+            "by is a and the file was masked within strata of g",
         ),
         (
             {"window": {"x": 0.1}},

@@ -267,7 +267,10 @@ def _require_unique_names(names: list[str]) -> list[str]:
 
 def _collected(data: Any) -> Any:
     """Return a lazy frame, as of polars or DuckDB, collected, and an Arrow stream as a table of polars."""
-    if isinstance(data, (list, tuple, np.ndarray)):
+    known = nw.dependencies
+    if isinstance(data, (list, tuple, np.ndarray)) or known.is_polars_dataframe(data):
+        return data
+    if known.is_pandas_like_dataframe(data) or known.is_pyarrow_table(data):
         return data
     found = nw.from_native(data, allow_series=True, pass_through=True)
     if isinstance(found, nw.LazyFrame):

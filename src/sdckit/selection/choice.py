@@ -9,7 +9,6 @@ from typing import Any
 
 from sdckit.core import checks, frame_kinds, notebook, randomness, registry
 from sdckit.core.notebook import WrittenReport  # noqa: TC001 - typing.get_type_hints looks for it
-from sdckit.core.registry import Method  # noqa: TC001 - typing.get_type_hints looks for it
 from sdckit.core.scenarios import DEFAULT_SURE, default_limits
 from sdckit.core.table import names_of
 from sdckit.core.text import listed
@@ -59,7 +58,7 @@ class Choice:
         return self.point is not None
 
     @property
-    def method(self) -> Method:
+    def method(self) -> registry.Method:
         """The recommended masking method, or the nearest miss if no setting meets the limits."""
         return self.setting.method
 

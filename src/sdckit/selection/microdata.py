@@ -128,7 +128,7 @@ class Microdata(HoldsOriginal):
     >>> import sdckit as sdc
     >>> data = sdc.Microdata(sdc.load_sample(), key="firm", by="sector", weights="weight")
     >>> data
-    Microdata(1000 records, 14 columns; key: firm; weights: weight; by: sector)
+    Microdata(1000 records, 13 columns; key: firm; weights: weight; by: sector)
     >>> masked = data.mask("mdav", k=5)
     >>> result = data.evaluate(masked, made_by=sdc.Method("mdav", k=5))
     >>> "brmae" in result
@@ -181,12 +181,11 @@ class Microdata(HoldsOriginal):
         if not isinstance(stated_weights := self._roles["weights"], (str, int, type(None))):
             stated["weights"] = [f"{np.size(stated_weights)} numbers"]
         roles = [f"{role}: {', '.join(names)}" for role, names in stated.items() if role not in apart]
-        held = "data on an engine" if is_path(self.frame) or is_spark_frame(self.frame) else self._size()
+        if is_path(self.frame) or is_spark_frame(self.frame):
+            held = "files" if is_path(self.frame) else "a Spark DataFrame"
+        else:
+            held = f"{self.table.n} records, {len(self.table.names)} columns"
         return f"Microdata({'; '.join([held, *roles])})"
-
-    def _size(self) -> str:
-        """Return the number of records and columns as text."""
-        return f"{self.table.n} records, {len(self.table.names)} columns"
 
     @cached_property
     def _source(self) -> Source | None:
