@@ -37,7 +37,7 @@ class Intruder:
     >>> import polars as pl
     >>> import sdckit as sdc
     >>> press = sdc.Intruder(known=["sex", "income"], max_risk={"linkage": 0.05})
-    >>> frame = {"sex": [1, 2] * 30, "income": range(60), "wealth": [i * i for i in range(60)]}
+    >>> frame = {"sex": [1, 2] * 30, "income": [i**1.5 for i in range(60)], "wealth": [i * 2.5 % 31 for i in range(60)]}
     >>> data = sdc.Microdata(pl.DataFrame(frame), untouched="sex", intruders={"press": press})
     >>> data.evaluate(data.mask("mdav", k=5), made_by=sdc.Method("mdav", k=5), metrics="linkage").keys()
     ['linkage', 'linkage (press)']

@@ -129,10 +129,10 @@ class Microdata(HoldsOriginal):
     >>> data = sdc.Microdata(sdc.load_sample(), key="firm", by="sector", weights="weight")
     >>> data
     Microdata(1000 records, 13 columns; key: firm; weights: weight; by: sector)
-    >>> masked = data.mask("mdav", k=5)
-    >>> result = data.evaluate(masked, made_by=sdc.Method("mdav", k=5))
-    >>> "brmae" in result
-    True
+    >>> masked = data.mask("mdav", k=20)
+    >>> result = data.evaluate(masked, made_by=sdc.Method("mdav", k=20), metrics=["brmae", "linkage"])
+    >>> dict(result)
+    {'brmae': 0.269..., 'linkage': 0.049...}
     """
 
     def __init__(
