@@ -30,7 +30,7 @@ from sdckit.io.source import cast_empty_columns
 from sdckit.metrics.knowledge import knowledge_of_releases
 from sdckit.metrics.notes import privacy_notes
 from sdckit.metrics.pair import pair_of
-from sdckit.selection import recommendation, sweeping, wording
+from sdckit.selection import wording
 from sdckit.selection.calibration import calibration_task
 
 SEARCHING = 0.9  # share of the progress of `recommend` at which the release begins
@@ -274,15 +274,13 @@ def sweep(data: Path, output: Path, given: dict[str, Any]) -> None:
     print_held_warnings()
     place = output / sweep_output.PRIVATE
     with terminal.resumable(place):
-        found = sweeping.sweep(
-            original,
+        found = checked.microdata(original, data.stem).sweep(
             plan,
-            **checked.measuring_options,
+            metrics=checked.metrics,
+            rng=checked.seed,
             **more,
-            rules=checked.rules,
             folder=place,
             overwrite=given["overwrite"],
-            name=data.stem,
         )
     written = sweep_output.write_files(found, output, given["form"])
     known = knowledge_of_releases(original)
@@ -309,6 +307,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     release_output.check_seed(given, handed_out=True)
     checked = request.check_options(given | {"metrics": ()}, "penalise")
     search_options = request.check_search_options(given)
+    search_options.pop("rules")  # they are the data's
     request.check_output(output, [data], overwrite=given["overwrite"])
     release_output.check_options(given, output, data, handed_out=True)
     release_output.check_reports(given, [data])
@@ -343,14 +342,7 @@ def recommend(data: Path, output: Path, given: dict[str, Any]) -> None:
     with gate.misses_printed(given, about) as choices, progress.track("searching", 1.0) as report:
         report(0.0, SEARCHING)
         with terminal.resumable(given["folder"]):
-            choice = recommendation.recommend(
-                original,
-                **search_options,
-                scenarios=checked.scenarios,
-                ties=checked.ties,
-                missing=checked.missing,
-                folder=given["folder"],
-            )
+            choice = checked.microdata(original).recommend(**search_options, folder=given["folder"])
         choices.append(choice)
         print_held_warnings()
         choice.require_met()

@@ -15,10 +15,10 @@ from sdckit.metrics.pair import pair_of
 from sdckit.record.keeping import Keeper, Origin
 from sdckit.record.store import Store
 from sdckit.report import build
+from sdckit.selection.microdata import Microdata
 from sdckit.selection.release import make_release
 from sdckit.selection.release_file import ReleaseFile
 from sdckit.selection.summary import summary_of
-from sdckit.selection.sweeping import sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def run_demo(folder: Path, *, quiet: bool = False) -> Choice:
     original = datasets.load_sample()
     prepared = prepare(original, **ROLES)
     variables = prepared.columns
-    found = sweep(prepared, PLAN, rng=SEED, name="sample")
+    found = Microdata(prepared, name="sample").sweep(PLAN, rng=SEED)
     choice = found.recommend(LIMITS, MINIMISE)
     choice.require_met()
     plan = choice.release_plan(per_record=True)
