@@ -37,8 +37,8 @@ class Intruder:
     >>> import polars as pl
     >>> import sdckit as sdc
     >>> press = sdc.Intruder(known=["sex", "income"], max_risk={"linkage": 0.05})
-    >>> frame = {"sex": [1, 2] * 30, "income": [i**1.5 for i in range(60)], "wealth": [i * 2.5 % 31 for i in range(60)]}
-    >>> data = sdc.Microdata(pl.DataFrame(frame), untouched="sex", intruders={"press": press})
+    >>> amounts = {"income": [i**1.5 for i in range(60)], "wealth": [i * 2.5 % 31 for i in range(60)]}
+    >>> data = sdc.Microdata(pl.DataFrame({"sex": [1, 2] * 30} | amounts), untouched="sex", intruders={"press": press})
     >>> data.evaluate(data.mask("mdav", k=5), made_by=sdc.Method("mdav", k=5), metrics="linkage").keys()
     ['linkage', 'linkage (press)']
     """

@@ -105,7 +105,7 @@ class Microdata(HoldsOriginal):
         `estimates`. The losses `estimates` and `estimates_worst` say how much of it is lost.
     rules : text or list of text, optional
         What records satisfy, such as "total = wages + other", "total = a + b +- 2" or "age >= 0"; "discover"
-        finds totals, up to rounding, and columns without negative values. Masked records are changed as
+        finds exact totals and columns without negative values. Masked records are changed as
         little as the rules ask for, and the intruder knows them.
     intruders : dict, optional
         Other intruders by name, each an `Intruder`. Evaluations measure their risks, and their limits are met
