@@ -28,7 +28,7 @@ _MODULES = {
     "Choice": "selection.choice",
     "Description": "core.description",
     "Disclosure": "core.disclosure",
-    "Estimates": "metrics.estimates.result",
+    "Estimates": "estimation.compare",
     "Evaluation": "metrics.evaluation_result",
     "LimitsMissed": "selection.limits",
     "METHODS": "masking",
@@ -38,16 +38,14 @@ _MODULES = {
     "Release": "selection.release",
     "Sweep": "selection.sweep_result",
     "calibrate": "selection.calibration",
-    "compare": "metrics.estimates.bootstrap",
     "describe": "core.description",
-    "estimates": "metrics.estimates.functions",
+    "estimates": "estimation.compare",
     "evaluate": "metrics.evaluation",
     "load_dataset": "io.datasets",
     "load_sample": "io.datasets",
     "loss": "metrics",
     "mask": "masking",
     "prepare": "metrics.original",
-    "rank_table": "metrics.rank_summary",
     "recode": "core.recode",
     "recommend": "selection.recommendation",
     "release": "selection.release_function",
@@ -55,6 +53,10 @@ _MODULES = {
     "score": "risk.trade_off_score",
     "show_progress": "progress",
     "sweep": "selection.sweeping",
+}
+_GONE = {  # names of version 0.1, and what to use in their place
+    "compare": 'sdc.estimates(original, masked, ["mean(wages)"]) compares what users of a file compute',
+    "rank_table": 'sdc.evaluate(x, y, metrics=["rank_mae", "brmae"]).table has a row for each variable',
 }
 
 
@@ -73,6 +75,8 @@ def _public_names() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _public_names()
+    if name in _GONE:
+        raise AttributeError(f"sdc.{name} is gone: {_GONE[name]}")
     if name in _MODULES:
         value = getattr(import_module(f"sdckit.{_MODULES[name]}"), name)
     elif name.startswith("_") or find_spec(f"sdckit.{name}") or name not in _metrics():
