@@ -1,5 +1,7 @@
 """What ends a command in one line that is short, tells no cell of the data, and says what to do."""
 
+import gzip
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -8,6 +10,7 @@ import sdckit as sdc
 from command import put, put_survey, run_here
 from full_disk import full_disk
 from sdckit.cli import commands
+from sdckit.io import files, memory
 from sdckit.report import charts
 
 MASK = ["mask", "data.csv", "-o", "out.csv", "--method", "mdav"]
@@ -115,3 +118,17 @@ def test_a_release_with_formulas_in_its_text_is_warned_of(tmp_path, cell, warned
     words = ["mask", "data.csv", "-o", "out.parquet", "--method", "mdav"]
     done = run_here(tmp_path, *words, "--release", *roles)
     assert "formulas" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.csv.gz", "parts"])
+def test_a_file_that_does_not_fit_into_memory_is_refused_before_it_is_parsed(tmp_path, monkeypatch, name):
+    frame = pl.concat([put_survey(tmp_path)] * 50)
+    put(tmp_path, "parts/.keep", "")
+    frame.write_parquet(tmp_path / "parts" / "a.parquet")
+    put(tmp_path, "data.csv", frame.write_csv())
+    put(tmp_path, "data.csv.gz", gzip.compress(frame.write_csv().encode()))
+    monkeypatch.setattr(memory, "memory_at_hand", lambda: 150_000)  # more than the bytes of the files
+    monkeypatch.setattr(files, "parse_csv", lambda *_: pytest.fail("parsed"))
+    done = run_here(tmp_path, "mask", name, "-o", "out.csv", "--method", "mdav", "--engine", "memory")
+    assert done.returncode == 2
+    assert "of memory and 150 kB are free; " in done.stderr

@@ -20,6 +20,7 @@ from sdckit.io.csv_table import check_column_names
 from sdckit.io.damaged import damaged_error
 from sdckit.io.digest import sha256_of
 from sdckit.io.files import explain_read_errors
+from sdckit.io.memory import BEYOND_MEMORY, require_memory
 from sdckit.io.source import Source
 from sdckit.io.suffixes import PARQUET_SUFFIXES
 
@@ -150,6 +151,7 @@ def find_files(given: Any) -> ParquetFiles:
 def read_folder(path: Path, dialect: Dialect) -> Source:
     """Return all Parquet files of a folder as one table, with the digest of the folder that was read."""
     found = find_files(path)
+    require_memory(f"'{path}'", 8 * found.rows * len(found.schema), BEYOND_MEMORY)
     source = Source(found.scan().collect(), None, path, dialect, sha256=sha256_of(path))
     found.require_unchanged()
     if find_files(path).paths != found.paths:
