@@ -228,6 +228,7 @@ def test_numbers_beyond_all_floating_ones_are_refused_in_words(direct):
         Past((direct.server.app.state.session.file.state,), 0.5)
 
 
+@pytest.mark.long
 def test_the_page_as_it_is_started_quotes_no_cell(page):
     page.give_roles(HEADER, columns=[*MASKED, "code"], drop=["name", "region"])  # a word among numbers
     shown = page.get("rules").text + page.get("roles").text

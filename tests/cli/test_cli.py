@@ -101,6 +101,7 @@ def test_help_loads_nothing_heavy(tmp_path, record_property):
 # demo, metrics, methods
 
 
+@pytest.mark.long
 def test_demo_repeats_itself(tmp_path, demo):
     folder, first = demo
     names = ["original.csv", "masked.csv", "sweep.csv", "report.html", "made-by-sdckit-demo.txt", "private"]
@@ -150,6 +151,7 @@ def pair(tmp_path, survey):
     return survey, masked
 
 
+@pytest.mark.long
 def test_a_key_puts_shuffled_records_in_order(tmp_path, pair):
     assert len(pair) == 2
     words = ["--weights", "weight", "--json"]
@@ -177,6 +179,7 @@ def test_records(tmp_path, pair):
     assert pl.read_csv(tmp_path / "r.csv")["record"].to_list() == list(range(1, 61))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "noted"), [(1, True), (2, True), (3, False)])
 def test_losses_of_tiny_strata_are_not_for_publication(tmp_path, size, noted):
     rows = [f"{'ab'[i < size]},{i * 7 % 20 + 1}.5\n" for i in range(20)]
@@ -245,6 +248,7 @@ def long_work(tmp_path):
     return [*["mask", "data.csv", "-o", "out.csv", "--method", "mdav", "--set", "k=3"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
@@ -283,6 +287,7 @@ cli.main()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("quiet", [False, True])
 def test_quiet_shows_no_progress(tmp_path, long_work, quiet):
     words = [sys.executable, "-c", IMPATIENT, *long_work, *["--quiet"] * quiet]

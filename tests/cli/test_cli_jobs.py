@@ -12,6 +12,7 @@ import pytest
 import command
 import described_files
 import sdckit as sdc
+from cases import each
 from command import good, run_here
 from sdckit.cli import json_schemas
 from sdckit.cli import sdckit as commands
@@ -73,8 +74,8 @@ def test_every_option_is_in_the_table_of_keys_or_left_out(name):
     assert not known & {*LEFT_OUT}
 
 
-@pytest.mark.parametrize("name", SAVING)
-@pytest.mark.parametrize("folder", ["", "jobs", "jobs/deep"])
+@each("name", SAVING)
+@each("folder", ["", "jobs", "jobs/deep"])
 def test_options_to_job_to_options_is_the_identity(name, folder):
     given = given_to(name)
     job = job_of_options(commands.commands[name], given, Path(folder))

@@ -157,6 +157,7 @@ def test_a_command_that_draws_nothing(folder):
     assert same.stderr == ""
 
 
+@pytest.mark.long
 def test_several_files_and_releases_together(folder):
     named = [sys.executable, "mask.py", "data.csv", "other.csv", "5", ""]
     subprocess.run(named, cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -331,6 +332,7 @@ def runs(pid):
         return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
 def test_a_stop_ends_the_command_and_removes_its_folder(folder, number):
     process, sleeping = started(folder, folder / "pid")

@@ -19,6 +19,7 @@ ROUND = [
 CASE = fuzz.Case("x:0", {"data.csv": b"a\n1\n"}, ["describe", "data.csv"])
 
 
+@pytest.mark.long
 def test_a_short_round_breaks_no_promise(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     codes = set()
@@ -32,6 +33,7 @@ def test_a_short_round_breaks_no_promise(tmp_path, monkeypatch):
     assert {0, 2} <= codes
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="Windows cannot fork")
 def test_commands_killed_at_five_moments_leave_nothing_and_run_again():
     words = [sys.executable, TOOL, "--commands", "5", "--seed", "1"]

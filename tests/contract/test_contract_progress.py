@@ -12,6 +12,7 @@ import rich.progress
 
 import command
 import sdckit as sdc
+from cases import each
 from sdckit import progress
 from sdckit.masking import METHODS
 from secret_bytes import entropy
@@ -91,7 +92,7 @@ def test_functions_report_one_rise(call):
         assert any(0 < share < 1 for _, share in seen)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@each("method", METHODS)
 @pytest.mark.filterwarnings("ignore")
 def test_every_method_reports_one_rise_over_strata_and_rules(method):
     seen = Seen()
@@ -133,6 +134,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", COMMANDS)
 def test_commands_report_one_rise(folder, words):
     seen = Seen()
@@ -148,6 +150,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.long
 def test_a_terminal_shows_one_bar_that_only_rises(folder, monkeypatch):
     bars, shown = set(), []
     update = rich.progress.Progress.update

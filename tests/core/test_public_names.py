@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 
 HERE = Path(__file__).parents[2]
 FUNCTIONS = [name for name in dir(sdc) if callable(getattr(sdc, name))]
@@ -52,7 +53,7 @@ VERSION  # type: ignore[name-defined]
 """
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_type_hints_can_be_read(name):
     value = getattr(sdc, name)
     own = vars(value).items() if inspect.isclass(value) else ()

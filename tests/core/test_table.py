@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdckit as sdc
+from cases import each
 from sdckit.core.table import Table, decimals_of, round_column
 
 NAN = float("nan")
@@ -114,7 +115,7 @@ def test_arrays_and_lists():
     assert Table(np.float32([[1.5], [2.5]])).floats(["x1"]).dtype == np.float64
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "error", "match"),
     [
         (np.array(["a", "b"]), TypeError, "is not numeric"),

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from cases import each
 from file_transport import FileTransport, engine
 from sdckit.engines.masking import mask_files
 from sdckit.engines.source import Source
@@ -18,8 +19,8 @@ DRAWS = CellDraws.of(b"swaps")
 N = 100_000
 
 
-@pytest.mark.parametrize("window", [0, 1, 3, 40, 999, 5000])
-@pytest.mark.parametrize("stretch", [64, 100, 1000, 10_000])
+@each("window", [0, 1, 3, 40, 999, 5000])
+@each("stretch", [64, 100, 1000, 10_000])
 def test_partners_are_those_of_swapping_in_memory(window, stretch):
     n = 1000
     expected = np.arange(n, dtype=np.float64)

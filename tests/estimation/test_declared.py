@@ -134,6 +134,7 @@ def test_arrays_have_estimates_as_well(data):
     assert found.table["value"].to_list() == [alone["estimates"]]
 
 
+@pytest.mark.long
 def test_a_search_keeps_limits_on_losses_and_finds_the_smaller_loss(data):
     limits = {"max_risk": {"linkage": 0.5}, "max_loss": {"estimates_worst": 0.9}}
     plan = {"mdav": {"k": [2, 5]}, "noise": {"percent": [20, 60, 120]}}

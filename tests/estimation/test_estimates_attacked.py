@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from estimates_intruder import interval, is_told, sums_of, total_of, value_of
 from sdckit.estimation.compare import measure
 from sdckit.estimation.guards import Class, Guard, Protection, public_rows, public_table, summary_sentences
@@ -100,7 +101,7 @@ def test_domains_of_one_and_nine_records_are_withheld_and_one_of_ten_is_not():
 ONE, TWO = [3000.0], [1200.0, 1150.0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "large"),
     [
         *(
@@ -207,7 +208,7 @@ def test_both_classes_of_a_coefficient_together_do_not_tell_a_record():
 FACTORS = [NEAR, 1.03, 0.93, NEAR, 1.07, 0.97, 1.06, 1.09]
 
 
-@pytest.mark.parametrize(("seed", "factor"), list(enumerate(FACTORS)))
+@each(("seed", "factor"), list(enumerate(FACTORS)))
 def test_no_value_of_a_skewed_file_is_told(seed, factor):
     rng = np.random.default_rng(seed)
     n = 90

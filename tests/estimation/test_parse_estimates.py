@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 import sdckit as sdc
+from cases import each
 from sdckit.estimation.parse import parse_estimate, parse_estimates
 
 DATA = pl.DataFrame(
@@ -64,14 +65,14 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("text", NORMAL)
+@each("text", NORMAL)
 def test_an_estimate_has_one_normal_text(text):
     found = parse_estimate(text)
     assert found.text == NORMAL[text]
     assert parse_estimate(found.text) == found
 
 
-@pytest.mark.parametrize("text", BAD)
+@each("text", BAD)
 def test_a_bad_estimate_gets_one_clear_line(text):
     with pytest.raises((ValueError, TypeError)) as caught:
         sdc.estimates(DATA, DATA, ["mean(turnover)", text])

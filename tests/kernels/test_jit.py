@@ -34,6 +34,7 @@ print(int(gap(1)), sum(gap.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.long
 def test_a_change_in_one_module_reaches_the_kernels_of_another(tmp_path):
     copy = tmp_path / "sdckit"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from maskings import fails
 from sdckit.kernels import trees
 
@@ -73,8 +74,8 @@ def check_tree(points):
         assert (tree.leaf[first:last] == leaf).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("n", "p"), [(1, 1), (2, 3), (63, 2), (64, 2), (65, 1), (129, 4), (3001, 13)])
+@each("kind", KINDS)
+@each(("n", "p"), [(1, 1), (2, 3), (63, 2), (64, 2), (65, 1), (129, 4), (3001, 13)])
 def test_a_tree_holds_every_record_once_in_boxes_that_fit(kind, n, p):
     check_tree(points_of(kind, n, p))
 
@@ -104,10 +105,8 @@ def check_beaten(points, queries, truth, places, sample=slice(None)):
     assert np.array_equal(found[:, sample], expected)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("n", "p"), [(2, 1), (3, 13), (40, 2), (64, 1), (65, 3), (500, 6), (1000, 1), (5000, 4), (5000, 13)]
-)
+@each("kind", KINDS)
+@each(("n", "p"), [(2, 1), (3, 13), (40, 2), (64, 1), (65, 3), (500, 6), (1000, 1), (5000, 4), (5000, 13)])
 def test_the_tree_answers_as_a_look_at_all_records(kind, n, p):
     sample = slice(None, None, max(n // 400, 1))
     for places in (1, 2, 3):
@@ -142,8 +141,9 @@ def test_the_check_sees_a_search_that_leaves_branches_out(monkeypatch):
     assert fails(check_beaten, *arguments)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("n", "p"), [(1, 2), (50, 1), (700, 3), (5000, 2), (5000, 13)])
+@pytest.mark.long
+@each("kind", KINDS)
+@each(("n", "p"), [(1, 2), (50, 1), (700, 3), (5000, 2), (5000, 13)])
 def test_boxes_hold_what_a_look_at_all_records_finds(kind, n, p):
     points = points_of(kind, n, p)
     rng = np.random.default_rng(1)

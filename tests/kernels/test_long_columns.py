@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import naive
+from cases import each
 from columns import near
 from sdckit.kernels.ranks import (
     OrderedColumn,
@@ -38,7 +39,7 @@ def masked_millions(millions):
     return y, (naive.exact_sum(gap), naive.exact_sum(gap * gap))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_millions_of_rows_equal_plain_numpy(millions, masked_millions):
     _, ordered = millions
     y, expected = masked_millions
@@ -58,8 +59,8 @@ def test_sums_beyond_63_bits_are_exact(millions):
     assert gap_distance(ranks2 - ranks2[::-1]).squared4 == 4 * largest_squared(n)
 
 
-@pytest.mark.parametrize("spoil", [None, 0.3, 2.0**-40])
-@pytest.mark.parametrize("unit", [1.0, -1.0, 0.5, 1e10])
+@each("spoil", [None, 0.3, 2.0**-40])
+@each("unit", [1.0, -1.0, 0.5, 1e10])
 def test_whole_numbers_of_a_wide_range_beside_a_tied_original(unit, spoil):
     rng = np.random.default_rng(11)
     x = np.round(rng.lognormal(3, 1, 5000))

@@ -86,7 +86,7 @@ def textbook_groups(shape, n, p, k, seed):
     return textbook(mdav_points(table(shape, n, p, seed)), k)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("p", WIDTHS)
 @pytest.mark.parametrize("shape", MAIN)
@@ -116,6 +116,7 @@ def test_any_small_file(*, shape, path, n, p, k, seed):
         np.testing.assert_array_equal(mdav_groups(values, k), naive.mdav_groups(values, k))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "n", "p", "k"),
     [
@@ -181,6 +182,7 @@ def test_scans_take_over_on_the_way(monkeypatch, calls):
     assert 500 < left < 5500
 
 
+@pytest.mark.long
 def test_the_choice_of_the_way(calls):
     # Boxes exclude no record of 13 independent columns; small files need neither tree nor filter.
     mdav_groups(table("normal", 12_000, 13, seed=0), 3)

@@ -7,6 +7,7 @@ import pytest
 
 import naive
 import naive_masking_groups as twins
+from cases import each
 from sdckit.kernels.mdav import groups, missing
 from sdckit.kernels.mdav.groups import mdav_groups, mdav_points
 from sdckit.masking import vmdav
@@ -82,7 +83,7 @@ CASES = list(
 )[: len(SHAPES) * len(GAPS)]
 
 
-@pytest.mark.parametrize(("width", "share", "kind"), CASES, ids=str)
+@each(("width", "share", "kind"), CASES)
 def test_the_groups_of_scans(width, share, kind):
     (p, k), (shape, gaps) = width, kind
     n = 500 + 25 * CASES.index((width, share, kind))
@@ -90,7 +91,7 @@ def test_the_groups_of_scans(width, share, kind):
     np.testing.assert_array_equal(group_points(points, k), twins.mdav_with_gaps(points, k))
 
 
-@pytest.mark.parametrize("n", [2, 31, 63, 64, 65, 127, 128, 129, 255, 257, 300])
+@each("n", [2, 31, 63, 64, 65, 127, 128, 129, 255, 257, 300])
 def test_sizes_at_which_leaves_are_parted(n):
     points = points_with_gaps("integers", "at random", 0.2, n, 3, seed=n)
     points[np.isnan(points).all(axis=1), 0] = 1.0
@@ -176,7 +177,7 @@ def test_points_of_any_size(power):
 # --- V-MDAV ---
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("share", "gamma"), [(0.0, 1.1), (0.2, 0.0), (0.2, 0.2)])
 def test_vmdav_grows_the_groups_of_scans(shape, share, gamma):

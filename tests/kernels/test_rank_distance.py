@@ -6,6 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import naive
+from cases import each
 from columns import SHAPES, N, column
 from rank_checks import assert_order, assert_sums
 from sdckit.kernels.ranks import (
@@ -33,23 +34,23 @@ def distances(order, ties):
 # --- one column ---
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("n", [3, 63, 1500, N])
+@each("name", SHAPES)
+@each("n", [3, 63, 1500, N])
 def test_order_and_tie_blocks(name, n):
     values = column(name, n)
     assert_order(OrderedColumn(values), values)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("n", [300, N])
+@each("name", SHAPES)
+@each("n", [300, N])
 def test_restricted_columns_are_ordered_alike(name, n):
     values = column(name, n)
     keep = np.random.default_rng(1).random(n) < 0.7
     assert_order(OrderedColumn(values).restrict(keep), values[keep])
 
 
-@pytest.mark.parametrize("ties", ["average", "first", "last"])
-@pytest.mark.parametrize("name", ["zero-inflated", "near and true ties", "signed zeros", "normal"])
+@each("ties", ["average", "first", "last"])
+@each("name", ["zero-inflated", "near and true ties", "signed zeros", "normal"])
 def test_ranks_of_one_column(name, ties):
     values = column(name, 120)
     assert (OrderedColumn(values).ranks2(ties) / 2 + 1).tolist() == naive.ranks(values.tolist(), ties)
@@ -73,8 +74,8 @@ def test_ranks_without_a_rule_for_one_column_are_refused():
 # --- two columns ---
 
 
-@pytest.mark.parametrize("masked", SHAPES)
-@pytest.mark.parametrize("original", ["normal", "zero-inflated", "small integers", "near and true ties"])
+@each("masked", SHAPES)
+@each("original", ["normal", "zero-inflated", "small integers", "near and true ties"])
 def test_average_distance_equals_the_twin(original, masked):
     x, y = column(original, seed=1), column(masked, seed=2)
     ordered = OrderedColumn(x)
@@ -82,8 +83,8 @@ def test_average_distance_equals_the_twin(original, masked):
     assert_sums(AlignedColumn(ordered, y).average(), x, y)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("n", [2, 3, 64, 777, 4095])
+@each("name", SHAPES)
+@each("n", [2, 3, 64, 777, 4095])
 def test_short_columns_in_a_stack_equal_single_columns(name, n):
     x = np.stack([column(other, n * 3, seed=1)[:n] for other in ("normal", name, "small integers")])
     y = np.stack([column(other, n * 3, seed=2)[:n] for other in (name, name, "cents")])
@@ -94,8 +95,8 @@ def test_short_columns_in_a_stack_equal_single_columns(name, n):
         assert_order(stack.column(j), before)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("n", [900, N])
+@each("name", SHAPES)
+@each("n", [900, N])
 def test_a_monotone_change_has_distance_zero_and_its_reversal_the_largest(name, n):
     x = column(name, n)
     ordered = OrderedColumn(x)
@@ -107,7 +108,7 @@ def test_a_monotone_change_has_distance_zero_and_its_reversal_the_largest(name, 
     assert (backwards.absolute, backwards.squared) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize("n", range(2, 9))
+@each("n", range(2, 9))
 def test_maxima_are_the_notes_sums(n):
     assert (largest_absolute(n), largest_squared(n)) == naive.largest_sums(n)
 
@@ -165,8 +166,8 @@ def test_a_stack_expects_the_mean_of_all_tie_breakings(rows):
     assert (sums.absolute, sums.squared) == pytest.approx(means, rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize("ties", RULES)
-@pytest.mark.parametrize("name", SHAPES)
+@each("ties", RULES)
+@each("name", SHAPES)
 def test_a_stack_of_any_shape_ranks_by_every_rule_like_single_columns(name, ties):
     n = 700
     x = np.stack([column(other, n, seed=1) for other in (name, "cents", "normal")])
@@ -222,7 +223,7 @@ def test_a_long_run_of_values_that_only_differ_in_their_last_bits_is_sorted():
     assert_order(OrderedColumn(y), y)
 
 
-@pytest.mark.parametrize("far", [1e300, -1e300, 0.0, 5e-324])
+@each("far", [1e300, -1e300, 0.0, 5e-324])
 def test_long_runs_of_near_ties_are_ordered_exactly(far):
     # One value far away leaves few bits to tell the others apart: hundreds agree in all of them.
     rng = np.random.default_rng(3)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import naive_masking_groups as twins
 import sdckit as sdc
+from cases import each
 from maskings import fails
 from microaggregations import NAN, holes, lines
 from sdckit.kernels import group_changes
@@ -82,9 +83,9 @@ def test_strata_are_merged_apart():
     assert masked["b"].to_list() == [3.75, None, 3.75, None, 3.75, 3.75] + [None] * 6
 
 
-@pytest.mark.parametrize("aggregate", group_means.MEASURES)
-@pytest.mark.parametrize("shape", ["lognormal", "integers", "clusters"])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@each("aggregate", group_means.MEASURES)
+@each("shape", ["lognormal", "integers", "clusters"])
+@each("share", [0.1, 0.5, 0.9])
 def test_merged_aggregates_equal_their_twin(shape, share, aggregate):
     for seed in range(3):
         values = holes(lines(shape, 80, 3, seed), share, seed)

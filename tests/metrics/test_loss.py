@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import naive
 import sdckit as sdc
+from cases import each
 from sdckit.metrics.pair import pair_of
 
 NAN = float("nan")
@@ -288,7 +289,7 @@ def test_il1s_of_constant_columns():
 # --- records, strata and levels ---
 
 
-@pytest.mark.parametrize("name", [*RANKS, *CELLS, "rank_mae", "rank_mse"])
+@each("name", [*RANKS, *CELLS, "rank_mae", "rank_mse"])
 def test_record_values_average_to_the_overall_value(name):
     rng = np.random.default_rng(21)
     x, y = rng.integers(1, 9, (2, 40, 3)).astype(float)

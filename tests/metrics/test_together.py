@@ -162,6 +162,7 @@ def test_releases_may_have_one_disclosure_for_all_or_one_each():
     assert one.notes == each.notes == (one.notes[-1],)
 
 
+@pytest.mark.long
 def test_shuffled_releases_are_aligned_by_their_rows():
     x, _ = noisy_releases(1)
     releases = [

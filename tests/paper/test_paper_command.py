@@ -15,6 +15,8 @@ from sdckit.io import output_folder
 from sdckit.paper import command, study
 from sdckit.report import charts
 
+pytestmark = pytest.mark.long
+
 NOTE = {"figure-1", "figure-2", "figure-3", "figure-5", "figure-7", "figure-8"}  # what one data set fills
 OURS = {"tie-range", "disagreement", "risk-map-sample"}
 ATTACKED = 10 + 4 * 7  # every third setting, once

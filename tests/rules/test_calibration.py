@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import naive_calibration as naive
 from calibrations import NAMES, RULES, check_kept, least_by_scipy, problem_of
+from cases import each
 from sdckit.rules.calibrate import (
     Problem,
     Totals,
@@ -36,8 +37,8 @@ def run(problem, seed=1):
     return calibrated(problem, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("texts", RULES.values(), ids=RULES)
+@each("weighted", [False, True])
+@each("texts", RULES.values())
 def test_the_change_is_the_least_that_scipy_finds(texts, weighted):
     problem = problem_of(1, texts, weighted=weighted, n=18)
     found = run(problem)
@@ -120,7 +121,7 @@ def test_unrounded_cells_hold_totals_and_rules_to_rounding_errors():
     assert alone.values.sum() == pytest.approx(1.02 * values[:, 0].sum(), rel=1e-14)
 
 
-@pytest.mark.parametrize(
+@each(
     ("problem", "message"),
     [
         (one_total([10, 20, 40], 200), r"total\(T\) cannot hold: cells keep their sign"),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import naive_rules as naive
 import sdckit as sdc
+from cases import each
 from maskings import NAN, fails, generator
 from repairs import NAMES, check_repair
 from sdckit.core.decimals import Step
@@ -223,7 +224,7 @@ def test_the_programme_finds_the_nearest_point_by_itself(name, table, free):
         check_repair(*rules_named(name), table, free=free)
 
 
-@pytest.mark.parametrize("name", SETS)
+@each("name", SETS)
 def test_the_programme_finds_the_nearest_point_without_a_grid(name):
     rules, _ = rules_named(name)
     table = generator(2).normal(0, 3, (40, 3))[:, [NAMES.index(column) for column in rules.columns]]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive_rules as naive
 import sdckit as sdc
+from cases import each
 from linkages import DIRECTIONS
 from maskings import NAN, fails, generator
 from sdckit.core.table import Table
@@ -30,7 +31,7 @@ def rules(*texts, values=NOTHING, names=NAMES):
 # --- words ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "normal"),
     [
         ("A = B + C - 2*D", ["A = B + C - 2*D"]),
@@ -62,7 +63,7 @@ def test_odd_names_are_quoted():
     assert rules_of(list(found.texts), names, NOTHING) == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("A < B", "rule 'A < B' is strict; use <= instead of <"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import naive_rules as naive
 import sdckit as sdc
+from cases import each
 from file_transport import engine
 from maskings import NAN, fails, generator
 from repairs import NAMES, check_repair
@@ -53,7 +54,7 @@ def rules_named(name):
 # --- words ---
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "normal", "tolerance"),
     [
         ("A = B + C +- 2", "A = B + C +- 2", 2),
@@ -80,7 +81,7 @@ def test_rules_with_different_tolerances_are_different_rules():
     assert found.texts == ("A = B + C +- 2", "A = B + C +- 1", "A = B + C")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("A <= B +- 2", "has a tolerance but is not one equation; write 'A = B "),
