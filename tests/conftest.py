@@ -156,12 +156,6 @@ def run_once(place, *words):
 def pytest_configure(config):
     config.stash[SKIPPED] = []
     config.pluginmanager.register(Skips(config), "skips")
-    if os.environ.get("SDCKIT_COVERAGE"):
-        from statements import Statements
-
-        config.pluginmanager.register(Statements(), "statements")
-        if WORKER or not config.getoption("numprocesses", None):
-            del os.environ["SDCKIT_COVERAGE"]  # no pytest that a test starts counts, too
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,7 +9,7 @@ import pytest
 
 import sdckit as sdc
 from cases import each, later
-from sdckit.core.disclosure import Disclosure, disclosure_of
+from sdckit.core.disclosure import Disclosure, Method, disclosure_of
 from secret_bytes import entropy
 from sweeps import frame
 
@@ -223,7 +223,7 @@ def test_one_made_by_hand_has_the_window():
 
 
 def test_what_is_given_by_hand_stays():
-    narrow = disclosure_of(None, window=0.1).window
+    narrow = disclosure_of(None, Method(window=0.1)).window
     found = Disclosure("rank_swap", {"p": 0.5}, narrow, by="g", columns="a", paired=False, keeps=["ranks"])
     assert (found.window, found.paired, found.keeps, found.deterministic) == (
         narrow,
@@ -292,7 +292,7 @@ def test_it_cannot_be_changed():
 def test_equal_ones_are_equal_however_they_were_kept(turn):
     for known in (
         Disclosure.of("rank_swap", {"p": {"x": 0.1, "y": 0.2}}, by=["g"], rules=["a >= 0"]),
-        disclosure_of(None, window={"x": 0.1}, by=["g"], stratified=True),
+        disclosure_of(None, Method(window={"x": 0.1}, stratified=True), by=["g"]),
     ):
         assert turn(known) == known
         assert {turn(known): 1}[known] == 1
@@ -343,8 +343,8 @@ def test_an_explicit_no_is_said_twice_as_well():
         ({"method": "rank_swap", "parameters": {"q": 1}}, "method 'rank_swap' has no parameter 'q'"),
         ({"method": "rank_swap", "parameters": {"p": {"x": 0.1}}}, "there are no strata; give one number"),
         (
-            {"disclosure": Disclosure(by=("g",)), "by": "h"},
-            "by is h and the file was masked within strata of g",
+            {"disclosure": Disclosure(by=("g",)), "by": "a"},
+            "by is a and the file was masked within strata of g",
         ),
         (
             {"window": {"x": 0.1}},
@@ -358,17 +358,17 @@ def test_what_makes_no_sense_is_refused(options, message):
 
 
 def test_a_window_by_stratum_is_one_within_strata():
-    assert disclosure_of(None, window={"x": 0.1}, by=["g"]).by == ("g",)
+    assert disclosure_of(None, Method(window={"x": 0.1}), by=["g"]).by == ("g",)
     text = "window is given by stratum and stratified is False; give one window for the file"
     with pytest.raises(ValueError, match=text):
-        disclosure_of(None, window={"x": 0.1}, by=["g"], stratified=False)
+        disclosure_of(None, Method(window={"x": 0.1}, stratified=False), by=["g"])
 
 
 def test_what_is_stated_becomes_one_record():
-    found = disclosure_of(None, window=0.1, rules="a >= 0", by=["g"], stratified=True)
+    found = disclosure_of(None, Method(window=0.1, stratified=True), rules="a >= 0", by=["g"])
     assert (found.method, found.by, found.rules) == (None, ("g",), "a >= 0")
     assert found.width("any", np.zeros((50, 2)), ["a", "b"]) == 5
     assert not found.uninformed
-    assert disclosure_of(None, by=["g"]).by == ()
-    assert disclosure_of(None).uninformed
-    assert not disclosure_of(None, method="noise", paired=False).paired
+    assert disclosure_of(None, Method(), by=["g"]).by == ()
+    assert disclosure_of(None, Method()).uninformed
+    assert not disclosure_of(None, Method("noise", paired=False)).paired

@@ -112,7 +112,7 @@ def test_a_worker_measures_the_same_without_the_table(data):
     conditions = Conditions.of(original)
     options = {"draws": "common", "per_variable": False, "detail": False}
     metrics = [sdc.METRICS[name] for name in ("estimates", "estimates_worst")]
-    task, settings = make_task(
+    task, settings, _ = make_task(
         original, conditions, settings_of({"noise": {"percent": [20]}}), metrics=metrics, **options
     )
     (run,) = runs_of(settings, 1)

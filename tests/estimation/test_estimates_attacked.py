@@ -10,7 +10,7 @@ import sdckit as sdc
 from cases import each
 from estimates_intruder import interval, is_told, sums_of, total_of, value_of
 from sdckit.estimation.compare import measure
-from sdckit.estimation.guards import Guard, Protection, public_rows, public_table, summary_sentences
+from sdckit.estimation.guards import Class, Guard, Protection, public_rows, public_table, summary_sentences
 from sdckit.estimation.models import levels_of
 from sdckit.estimation.parse import parse_estimates
 from sdckit.estimation.survey_file import survey_files
@@ -267,6 +267,23 @@ def test_public_rows_have_no_direction_and_no_original_figure():
     unguarded = public_rows(replace(told.found, guards={}))
     assert [row.withheld for row in unguarded] == ["fewer than ten records"] * 2
     assert summary_sentences(unguarded) == ["How far the 2 declared estimates moved is withheld."]
+
+
+def test_sentences_count_no_withheld_estimate_as_unmoved():
+    told = Told(even({"many": 60, "more": 60, "one": 1}), ["total(x) by g"], factor=1.5)
+    rows = public_rows(told.found)
+    gone = [row for row in rows if row.withheld]
+    assert len(gone) == 1
+    told_rows = [row for row in rows if not row.withheld]
+    sentences = summary_sentences(rows)
+    assert (
+        sentences[0]
+        .split(" moved by")[0]
+        .endswith(f"of the {len(told_rows)} declared estimates whose change in standard errors is told")
+    )
+    assert sentences[-1].startswith("How far 1 of 3 moved is withheld")
+    rough = [replace(row, change_in_se=Class(0.0, 2.0)) for row in told_rows]
+    assert not any("by less than half" in one for one in summary_sentences(rough))
 
 
 def test_a_large_weight_counts_as_a_large_value():

@@ -136,9 +136,9 @@ def _limits(*more: str) -> Schema:
 
 def _evaluated() -> Schema:
     """Return the schema of what `evaluate` prints on one file, or on releases together."""
-    more = {"limits": _limits(), "ranks": {"type": "array", "items": {"type": "object"}}}
+    more = {"limits": _limits()}
     entries = ABOUT | {"masked": TEXTS} | _measured() | more
-    return _object(entries, optional=("scenarios", "limits", "ranks", "summary", "statistics", "estimates"))
+    return _object(entries, optional=("scenarios", "limits", "summary", "statistics", "estimates"))
 
 
 def _several() -> Schema:

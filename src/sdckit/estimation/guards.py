@@ -664,30 +664,48 @@ def told_table(found: Estimates, *, private: bool) -> pl.DataFrame:
 
 
 def summary_sentences(rows: Sequence[PublicRow], most: int = 3) -> list[str]:
-    """Return sentences on how many estimates moved how far, with the names of those that moved most."""
-    told = [row.change_in_se for row in rows if row.change_in_se is not None]
-    far = [row for row in rows if row.change_in_se == Class(ERRORS[-1], None)]
-    large = [row for row in rows if row.change is not None and row.change.low >= PERCENTS[1]]
-    count, near = len(rows), told.count(Class(0.0, ERRORS[0]))
-    gone = sum(bool(row.withheld) for row in rows)
+    """Return sentences on how many estimates moved how far, with the names of those that moved most.
+
+    What is not told is left out of the counts, and said: it may have moved furthest.
+    """
+    errors = [row for row in rows if _tells(row.change_in_se, ERRORS[1])]
+    percents = [row for row in rows if _tells(row.change, PERCENTS[1])]
+    count, gone = len(rows), sum(bool(row.withheld) for row in rows)
     if gone == count:
         return [f"How far the {count} declared {plural(count, 'estimate')} moved is withheld."]
-    lost = sum("changed" in {row.sign, row.significance} for row in rows)
-    moved = (
-        f"{near} of {count} declared {plural(count, 'estimate')} moved by less than half a standard error, "
-        f"{sum(one.low >= ERRORS[1] for one in told)} by more than one and {len(far)} by more than two"
-    )
-    found = [
-        f"{moved}{_named(far, rows, most)}.",
-        f"{len(large)} moved by more than {PERCENTS[1]:g} %{_named(large, rows, most)}.",
-    ]
-    if lost:
+    found = []
+    if errors:
+        classes = [row.change_in_se for row in errors if row.change_in_se is not None]
+        far = [row for row in errors if row.change_in_se == Class(ERRORS[-1], None)]
+        near, above = classes.count(Class(0.0, ERRORS[0])), sum(one.low >= ERRORS[1] for one in classes)
+        found.append(
+            f"{near} of {_counted(errors, count, 'standard errors')} moved by less than half a standard "
+            f"error, {above} by more than one and {len(far)} by more than two{_named(far, rows, most)}."
+        )
+    if percents:
+        large = [row for row in percents if row.change is not None and row.change.low >= PERCENTS[1]]
+        among = "" if len(percents) == count else f" of {_counted(percents, count, 'percent')}"
+        found.append(f"{len(large)}{among} moved by more than {PERCENTS[1]:g} %{_named(large, rows, most)}.")
+    if lost := sum("changed" in {row.sign, row.significance} for row in rows):
         found.append(f"{lost} changed sign or significance.")
-    if unknown := count - len(told) - gone:
-        found.append(f"The change of {unknown} in standard errors is not told.")
+    if unknown := count - len(errors) - gone:
+        found.append(f"The change of {unknown} in standard errors is not told, or only roughly.")
     if gone:
-        found.append(f"{gone} {'is' if gone == 1 else 'are'} withheld.")
+        found.append(f"How far {gone} of {count} moved is withheld: it may be further than all others.")
     return found
+
+
+def _tells(found: Class | None, end: float) -> bool:
+    """Return True if a class of change tells whether the change is below `end`."""
+    return found is not None and not found.low < end < found.end
+
+
+def _counted(told: Sequence[PublicRow], count: int, unit: str) -> str:
+    """Return in words how many of `count` estimates are counted, as their change is told in the unit."""
+    words = f"declared {plural(len(told), 'estimate')}"
+    if len(told) == count:
+        return f"{count} {words}"
+    return f"the {len(told)} {words} whose change in {unit} is told"
 
 
 def _named(chosen: Sequence[PublicRow], rows: Sequence[PublicRow], most: int) -> str:

@@ -59,7 +59,7 @@ def kernel(function: Function, **options: Any) -> Function:
     With `NUMBA_DISABLE_JIT=1` it stays a Python function, through which a debugger can step.
     """
     if INTERPRETED:
-        return cast("Function", np.errstate(all="ignore")(function))  # compiled code does not warn, either
+        return np.errstate(all="ignore")(function)  # compiled code does not warn, either
     options["no_cfunc_wrapper"] = True  # no kernel is called from C
     # Kernels divide by nothing that can be 0: checks for it would only take time to compile and to run.
     compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 
 from sdckit.core import checks
 from sdckit.core.disclosure import Disclosure
 from sdckit.core.roles import match_keys
 from sdckit.core.table import Table
+from sdckit.core.warning_texts import warn
 from sdckit.kernels.jit import count_special
 from sdckit.kernels.ranks import RULES, SMALL, OrderedColumn, RankSums, StackOrder, gap_distance
 from sdckit.kernels.tie_rules import AlignedColumn, TieSummary, distance, row_gaps2, summarise
@@ -355,10 +357,11 @@ class Pair:
         return [(name, self.take(rows, part)) for name, rows, part in self.original.parts]
 
 
-def pair_of(original: Any, masked: Any, *, rows: Any = None, **roles: Any) -> Pair:
+def pair_of(original: Any, masked: Any, *, rows: Any = None, paired: bool = True, **roles: Any) -> Pair:
     """Return the pair of original and masked data, rows aligned by key, or by order without a key.
 
     `rows` gives the original row of each masked one, where the rows were shuffled; no key is needed then.
+    Rows that are `paired` by order though pandas' labels say otherwise are warned of.
     """
     prepared = Original.of(original, **roles, warn=False)
     if rows is not None:
@@ -368,7 +371,23 @@ def pair_of(original: Any, masked: Any, *, rows: Any = None, **roles: Any) -> Pa
         assert pair.table is not None  # noqa: S101 - it has just been set
         rows = match_keys(prepared.table, pair.table, prepared.roles.key)
         return replace(pair, masked=np.asfortranarray(pair.masked[rows]), places=rows)
-    return replace(_require_same_length(pair), by_position=True)
+    pair = replace(_require_same_length(pair), by_position=True)
+    if paired and _same_labels_in_other_order(prepared.table, pair.table):
+        warn(
+            "both tables have the same index labels in another order, and rows are paired by position; "
+            "sort both alike, or give key="
+        )
+    return pair
+
+
+def _same_labels_in_other_order(*tables: Table | None) -> bool:
+    """Return True for two pandas tables whose unique index labels are the same, but in another order."""
+    ours, theirs = (getattr(None if table is None else table.native, "index", None) for table in tables)
+    if not (nw.dependencies.is_pandas_index(ours) and nw.dependencies.is_pandas_index(theirs)):
+        return False
+    if ours.equals(theirs) or len(ours) != len(theirs):
+        return False
+    return bool(ours.is_unique and theirs.is_unique and ours.isin(theirs).all())
 
 
 def pair_by_row(original: Original, masked: Any, *, rows: Any = None) -> Pair:

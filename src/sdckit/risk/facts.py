@@ -492,14 +492,18 @@ def marks_of(pair: Pair, name: str) -> tuple[Ints | None, Ints | None]:
     return none if ours is None else ours, theirs
 
 
-def published_classes(pair: Pair) -> Ints:
-    """Return the class of each record by its cells in the known columns that are published unmasked."""
+def published_classes(pair: Pair, cases: str = "abcde") -> Ints:
+    """Return the class of each record by its cells in the known columns that are published unmasked.
+
+    Columns of other `cases` are left out: those of d and e hold cells that are not the original ones.
+    """
     if pair.whole is not None and pair.rows is not None:
-        return published_classes(pair.whole)[pair.rows]
+        return published_classes(pair.whole, cases)[pair.rows]
     if pair.table is None:
         blocks = blocks_of_original(pair.original)
         return class_numbers([], pair.original.n) if blocks is None else blocks
-    return class_numbers([column.published + 1 for column in untouched_of(pair)], pair.original.n)
+    chosen = [column.published + 1 for column in untouched_of(pair) if column.case in cases]
+    return class_numbers(chosen, pair.original.n)
 
 
 def known_unmasked(pair: Pair) -> list[str]:

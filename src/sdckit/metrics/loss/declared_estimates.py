@@ -129,7 +129,7 @@ def estimates(original: Any, masked: Any) -> float:
     >>> 0 < sdc.loss.estimates(original, masked) < 0.4
     True
     """
-    return score_estimates(pair_of(original, masked)).value.overall
+    return score_estimates(pair_of(original, masked, paired=False)).value.overall
 
 
 @metric(
@@ -168,4 +168,4 @@ def estimates_worst(original: Any, masked: Any) -> float:
     >>> sdc.estimates_worst(original, masked) >= sdc.loss.estimates(original, masked)
     True
     """
-    return score_estimates_worst(pair_of(original, masked)).value.overall
+    return score_estimates_worst(pair_of(original, masked, paired=False)).value.overall

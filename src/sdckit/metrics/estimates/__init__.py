@@ -1,1 +1,0 @@
-"""`compare`: a function of a table in both files."""
